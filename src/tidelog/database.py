@@ -30,6 +30,7 @@ from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
 from tidelog.relation import Relation
+from tidelog.storage.stored import StoredRelation
 from tidelog.views import View
 from tidelog.workspace import Draft, Workspace
 
@@ -161,6 +162,18 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
         self._check_usable()
         columns = self.workspace.relation(name).columns
         return Relation(name, View(columns, self.workspace.dictionary, self.turns, lambda: self.engine.views.get(name)))
+
+    def asserted(self, name: str) -> Relation:
+        """Return the asserted facts of a relation as of the last committed epoch, whatever its rules derive. Raise
+        UsageError (E0601) for an unknown name."""
+        self._check_usable()
+        kept = self.engine.program.candidates
+        columns = self.workspace.relation(name).columns
+
+        def stored() -> StoredRelation | None:
+            return self.engine.asserted.get(kept.get(name, name))
+
+        return Relation(name, View(columns, self.workspace.dictionary, self.turns, stored))
 
     def local(self, name: str) -> Relation:
         """Return the same as `db[name]`."""

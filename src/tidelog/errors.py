@@ -146,6 +146,7 @@ CODES: dict[str, str] = {
     "E0502": "the row limit was reached",
     "E0503": "out of memory",
     "E0504": "the size limit of a relation was reached",
+    "E0505": "a search for explanations was cut short",
     "E0507": "a rule or tuple is too large for a network",
     # E06xx usage
     "E0601": "unknown relation",
@@ -193,6 +194,7 @@ CODES: dict[str, str] = {
     "E0671": "explanations of an earlier epoch",
     "E0672": "a tuple whose absence is asked for holds",
     "E0673": "not a tuple to explain",
+    "E0676": "a proof that another checker has no form for",
     "E0680": "a state folder is in use",
     "E0681": "a state folder cannot be used",
     "E0682": "a state folder is damaged",

@@ -3,15 +3,18 @@ way."""
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Literal, TypeVar, overload
 
 from tidelog.arrays import Words
 from tidelog.engine import Outcome
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.explain.absence import Absence
+from tidelog.explain.conditions import MOST_MEMBERS
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import Facts, Removal
@@ -19,7 +22,7 @@ from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.interrupts import Deferring, Interrupts
-from tidelog.limits.watch import guarded
+from tidelog.limits.watch import Watch, guarded
 from tidelog.subscribers import SubscribedChange
 from tidelog.transaction import Transaction, checked
 from tidelog.verbs import RelationVerbs
@@ -82,16 +85,23 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
     # --- explanations --------------------------------------------------------------------------------------------
 
     @overload
-    def explain(self, relation: str, values: Any, *, all: Literal[False] = False) -> Proof: ...
+    def explain(
+        self, relation: str, values: Any, *, all: Literal[False] = False, members: int | None = MOST_MEMBERS
+    ) -> Proof: ...
     @overload
-    def explain(self, relation: str, values: Any, *, all: Literal[True]) -> Iterator[Proof]: ...
+    def explain(
+        self, relation: str, values: Any, *, all: Literal[True], members: int | None = MOST_MEMBERS
+    ) -> Iterator[Proof]: ...
 
-    def explain(self, relation: str, values: Any, *, all: bool = False) -> Proof | Iterator[Proof]:
+    def explain(
+        self, relation: str, values: Any, *, all: bool = False, members: int | None = MOST_MEMBERS
+    ) -> Proof | Iterator[Proof]:
         """Return why a relation has a tuple, as of the last committed epoch: a proof of least height, or, where very
-        many derivations would have to be compared, one that is found by births.
+        many derivations would have to be compared, one that is found by births. It shows at most so many `members` of
+        each aggregate, all with None. A limit makes the proof a partial one, see `Proof.is_partial`.
 
         With `all`, return an iterator of all proofs, those with the fewest tuples first, in which no tuple is used to
-        derive itself. It ends with the next commit: raise UsageError (E0671) then.
+        derive itself. It ends with the next commit: raise UsageError (E0671) then. A `timeout` holds for each proof.
 
         Raise UsageError (E0601, E0670: the tuple does not hold), DataError for values that do not fit, LimitError; over
         Spark UsageError (E0688) where more than `embedded_limit` rows would have to come to the driver.
@@ -99,26 +109,37 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         with self._using(), self._reading():
             watch = self._options.watch()
             if all:
-                return self._in_turn(self._explainer.proofs(relation, values, self._explained(), watch), self._using)
+                proofs = self._explainer.proofs(relation, values, self._explained(), watch, members)
+                return self._in_turn(proofs, watch, self._using, "proofs")
             with guarded(watch):
-                return self._explainer.explain(relation, values, self._explained(), watch)
+                return self._explainer.explain(relation, values, self._explained(), watch, members)
 
-    def _in_turn(self, found: Iterator[Item], taking: Callable[[], AbstractContextManager[None]]) -> Iterator[Item]:
-        """Yield items, for each of which the database is taken anew, as long as no epoch comes between."""
-        epochs = self._epochs
+    def _in_turn(
+        self, found: Iterator[Item], watch: Watch, taking: Callable[[], AbstractContextManager[None]], items: str
+    ) -> Iterator[Item]:
+        """Yield items, for each of which the database is taken anew and has the whole time of its limit, as long as no
+        epoch comes between. An error of a limit says how many items there were."""
+        epochs, number = self._epochs, 0
         while True:
             with taking(), self._reading():
                 if self._epochs != epochs:
                     message = "the database has changed since these explanations were asked for"
                     raise UsageError(Problem("E0671", message, hint="ask again"))
-                item = next(found, None)
+                watch.started = time.perf_counter()
+                try:
+                    item = next(found, None)
+                except LimitError as error:
+                    message = f"{error.problems[0].message}; {items} found before: {number:,}"
+                    raise LimitError(replace(error.problems[0], message=message)) from None
             if item is None:
                 return
+            number += 1
             yield item
 
     def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
         """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
-        rules gets, and the same for the tuples that these miss, to a `depth`.
+        rules gets, and the same for the tuples that these miss, to a `depth`. A limit leaves rules out, see
+        `Absence.is_partial`.
 
         Raise UsageError (E0601, E0672: the tuple holds), DataError for values that do not fit, LimitError; over Spark
         UsageError (E0688), see `explain`.
@@ -130,21 +151,22 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
 
     def undo(self, relation: str, values: Any, *, rules: bool = False) -> Iterator[Removal]:
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
-        a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit.
-        Raises as `explain`."""
+        a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit,
+        or with a LimitError that says how many sets there were: because of a limit, or as the tuple has too many
+        derivations to look for more (E0505). Raises as `explain`."""
         with self._changing(), self._reading():
             watch = self._options.watch()
             found = self._explainer.ends(relation, values, self._explained(), watch, rules=rules, confirmed=self._ends)
-            return self._in_turn(found, self._changing)
+            return self._in_turn(found, watch, self._changing, "sets")
 
     def repair(self, relation: str, values: Any) -> Iterator[Facts]:
         """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
-        iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit. Raises as
+        iterator, the smaller ones first. Each has been tried, see `what_if`. It ends as that of `undo`. Raises as
         `why_not`."""
         with self._changing(), self._reading():
             watch = self._options.watch()
             found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
-            return self._in_turn(found, self._changing)
+            return self._in_turn(found, watch, self._changing, "sets")
 
     def _begins(self, goal: Key, facts: Facts) -> bool:
         """Return True if a tuple would hold with some more facts."""

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tidelog
-from tidelog.errors import Problem
-from tidelog.explain.proof import Proof
-from tidelog.explain.views import EngineViews
-from tidelog.limits.watch import Watch
 
 PROGRAM = """
 .decl e(a: symbol, b: symbol)
@@ -203,37 +198,6 @@ def test_a_long_chain_is_explained_and_printed_in_part() -> None:
     lines = str(proof).split("\n")
     assert len(lines) == 201
     assert lines[-1] == "… (1,001 steps in all)"
-
-
-def test_limits_of_time(db: tidelog.Database) -> None:
-    db.options(timeout=1e-9)
-    with pytest.raises(tidelog.LimitError, match="E0501"):
-        db.explain("r", ("a", "d"))
-
-
-class Soon(Watch):
-    """A limit of time that is reached at the hundredth look."""
-
-    looks = 0
-
-    def look(self, rows: int = 0, doing: str = "") -> None:
-        self.looks += 1
-        if self.looks > 100:
-            raise tidelog.LimitError(Problem("E0501", "the time is over"))
-
-
-def test_a_limit_leaves_the_rest_open() -> None:
-    db = tidelog.connect()
-    db.load(".decl s(x: number) .decl e(x: number, y: number) s(0). next: s(y) :- s(x), e(x, y).")
-    db.insert("e", [(i, i + 1) for i in range(500)])
-    db.commit()
-    proof = db._explainer.founded("s", (500,), EngineViews(db.engine), Soon())
-    assert proof.is_partial
-    assert 10 < len(proof.steps) < 300
-    assert "[not explained: a limit was reached]" in str(proof)
-    proof.check(db)
-    with pytest.raises(tidelog.ProofRejected, match="E0820"):
-        Proof((*proof.steps[:-1], replace(proof.goal, values=(7,)))).check()
 
 
 def test_rules_that_can_never_hold_derive_nothing() -> None:

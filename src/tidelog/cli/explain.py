@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tidelog.database import Database
+    from tidelog.explain.absence import Absence
+    from tidelog.explain.proof import Proof
+    from tidelog.explain.steps import Removal
     from tidelog.spark import SparkDatabase
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -31,6 +36,9 @@ def add(commands: Commands) -> None:
     forms.add_argument("--json", action="store_true", help="print the explanation, or the errors, as JSON")
     forms.add_argument("--html", metavar="FILE", type=Path, help="write a page that opens level by level")
     forms.add_argument("--dot", metavar="FILE", type=Path, help="write a text for Graphviz")
+    forms.add_argument("--lean", metavar="FILE", type=Path, help="write the proof for the checker in Lean")
+    command.add_argument("--members", action="store_true", help="show all members of aggregates, not only three")
+    command.add_argument("--timeout", metavar="SECONDS", type=positive(float), help="stop after so long, with a part")
     add_functors(command)
     command.set_defaults(execute=execute)
 
@@ -39,46 +47,66 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print or write the explanation."""
     from tidelog.cli.report import print_json
     from tidelog.cli.shared import existing, functors_of
+    from tidelog.errors import LimitError
 
     with existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         relation, values = goal_of(arguments.tuple, db)
-        if arguments.html is not None or arguments.dot is not None:
-            proof = db.explain(relation, values)
-            path = arguments.html or arguments.dot
-            path.write_text(proof.to_html() if arguments.html else proof.to_dot(), encoding="utf-8")
+        db.options(timeout=arguments.timeout)
+        path = arguments.html or arguments.dot or arguments.lean
+        if path is not None:
+            path.write_text(_written(arguments, db.explain(relation, values)), encoding="utf-8")
             print(path)
             return 0
-        found, texts = _explanations(arguments, db, relation, values)
+        found: list[Any] = []
+        limit: LimitError | None = None
+        try:
+            for each in _explanations(arguments, db, relation, values):
+                found.append(each)
+        except LimitError as error:
+            limit = error
+        if limit is not None and not found:
+            raise limit
         if arguments.json:
-            print_json({"ok": True, "store": arguments.store, "explanations": found})
+            print_json({"ok": True, "store": arguments.store, "explanations": list(map(_as_json, found))})
         else:
-            print("\n\n".join(texts) if texts else "nothing found")
+            print("\n\n".join(map(str, found)) if found else "nothing found")
+        if limit is not None:
+            raise limit
     return 0
+
+
+def _written(arguments: argparse.Namespace, proof: Proof) -> str:
+    """Return a proof in the form of the file that was asked for."""
+    if arguments.lean:
+        return proof.export("lean")
+    return proof.to_html() if arguments.html else proof.to_dot()
+
+
+def _as_json(found: Proof | Absence | Removal) -> Any:
+    """Return an explanation as JSON has it."""
+    from tidelog.explain.steps import Removal
+
+    return [[name, list(row)] for name, row in found.facts] if isinstance(found, Removal) else found.to_dict()
 
 
 def _explanations(
     arguments: argparse.Namespace, db: Database, relation: str, values: tuple[Any, ...]
-) -> tuple[list[Any], list[str]]:
-    """Return what was asked for, as JSON has it and as texts."""
+) -> Iterator[Proof | Absence | Removal]:
+    """Yield what was asked for."""
+    from tidelog.explain.conditions import MOST_MEMBERS
     from tidelog.explain.steps import Removal
 
+    members = None if arguments.members else MOST_MEMBERS
     if arguments.absence:
-        absence = db.why_not(relation, values)
-        return [absence.to_dict()], [str(absence)]
-    if arguments.undo or arguments.repair:
-        sets = (
-            islice(db.undo(relation, values), arguments.undo)
-            if arguments.undo
-            else map(Removal, islice(db.repair(relation, values), arguments.repair))
-        )
-        removals = list(sets)
-        return [[[name, list(row)] for name, row in each.facts] for each in removals], [str(each) for each in removals]
-    proofs = list(
-        islice(db.explain(relation, values, all=True), arguments.all)
-        if arguments.all
-        else [db.explain(relation, values)]
-    )
-    return [proof.to_dict() for proof in proofs], [str(proof) for proof in proofs]
+        yield db.why_not(relation, values)
+    elif arguments.undo:
+        yield from islice(db.undo(relation, values), arguments.undo)
+    elif arguments.repair:
+        yield from map(Removal, islice(db.repair(relation, values), arguments.repair))
+    elif arguments.all:
+        yield from islice(db.explain(relation, values, all=True, members=members), arguments.all)
+    else:
+        yield db.explain(relation, values, members=members)
 
 
 def goal_of(text: str, db: Database | SparkDatabase) -> tuple[str, tuple[Any, ...]]:

@@ -1,11 +1,19 @@
 """Explanations: why a tuple holds.
 
+    witnesses     the members that give a minimum or a maximum its value
     instances     the instances of a rule that derive given tuples
+    groups        the members of an aggregate's group
     walks         shortest walks along paths and closures
     views         what they ask of an engine
-    derivations   instances and walks, over the views of an engine
+    derivations   all of them, over the views of an engine
     search        a proof of least height, or one that births found
-    proof         the proof that a user gets
+    alternatives  all proofs, and the smallest sets of facts that a tuple cannot do without
+    absence       how far rules get that do not derive a tuple
+    repair        the smallest sets of facts that would make it hold
+    rivals        the tuples that a selection or a choice prefers, or passes over
+    steps         the steps of a proof, and their conditions:  conditions
+    proof         the proof that a user gets:  drawing  as a picture or page,  lean  for another checker
+    checking      its check, step by step;  stretches  walks by the rules of a closure
     explainer     from a relation and a tuple to a proof
 
 An explanation is read off the views and births that an engine keeps anyway; nothing is kept for it. See

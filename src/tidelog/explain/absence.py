@@ -8,14 +8,14 @@ caller gives, with the reason why the missing tuple cannot be derived itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy
 
 from tidelog.arrays import AnyWords
-from tidelog.errors import position
+from tidelog.errors import LimitError, position
 from tidelog.explain.conditions import with_values
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule
@@ -36,7 +36,8 @@ MOST_NEAR = 3
 class RuleAttempt:
     """How far the body of a rule gets: the literals that are `met`, with values for their variables, the one that
     `failed`, None where the head already does not fit, and the tuples that are `near` it. `bindings` is the number of
-    ways in which those that are met are. `below` says why a missing tuple cannot be derived."""
+    ways in which those that are met are. `below` says why a missing tuple cannot be derived. A limit has ended one that
+    `is_open`: its rule may derive the tuple for all that it says."""
 
     rule: str
     text: str
@@ -46,6 +47,7 @@ class RuleAttempt:
     bindings: int
     near: tuple[str, ...] = ()
     below: Absence | None = None
+    is_open: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attempt as JSON has it."""
@@ -57,6 +59,7 @@ class RuleAttempt:
             "bindings": self.bindings,
             "near": list(self.near),
             "below": None if self.below is None else self.below.to_dict(),
+            "open": self.is_open,
         }
 
 
@@ -75,10 +78,20 @@ class Absence:
         """Return the tuple as text."""
         return row_text(self.relation, self.values)
 
+    @property
+    def is_partial(self) -> bool:
+        """Return True if a limit ended an attempt, here or below."""
+        return any(each.is_open or (each.below is not None and each.below.is_partial) for each in self.attempts)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON has it."""
-        attempts = [attempt.to_dict() for attempt in self.attempts]
-        return {"relation": self.relation, "tuple": list(self.values), "near": list(self.near), "attempts": attempts}
+        return {
+            "relation": self.relation,
+            "tuple": list(self.values),
+            "near": list(self.near),
+            "partial": self.is_partial,
+            "attempts": [attempt.to_dict() for attempt in self.attempts],
+        }
 
     def __str__(self) -> str:
         """Return the explanation as text."""
@@ -97,7 +110,9 @@ def _lines(absence: Absence, indent: str) -> Iterator[str]:
         place = "" if attempt.span is None else f" at {position(attempt.span)}"
         yield f"{indent}  [{attempt.rule}{place}]"
         yield from (f"{indent}    holds: {met}" for met in attempt.met)
-        if attempt.failed is None:
+        if attempt.is_open:
+            yield f"{indent}    not explained: a limit was reached"
+        elif attempt.failed is None:
             yield f"{indent}    the head of the rule does not fit"
         else:
             ways = f" (for {attempt.bindings:,} bindings, the first one shown)" if attempt.bindings > 1 else ""
@@ -118,38 +133,59 @@ class Missing:
     texts: Mapping[str, object] = field(default_factory=dict)
 
     def absence(self, key: Key, depth: int) -> Absence:
-        """Return why a tuple does not hold, and why those that it misses do not, to a depth."""
+        """Return why a tuple does not hold, and why those that it misses do not, to a depth. A limit ends the attempts
+        that have not been made; raise LimitError if that are all."""
         rules = self.derivations.by_head.get(key.relation, ())
         attempts = tuple(self.attempt(flat, key, depth) for flat in rules)
+        if attempts and all(each.is_open and not each.met for each in attempts):
+            self.watch.look()
         near = self.near(key.relation, dict(enumerate(key.words)))
         return Absence(key.relation, self.derivations.values(key), attempts, near)
 
     def attempt(self, flat: FlatRule, key: Key, depth: int) -> RuleAttempt:
         """Return how far a rule gets that would derive a tuple."""
+        text = str(self.texts.get(flat.rule.name or "", flat.rule))
+        made = RuleAttempt(flat.rule.name or "", text, flat.rule.span, (), None, 0)
         given, *rest = flat.body
         assert isinstance(given, Atom)
-        text = str(self.texts.get(flat.rule.name or "", flat.rule))
         met: list[Literal] = []
-        answers, shown = self.bindings(flat, key, [])
-        if not len(answers):
-            return RuleAttempt(flat.rule.name or "", text, flat.rule.span, (), None, 0)
-        while rest:
+        answers, shown = numpy.empty((0, 0), numpy.int64), tuple[str, ...]()
+        try:
             self.watch.look()
-            literal = self.next_literal(given, met, rest)
-            rest.remove(literal)
-            found, columns = self.bindings(flat, key, [*met, literal])
-            if len(found):
+            answers, shown = self.bindings(flat, key, [])
+            if not len(answers):
+                return made
+            while rest:
+                self.watch.look()
+                literal = self.next_literal(given, met, rest)
+                rest.remove(literal)
+                found, columns = self.bindings(flat, key, [*met, literal])
+                if not len(found):
+                    return self.failed(replace(made, bindings=len(answers)), flat, met, literal, answers, shown, depth)
                 answers, shown = found, columns
                 met.append(literal)
-                continue
-            bound, words = self.first(flat, answers, shown)
-            near, below = self.around(literal, bound, words, depth)
-            texts = tuple(str(with_values(each, bound)) for each in met if not is_made(each))
-            failed = str(with_values(literal, bound))
-            return RuleAttempt(flat.rule.name or "", text, flat.rule.span, texts, failed, len(answers), near, below)
+        except LimitError:
+            made = replace(made, is_open=True)
+        if not len(answers):
+            return made
         bound, _ = self.first(flat, answers, shown)
-        texts = tuple(str(with_values(each, bound)) for each in met if not is_made(each))
-        return RuleAttempt(flat.rule.name or "", text, flat.rule.span, texts, None, len(answers))
+        return replace(made, met=_texts(met, bound), bindings=len(answers))
+
+    def failed(
+        self,
+        made: RuleAttempt,
+        flat: FlatRule,
+        met: Sequence[Literal],
+        literal: Literal,
+        answers: AnyWords,
+        shown: tuple[str, ...],
+        depth: int,
+    ) -> RuleAttempt:
+        """Return an attempt that ends at a literal without a match, for the first of the answers before it."""
+        bound, words = self.first(flat, answers, shown)
+        near, below = self.around(literal, bound, words, depth)
+        failed = str(with_values(literal, bound))
+        return replace(made, met=_texts(met, bound), failed=failed, near=near, below=below)
 
     def next_literal(self, given: Atom, met: Sequence[Literal], rest: Sequence[Literal]) -> Literal:
         """Return the literal to try next: one that only tests, else the tuple with the fewest open variables."""
@@ -210,6 +246,11 @@ class Missing:
             keys = [Key(relation, tuple(row)) for row in rows[:1_000].tolist()]
             found += sorted(row_text(relation, self.derivations.values(key)) for key in keys)[:MOST_NEAR]
         return tuple(dict.fromkeys(found))[:MOST_NEAR]
+
+
+def _texts(literals: Iterable[Literal], bound: Mapping[str, Value]) -> tuple[str, ...]:
+    """Return literals with values, as texts, without those that their rule does not have."""
+    return tuple(str(with_values(each, bound)) for each in literals if not is_made(each))
 
 
 def is_made(literal: Literal) -> bool:

@@ -13,6 +13,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from tidelog.errors import LimitError, Problem
 from tidelog.explain.derivations import TupleDerivation
 from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, heights
 from tidelog.explain.walks import Key
@@ -71,11 +72,13 @@ def smallest_ends(
     search: ProofSearch, goal: Key, *, rules: bool, confirmed: Callable[[frozenset[object]], bool]
 ) -> Iterator[frozenset[object]]:
     """Yield the smallest sets of facts, as keys, or with `rules` of names of rules, without which a tuple does not
-    hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it."""
+    hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it.
+    Raise LimitError (E0505) at the end if the tuple has more derivations than are looked at."""
     cone = Cone(search, goal, through_facts=True)
     waiting: list[tuple[int, tuple[object, ...]]] = [(0, ())]
     seen: set[frozenset[object]] = {frozenset()}
     found: list[frozenset[object]] = []
+    left_out = False
     while waiting:
         waiting.sort(key=lambda item: (item[0], search.derivations.sort_key(item[1])))
         _, ordered = waiting.pop(0)
@@ -88,6 +91,8 @@ def smallest_ends(
             if confirmed(without):
                 found.append(without)
                 yield without
+            else:
+                left_out |= not cone.is_complete
             continue
         parts: dict[object, None] = {}
         for key, way in proof.chosen.items():
@@ -102,6 +107,9 @@ def smallest_ends(
             if more not in seen:
                 seen.add(more)
                 waiting.append((len(more), tuple(more)))
+    if left_out:
+        message = f"the tuple has more than {LARGE:,} derivations: there may be other sets"
+        raise LimitError(Problem("E0505", message, hint="take the sets one by one, as many as you need"))
 
 
 def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:

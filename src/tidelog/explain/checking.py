@@ -2,28 +2,32 @@
 
 Each step is taken by itself. The premises of a rule have to be the tuples that its atoms need, with the values that the
 step gives to variables; its comparisons and functors are computed by `semantics/`, as the reference evaluators do. A
-walk has to follow its path, or rules of its relation, from edge to edge. Steps come after their premises, so that no
-tuple supports itself.
+walk has to follow its path, or the edges of its relation, from one end to the other. Steps come after their premises,
+so that no tuple supports itself.
 
 That a tuple is *absent*, or that an aggregate has *all* members, no proof shows. These conditions are looked up where
-the views are given, and are listed as taken for granted otherwise.
+the views are given, and are listed as taken for granted otherwise. With the views comes the program: the rules of the
+proof then have to be rules of it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from tidelog.errors import Problem, ProofRejected
-from tidelog.explain.instances import Premise
+from tidelog.explain.conditions import plain_condition, with_values, witnesses_in
+from tidelog.explain.instances import Premise, flat_rules
 from tidelog.explain.steps import BoundRule, Condition, ProofStep, Walk
-from tidelog.explain.walks import ASSERTED, Automaton
+from tidelog.explain.stretches import is_derived
+from tidelog.explain.walks import ASSERTED, Automaton, automaton_of
 from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import Atom, CheckedProgram, Literal, Negation, Rule, Value
 from tidelog.language.trees import outermost, variables
 from tidelog.reference.paths import WithPaths
-from tidelog.reference.substitutions import RuleScope, name_wildcards, solve
+from tidelog.reference.substitutions import RuleScope, bound_by, name_wildcards, solve
 from tidelog.semantics.values import Row, normal
 
 Tables: TypeAlias = Mapping[str, Collection[Row]]
@@ -36,29 +40,6 @@ class Checked:
     granted: tuple[Condition, ...]
 
 
-def check_steps(steps: Sequence[ProofStep], tables: Tables | None = None) -> Checked:
-    """Check the steps of a proof one by one, and with the `tables` of all relations, and of paths, also that tuples are
-    absent and aggregates complete. Raise ProofRejected (E0820)."""
-    granted: list[Condition] = []
-    for number, step in enumerate(steps):
-        if any(premise >= number for premise in step.premises):
-            raise rejected(step, "it comes before one of its premises")
-        below = [steps[premise] for premise in step.premises]
-        if step.height != (1 + max((each.height for each in below), default=0) if step.sort in ("rule", "walk") else 0):
-            raise rejected(step, "its height is not one more than that of its premises")
-        match step.sort:
-            case "rule":
-                granted += _check_rule(step, below, tables)
-            case "walk":
-                _check_walk(step, below)
-            case "fact":
-                if tables is not None and not step.is_candidate and step.values not in tables[step.relation]:
-                    raise rejected(step, "the fact is not there")
-            case "open":
-                pass
-    return Checked(tuple(granted))
-
-
 class Explained(Protocol):
     """A database as a check needs it."""
 
@@ -67,13 +48,77 @@ class Explained(Protocol):
     def local(self, name: str) -> Collection[Row]: ...
 
 
-def tables_of(database: Explained) -> Tables:
-    """Return the views of a database as sets of tuples, and the pairs of the paths of its program."""
-    relations = database.program.relations
-    tables = {
-        name: set() if INLINE in each.qualifiers else set(database.local(name)) for name, each in relations.items()
-    }
-    return WithPaths(tables, database.program)
+@runtime_checkable
+class Asserting(Protocol):
+    """A database that says which tuples are asserted facts."""
+
+    def asserted(self, name: str) -> Collection[Row]: ...
+
+
+class ViewTables:
+    """The views of a database as sets of tuples, the pairs of the paths of its program, and its rules."""
+
+    def __init__(self, database: Explained) -> None:
+        self.program = database.program
+        self.relations = self.program.relations
+        shown = [name for name, each in self.relations.items() if INLINE not in each.qualifiers]
+        tables: dict[str, set[Row]] = {name: set() for name in self.relations}
+        tables |= {name: set(database.local(name)) for name in shown}
+        self.tables = WithPaths(tables, self.program)
+        self.rules = flat_rules(self.program)
+        self.texts = {rule.name: str(rule) for rule in self.program.texts if rule.name is not None}
+        self._database = database
+        self._asserted: dict[str, Collection[Row]] = {}
+
+    def is_fact(self, name: str, values: Row) -> bool:
+        """Return True if a tuple is an asserted fact, as far as the database says so."""
+        if not isinstance(self._database, Asserting):
+            return values in self.tables[name]
+        if name not in self._asserted:
+            self._asserted[name] = set(self._database.asserted(name))
+        return values in self._asserted[name]
+
+
+def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> Checked:
+    """Check the steps of a proof one by one, and with the `views` of a database also that its facts and rules are
+    theirs, tuples absent and aggregates complete. Raise ProofRejected (E0820)."""
+    granted: list[Condition] = []
+    for number, step in enumerate(steps):
+        if any(not 0 <= premise < number for premise in step.premises):
+            raise rejected(step, "it comes before one of its premises")
+        below = [steps[premise] for premise in step.premises]
+        if step.height != (1 + max((each.height for each in below), default=0) if step.sort in ("rule", "walk") else 0):
+            raise rejected(step, "its height is not one more than that of its premises")
+        if step.sort in ("fact", "open") and (below or step.conditions or step.rule is not None):
+            raise rejected(step, "it needs nothing, but names premises")
+        if views is not None:
+            _check_shown(step, views)
+        match step.sort:
+            case "rule":
+                granted += _check_rule(step, below, views)
+            case "walk":
+                _check_walk(step, below, views)
+            case "fact":
+                if views is not None and not views.is_fact(step.relation, step.values):
+                    raise rejected(step, "the fact is not there")
+            case "open":
+                pass
+            case _:
+                raise rejected(step, f"`{step.sort}` is no reason")
+    return Checked(tuple(granted))
+
+
+def _check_shown(step: ProofStep, views: ViewTables) -> None:
+    """Check that a relation has a tuple, or, of a candidate, that it shows another one."""
+    if step.relation in views.tables.paths and step.sort in ("walk", "open") and not step.is_candidate:
+        return
+    if step.relation not in views.tables.tables:
+        raise rejected(step, "the program has no such relation")
+    rows = views.tables[step.relation]
+    if step.is_candidate == (step.values in rows):
+        raise rejected(step, "its relation shows it" if step.is_candidate else "its relation does not have it")
+    if step.better is not None and (not step.is_candidate or step.better == step.values):
+        raise rejected(step, "no other tuple is preferred")
 
 
 def rejected(step: ProofStep, reason: str) -> ProofRejected:
@@ -81,31 +126,73 @@ def rejected(step: ProofStep, reason: str) -> ProofRejected:
     return ProofRejected(Problem("E0820", f"the proof does not show {step.tuple_text}: {reason}", step.span))
 
 
-def _check_rule(step: ProofStep, below: list[ProofStep], tables: Tables | None) -> Iterator[Condition]:
+def _check_rule(step: ProofStep, below: list[ProofStep], views: ViewTables | None) -> Iterator[Condition]:
     """Check a step by a rule; yield the conditions that are taken for granted."""
     instance = step.instance
     if not isinstance(instance, BoundRule) or instance.flat.rule.name != step.rule:
         raise rejected(step, "it has no instance of its rule")
     flat = instance.flat
+    if views is not None and not (
+        flat in views.rules.get(step.relation, ()) and step.text == views.texts.get(step.rule or "", str(flat.rule))
+    ):
+        raise rejected(step, f"the program has another rule {step.rule}, or none")
+    if tuple(instance.values) != flat.variables or dict(step.variables) != instance.written:
+        raise rejected(step, f"it names other variables than rule {step.rule}")
     if step.relation != flat.head.relation or step.values != _row(flat.head, instance):
         raise rejected(step, f"rule {step.rule} derives another tuple with these values")
-    if len(below) != len(flat.premises):
-        raise rejected(step, f"rule {step.rule} needs {len(flat.premises)} tuples, found {len(below)}")
-    for premise, found in zip(flat.premises, below, strict=True):
+    if len(below) != len(flat.needed):
+        raise rejected(step, f"rule {step.rule} needs {len(flat.needed)} tuples, found {len(below)}")
+    for premise, found in zip(flat.needed, below, strict=True):
         if (found.relation, found.values) != (premise.relation, _row(premise, instance)):
             raise rejected(step, f"rule {step.rule} needs another tuple than {found.tuple_text}")
-    for literal in flat.body:
+    tables = {} if views is None else views.tables
+    for literal in flat.literals:
         needs_tables = isinstance(literal, Negation) or any(True for _ in outermost([literal]))
-        if isinstance(literal, Atom) or (needs_tables and tables is None):
+        if isinstance(literal, Atom) or (needs_tables and views is None):
             continue
-        if not _holds(literal, instance, tables or {}):
+        if next(_solutions(literal, instance, tables), None) is None:
             raise rejected(step, f"`{literal}` does not hold for the values of the step")
-    if tables is None:
+    _check_conditions(step, instance, tables if views is not None else None)
+    if views is None:
         yield from (each for each in step.conditions if each.sort != "comparison")
 
 
-def _check_walk(step: ProofStep, below: list[ProofStep]) -> None:
-    """Check a step by a walk: its premises are edges of the automaton, one behind the other."""
+def _check_conditions(step: ProofStep, instance: BoundRule, tables: Tables | None) -> None:
+    """Check that a step shows the conditions of its rule, with its values, and members of groups."""
+    flat = instance.flat
+    expected = witnesses_in(flat, step.premises)
+    if len(step.conditions) != len(flat.conditions):
+        raise rejected(step, f"rule {step.rule} has {len(flat.conditions)} conditions, found {len(step.conditions)}")
+    for i, (literal, shown) in enumerate(zip(flat.conditions, step.conditions, strict=True)):
+        plain = plain_condition(literal, instance.values, flat.made)
+        if replace(shown, members=None, first=()) != replace(plain, witness=expected.get(i, ())):
+            raise rejected(step, f"`{shown.text}` is not what rule {step.rule} asks for")
+        if shown.members is None:
+            continue
+        if shown.sort != "aggregate" or len(shown.first) > shown.members:
+            raise rejected(step, f"`{shown.text}` has other members")
+        if tables is not None:
+            texts = _members(literal, instance, tables)
+            if sum(texts.values()) != shown.members or Counter(shown.first) - texts - Counter([""]):
+                raise rejected(step, f"`{shown.text}` has other members")
+
+
+def _members(literal: Literal, instance: BoundRule, tables: Tables) -> Counter[str]:
+    """Return the members of the first aggregate of a literal, as texts of their tuples."""
+    (named,) = name_wildcards(Rule(None, (), (literal,))).body
+    aggregate = next(outermost([named]))
+    scope = _scope(named, instance, tables)
+    inner = scope.inside(aggregate)
+    given = {name: instance.values[name] for name in scope.needs(aggregate)}
+    names = sorted(bound_by(aggregate.body))
+    found = {tuple(each[name] for name in names): each for each in solve(aggregate.body, given, inner)}
+    atoms = [each for each in aggregate.body if isinstance(each, Atom)]
+    return Counter(", ".join(str(with_values(atom, bound)) for atom in atoms) for bound in found.values())
+
+
+def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | None) -> None:
+    """Check a step by a walk: its premises are edges of the automaton, one behind the other; with the rules of a
+    program also that these derive the pair."""
     walk = step.instance
     if not isinstance(walk, Walk) or walk.relation != step.relation or len(step.values) != 2:
         raise rejected(step, "it has no walk")
@@ -115,6 +202,14 @@ def _check_walk(step: ProofStep, below: list[ProofStep]) -> None:
         states = set(_after(walk.automaton, states, edge))
     if not any(node == end and state in walk.automaton.ends for node, state in states):
         raise rejected(step, "its premises are no walk from the first value to the second")
+    if views is None:
+        return
+    if step.relation in views.relations:
+        rules = views.rules.get(step.relation, ())
+        if not is_derived(step.relation, step.values, [(each.relation, each.values) for each in below], rules):
+            raise rejected(step, "no rules of its relation derive it from its premises")
+    elif step.relation not in views.tables.paths or walk.automaton != automaton_of(views.tables.paths[step.relation]):
+        raise rejected(step, "the program has no such path")
 
 
 def _after(automaton: Automaton, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:
@@ -135,12 +230,15 @@ def _as_well(automaton: Automaton, state: int) -> frozenset[int]:
     return automaton.silent.get(state, frozenset()) | {state}
 
 
-def _holds(literal: Literal, instance: BoundRule, tables: Tables) -> bool:
-    """Return True if a literal holds for the values of an instance."""
-    flat, bound = instance.flat, dict(instance.values)
-    names = frozenset(variables([literal], aggregates=False)) | frozenset(flat.variables)
-    (named,) = name_wildcards(Rule(flat.rule.name, (), (literal,))).body
-    return next(solve((named,), bound, RuleScope(names, tables)), None) is not None
+def _solutions(literal: Literal, instance: BoundRule, tables: Tables) -> Iterator[Mapping[str, Value]]:
+    """Yield the ways in which a literal holds for the values of an instance."""
+    (named,) = name_wildcards(Rule(None, (), (literal,))).body
+    return solve((named,), dict(instance.values), _scope(named, instance, tables))
+
+
+def _scope(literal: Literal, instance: BoundRule, tables: Tables) -> RuleScope:
+    names = frozenset(variables([literal], aggregates=False)) | frozenset(instance.flat.variables)
+    return RuleScope(names, tables)
 
 
 def _row(premise: Premise, instance: BoundRule) -> tuple[Value, ...]:

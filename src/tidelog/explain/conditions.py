@@ -1,102 +1,125 @@
 """The conditions of an instance of a rule: its literals other than tuples, with values for variables.
 
-An aggregate also shows how many members its group has, and the first ones: the substitutions of its body for the values
-around it, which are asked for like instances of rules.
+An aggregate also shows how many members its group has, and the first ones. A negation names the tuple that is absent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from heapq import nsmallest
+from types import MappingProxyType
 from typing import Any
 
-import numpy
-
-from tidelog.explain.instances import FlatRule, Question
+from tidelog.errors import LimitError
+from tidelog.explain.instances import FlatRule
 from tidelog.explain.search import ProofSearch
 from tidelog.explain.steps import Condition
 from tidelog.language.branches import Branch
-from tidelog.language.syntax import (
-    Aggregate,
-    Anonymous,
-    Atom,
-    Column,
-    Constant,
-    Kind,
-    Literal,
-    Negation,
-    Record,
-    Term,
-    Variable,
-)
-from tidelog.language.trees import outermost, rebuild, variables
-from tidelog.queries.bodies import GIVEN
+from tidelog.language.syntax import Aggregate, Anonymous, Atom, Constant, Literal, Negation, Record, Term, Variable
+from tidelog.language.trees import outermost, rebuild, walk
+from tidelog.reference.selections import order_of
+from tidelog.reference.substitutions import RuleScope, combinations
 
 MOST_MEMBERS = 3
 """Members of a group that are shown."""
+_LOOKS = 10_000
+"""Members between two looks at limits."""
 
 
-def conditions_of(flat: FlatRule, words: tuple[int, ...], search: ProofSearch) -> tuple[Condition, ...]:
-    """Return the conditions of an instance, whose variables have these words, in the order written."""
+def conditions_of(
+    flat: FlatRule, words: tuple[int, ...], search: ProofSearch, most: int | None
+) -> tuple[Condition, ...]:
+    """Return the conditions of an instance, whose variables have these words, in the order written; of each aggregate
+    at most so many members, None for all."""
     bound = dict(zip(flat.variables, words, strict=True))
-    return tuple(condition_of(literal, flat, bound, search) for literal in flat.conditions)
+    return tuple(condition_of(literal, flat, bound, search, most) for literal in flat.conditions)
 
 
-def condition_of(literal: Literal, flat: FlatRule, words: Mapping[str, int], search: ProofSearch) -> Condition:
+def condition_of(
+    literal: Literal, flat: FlatRule, words: Mapping[str, int], search: ProofSearch, most: int | None
+) -> Condition:
     """Return a literal with values for the variables that are bound."""
     decode = search.derivations.dictionary.decode
-    text = str(with_values(literal, {name: decode(word, flat.kinds[name]) for name, word in words.items()}))
-    if isinstance(literal, Negation):
-        return Condition("negation", text)
+    bound = {name: decode(word, flat.kinds[name]) for name, word in words.items()}
+    plain = plain_condition(literal, bound, flat.made)
     aggregate = next(outermost([literal]), None)
-    if aggregate is None:
-        return Condition("comparison", text)
-    return Condition("aggregate", text, *members(aggregate, flat, words, search))
+    if aggregate is None or plain.sort != "aggregate":
+        return plain
+    try:
+        number, first = members(aggregate, flat, words, search, most)
+    except LimitError:
+        return plain
+    return replace(plain, members=number, first=first)
+
+
+def plain_condition(literal: Literal, bound: Mapping[str, Any], made: Mapping[str, str]) -> Condition:
+    """Return a literal with values for variables, without members and witnesses. `made` has the names in the text of
+    variables that rewrites have named."""
+    text = str(with_values(literal, bound, made))
+    if isinstance(literal, Negation):
+        return Condition("negation", text, absent=_ground(literal.atom, bound))
+    has_members = next(outermost([literal]), None) is not None
+    return Condition("aggregate" if has_members else "comparison", text)
+
+
+def with_witnesses(conditions: tuple[Condition, ...], flat: FlatRule, below: tuple[int, ...]) -> tuple[Condition, ...]:
+    """Return conditions with the numbers of the steps of their witnesses; `below` has those of all premises."""
+    found = witnesses_in(flat, below)
+    return tuple(replace(each, witness=found[i]) if i in found else each for i, each in enumerate(conditions))
+
+
+def witnesses_in(flat: FlatRule, below: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+    """Return the steps of witnesses by the number of their condition, of the steps `below` of all premises."""
+    found: dict[int, tuple[int, ...]] = {}
+    start = len(flat.premises)
+    for witness, premises in flat.witnesses:
+        found[witness.condition] = below[start : start + len(premises)]
+        start += len(premises)
+    return found
 
 
 def members(
-    aggregate: Aggregate, flat: FlatRule, words: Mapping[str, int], search: ProofSearch
+    aggregate: Aggregate, flat: FlatRule, words: Mapping[str, int], search: ProofSearch, most: int | None
 ) -> tuple[int, tuple[str, ...]]:
-    """Return the number of members of an aggregate's group, and the first ones as text, by their values."""
-    derivations, kinds = search.derivations, dict(flat.kinds)
-    body = tuple(_named(literal, i, kinds, search) for i, literal in enumerate(aggregate.body))
-    shown = variables(body, aggregates=False)
-    given = [name for name in variables([aggregate]) if name in words]
-    columns = tuple(Column(name, kinds[name], kinds[name]) for name in given)
-    asked = (Atom(GIVEN, tuple(map(Variable, given))), *body)
-    question = Question(asked, shown, columns, kinds, derivations.checked, flat.read)
-    row = numpy.array([words[name] for name in given], numpy.int64).reshape(1, -1)
-    answers = question.answers(search.views, row, search.watch)
-    decode = derivations.dictionary.decode
-    found = [
-        {name: decode(word, kinds[name]) for name, word in zip(shown, answer, strict=True)}
-        for answer in answers[:1_000].tolist()
-    ]
-    atoms = [literal for literal in body if isinstance(literal, Atom)]
-    texts = sorted(", ".join(str(with_values(atom, bound)) for atom in atoms) for bound in found)
-    return len(answers), tuple(texts[:MOST_MEMBERS]) if atoms else ()
+    """Return the number of members of an aggregate's group, and the first ones as text, by their values. Raise
+    LimitError."""
+    derivations = search.derivations
+    group = derivations.group(flat, aggregate)
+    answers = group.answers(search.views, words, search.watch)
+    if not group.atoms:
+        return len(answers), ()
+    kinds = [group.kinds[name] for name in group.shown]
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for i, answer in enumerate(answers.tolist()):
+            if i % _LOOKS == 0:
+                search.watch.look()
+            yield tuple(map(derivations.dictionary.decode, answer, kinds))
+
+    first = sorted(rows(), key=order_of) if most is None else nsmallest(most, rows(), key=order_of)
+    bindings = (dict(zip(group.shown, row, strict=True)) for row in first)
+    return len(answers), tuple(", ".join(str(with_values(atom, bound)) for atom in group.atoms) for bound in bindings)
 
 
-def _named(literal: Literal, number: int, kinds: dict[str, Kind], search: ProofSearch) -> Literal:
-    """Return a literal with a variable for each `_` among the arguments of a tuple, which takes part in members."""
-    if not isinstance(literal, Atom) or literal.path is not None:
-        return literal
-    args: list[Term] = []
-    for i, (term, kind) in enumerate(zip(literal.args, search.derivations.kinds(literal.relation), strict=True)):
-        variable = Variable(f"#member{number}_{i}")
-        if isinstance(term, Anonymous):
-            kinds[variable.name] = kind
-        args.append(variable if isinstance(term, Anonymous) else term)
-    return replace(literal, args=tuple(args))
+def _ground(atom: Atom, bound: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the tuple that an atom is for some values; None for a path, and if a `_` leaves a value open."""
+    if atom.path is not None or any(isinstance(node, Anonymous | Aggregate) for node in walk(atom.args)):
+        return None
+    rows = list(combinations(atom.args, dict(bound), RuleScope(frozenset(bound), {})))
+    return (atom.relation, tuple(rows[0])) if len(rows) == 1 else None
 
 
-def with_values(literal: Literal, bound: Mapping[str, Any]) -> Literal:
-    """Return a literal with values in the place of the variables that are bound, and `_` for those of a rewrite."""
+def with_values(literal: Literal, bound: Mapping[str, Any], made: Mapping[str, str] = MappingProxyType({})) -> Literal:
+    """Return a literal with values in the place of the variables that are bound, and `_` for those of a rewrite; others
+    have the names of the text if these are `made`."""
 
     def change(term: Term) -> Term | None:
-        if isinstance(term, Variable):
-            return term_of(bound[term.name]) if term.name in bound else Anonymous() if "#" in term.name else None
-        return None
+        if not isinstance(term, Variable):
+            return None
+        if term.name in bound:
+            return term_of(bound[term.name])
+        return Anonymous() if "#" in term.name else Variable(made.get(term.name, term.name))
 
     return rebuild(literal, change)
 

@@ -14,10 +14,11 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords, Words
+from tidelog.explain.groups import MemberGroup, group_of
 from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, rows_of_premise
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Automaton, Key, automaton_of, automaton_of_closure, shortest_walk
-from tidelog.language.syntax import CheckedProgram, Constant, Kind, Literal, Value
+from tidelog.language.syntax import Aggregate, CheckedProgram, Constant, Kind, Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.rules.selections import ALL
 from tidelog.semantics.values import normal
@@ -65,12 +66,13 @@ class TupleDerivations:
         self.dictionary = dictionary
         self.by_head = flat_rules(checked)
         self._questions: dict[tuple[int, frozenset[str]], Question] = {}
+        self._groups: dict[tuple[int, Aggregate], MemberGroup] = {}
         self._partial: dict[tuple[int, tuple[Literal, ...]], Question] = {}
         self._paths = {
             premise.relation: premise.atom.path
             for rules in self.by_head.values()
             for flat in rules
-            for premise in flat.premises
+            for premise in flat.needed
             if premise.atom.path is not None
         }
 
@@ -86,7 +88,7 @@ class TupleDerivations:
     @cached_property
     def _path_kinds(self) -> dict[str, tuple[Kind, ...]]:
         rules = (flat for each in self.by_head.values() for flat in each)
-        return {premise.relation: premise.kinds for flat in rules for premise in flat.premises if premise.atom.path}
+        return {premise.relation: premise.kinds for flat in rules for premise in flat.needed if premise.atom.path}
 
     def shown(self, relation: str) -> str:
         """Return the relation that selects from `relation`, or that itself."""
@@ -187,12 +189,12 @@ class TupleDerivations:
                     else renamed.get(premise.relation, premise.relation),
                     rows_of_premise(premise, answers, constants),
                 )
-                for premise in flat.premises
+                for premise in flat.needed
             )
             yield Batch(flat, answers, numbers, premises)
 
     def _question(self, flat: FlatRule, renamed: dict[str, str]) -> Question:
-        used = frozenset(each.relation for each in flat.premises if each.relation in renamed)
+        used = frozenset(each.relation for each in flat.needed if each.relation in renamed)
         key = flat.number, used
         if key not in self._questions:
             relations = self.checked.relations
@@ -208,11 +210,18 @@ class TupleDerivations:
             self._partial[key] = Question(body, shown, given, flat.kinds, self.checked, flat.read)
         return self._partial[key]
 
+    def group(self, flat: FlatRule, aggregate: Aggregate) -> MemberGroup:
+        """Return the question for the members of an aggregate of a rule."""
+        key = flat.number, aggregate
+        if key not in self._groups:
+            self._groups[key] = group_of(aggregate, flat, self.checked)
+        return self._groups[key]
+
     def _constants(self, flat: FlatRule) -> dict[tuple[object, Kind], int]:
         """Return the words of the constants of the atoms of a rule that has an instance."""
         return {
             (source.value, kind): self.dictionary.encode(normal(source.value, kind), kind)
-            for premise in (flat.head, *flat.premises)
+            for premise in (flat.head, *flat.needed)
             for source, kind in zip(premise.arguments, premise.kinds, strict=True)
             if isinstance(source, Constant)
         }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tidelog.explain.steps import ProofStep
 
@@ -17,10 +16,11 @@ def dot(steps: Sequence[ProofStep]) -> str:
     for number, step in enumerate(steps):
         reason = "" if step.sort == "fact" else f"\n{step.reason}"
         lines.append(f"  s{number} [shape={_SHAPES[step.sort]}, label={_quoted(step.tuple_text + reason)}];")
-        lines += [f"  s{number} -> s{premise};" for premise in dict.fromkeys(step.premises)]
+        lines += [f"  s{number} -> s{premise};" for premise in dict.fromkeys(step.direct)]
         for i, condition in enumerate(step.conditions):
             lines.append(f"  s{number}c{i} [shape=plaintext, label={_quoted(condition.text)}];")
             lines.append(f"  s{number} -> s{number}c{i} [style=dashed, arrowhead=none];")
+            lines += [f"  s{number}c{i} -> s{witness};" for witness in dict.fromkeys(condition.witness)]
     return "\n".join([*lines, "}"])
 
 
@@ -29,21 +29,22 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def html(document: Mapping[str, Any], tuples: Sequence[str], reasons: Sequence[str]) -> str:
-    """Return a page with a proof, as `Proof.to_dict` has it. The page has the steps as data, and makes the parts of a
-    tuple when a reader opens it."""
-    steps = [
-        {
-            "tuple": text,
-            "reason": reason,
-            "rule": step["text"],
-            "premises": step["premises"],
-            "conditions": [condition["text"] for condition in step["conditions"]],
-        }
-        for step, text, reason in zip(document["steps"], tuples, reasons, strict=True)
+def html(steps: Sequence[ProofStep]) -> str:
+    """Return a page with the steps of a proof. The page has them as data, rules and reasons once each, and makes the
+    parts of a tuple when a reader opens it."""
+    texts: dict[str, int] = {}
+    rows = [
+        [
+            step.tuple_text,
+            texts.setdefault(step.reason, len(texts)),
+            texts.setdefault(step.text or "", len(texts)),
+            step.direct,
+            [[condition.line, *condition.witness] for condition in step.conditions],
+        ]
+        for step in steps
     ]
-    data = json.dumps(steps, ensure_ascii=False).replace("<", "\\u003c")
-    return _PAGE.replace("/*steps*/", data)
+    data = json.dumps({"texts": [*texts], "steps": rows}, ensure_ascii=False, separators=(",", ":"))
+    return _PAGE.replace("/*proof*/", data.replace("<", "\\u003c"))
 
 
 _PAGE = """<!doctype html>
@@ -60,7 +61,7 @@ _PAGE = """<!doctype html>
 </style>
 <div id="proof"></div>
 <script>
-const steps = /*steps*/;
+const {texts, steps} = /*proof*/;
 function add(parent, name, text, kind) {
   const node = parent.appendChild(document.createElement(name));
   if (text) node.textContent = text;
@@ -68,20 +69,27 @@ function add(parent, name, text, kind) {
   return node;
 }
 function line(parent, step) {
-  add(parent, "code", step.tuple);
-  add(parent, "span", step.reason, "reason");
+  add(parent, "code", step[0]);
+  add(parent, "span", texts[step[1]], "reason");
 }
 function show(parent, number, open) {
-  const step = steps[number];
-  if (!step.premises.length && !step.conditions.length) return line(parent, step);
+  const step = steps[number], [,, rule, premises, conditions] = step;
+  if (!premises.length && !conditions.length) return line(parent, step);
   const details = add(parent, "details");
   line(add(details, "summary"), step);
   function fill() {
     details.removeEventListener("toggle", fill);
-    if (step.rule) add(details, "code", step.rule, "rule");
+    if (texts[rule]) add(details, "code", texts[rule], "rule");
     const list = add(details, "ul");
-    for (const premise of step.premises) show(add(list, "li"), premise, false);
-    for (const condition of step.conditions) add(add(list, "li"), "code", condition);
+    for (const premise of premises) show(add(list, "li"), premise, false);
+    for (const [text, ...witness] of conditions) {
+      const item = add(list, "li");
+      add(item, "code", text);
+      if (witness.length) {
+        const inner = add(item, "ul");
+        for (const each of witness) show(add(inner, "li"), each, false);
+      }
+    }
   }
   details.addEventListener("toggle", fill);
   details.open = open;

@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.explain.absence import Absence, Missing
 from tidelog.explain.alternatives import all_proofs, smallest_ends
-from tidelog.explain.conditions import conditions_of
+from tidelog.explain.conditions import MOST_MEMBERS, conditions_of, with_witnesses
 from tidelog.explain.derivations import TupleDerivation, TupleDerivations
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.proof import Proof
 from tidelog.explain.repair import Repair
+from tidelog.explain.rivals import Rivals
 from tidelog.explain.search import Found, ProofSearch
 from tidelog.explain.steps import BoundRule, Facts, ProofStep, Removal, Walk, row_text
 from tidelog.explain.views import EngineViews
@@ -36,22 +37,27 @@ class Explainer:
         self._workspace = workspace
         self._dictionary = workspace.dictionary
         self._derivations: TupleDerivations | None = None
+        self._rivals: Rivals | None = None
         self._written: Mapping[str, Rule] = {}
 
-    def explain(self, relation: str, values: object, views: EngineViews, watch: Watch) -> Proof:
+    def explain(
+        self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
+    ) -> Proof:
         """Return a proof of a tuple, see `Database.explain`."""
         search, goal = self._search(relation, values, views, watch)
-        return self._proof(goal, search.proof(goal), search)
+        return self._proof(goal, search.proof(goal), search, members)
 
     def founded(self, relation: str, values: object, views: EngineViews, watch: Watch | None = None) -> Proof:
         """Return the proof that births give, however few derivations there are: for tests."""
         search, goal = self._search(relation, values, views, watch or Watch())
         return self._proof(goal, search.founded(goal), search)
 
-    def proofs(self, relation: str, values: object, views: EngineViews, watch: Watch) -> Iterator[Proof]:
+    def proofs(
+        self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
+    ) -> Iterator[Proof]:
         """Yield all proofs of a tuple, the smallest first."""
         search, goal = self._search(relation, values, views, watch)
-        return (self._proof(goal, found, search) for found in all_proofs(search, goal))
+        return (self._proof(goal, found, search, members) for found in all_proofs(search, goal))
 
     def ends(
         self,
@@ -124,6 +130,7 @@ class Explainer:
         """Return the derivations of a program, with what is known of it."""
         if self._derivations is None or self._derivations.checked is not checked:
             self._derivations = TupleDerivations(checked, self._dictionary)
+            self._rivals = Rivals(self._derivations)
             self._written = {rule.name: rule for rule in checked.texts if rule.name is not None}
         return self._derivations
 
@@ -139,7 +146,7 @@ class Explainer:
 
     # --- proofs ------------------------------------------------------------------------------------------------------
 
-    def _proof(self, goal: Key, found: Found, search: ProofSearch) -> Proof:
+    def _proof(self, goal: Key, found: Found, search: ProofSearch, members: int | None = MOST_MEMBERS) -> Proof:
         """Return the proof that a search has found, premises first."""
         numbers: dict[Key, int] = {}
         steps: list[ProofStep] = []
@@ -156,23 +163,24 @@ class Explainer:
             below = () if chosen is None else tuple(numbers[premise] for premise in chosen.premises)
             height = 0 if chosen is None else 1 + max((steps[number].height for number in below), default=0)
             numbers[key] = len(steps)
-            step = self._step(key, chosen, search)
+            step = self._with_rivals(self._step(key, chosen, search, members), key, search)
+            if chosen is not None and chosen.flat is not None:
+                step = replace(step, conditions=with_witnesses(step.conditions, chosen.flat, below))
             sort = step.sort if key in found.chosen else "open"
             steps.append(replace(step, premises=below, height=height, sort=sort))
         return Proof(tuple(steps))
 
-    def _step(self, key: Key, chosen: TupleDerivation | None, search: ProofSearch) -> ProofStep:
+    def _step(self, key: Key, chosen: TupleDerivation | None, search: ProofSearch, members: int | None) -> ProofStep:
         """Return the step for a tuple, without its premises."""
         derivations = search.derivations
         name, values = derivations.shown(key.relation), derivations.values(key)
-        is_candidate = name != key.relation and not derivations.holds(search.views, Key(name, key.words))
         if chosen is None:
-            return ProofStep(name, values, "fact", is_candidate=is_candidate)
+            return ProofStep(name, values, "fact")
         flat = chosen.flat
         if flat is None:
             walk = Walk(name, derivations.automaton(search.views, key.relation))
-            return ProofStep(name, values, "walk", is_candidate=is_candidate, instance=walk)
-        bound = self._bound(flat, chosen)
+            return ProofStep(name, values, "walk", instance=walk)
+        instance = BoundRule(flat, self._bound(flat, chosen))
         rule = self._written.get(flat.rule.name or "", flat.rule)
         return ProofStep(
             name,
@@ -181,11 +189,24 @@ class Explainer:
             flat.rule.name,
             str(rule),
             rule.span,
-            {name: value for name, value in bound.items() if "#" not in name},
-            conditions=conditions_of(flat, chosen.words, search),
-            is_candidate=is_candidate,
-            instance=BoundRule(flat, bound),
+            instance.written,
+            conditions=conditions_of(flat, chosen.words, search, members),
+            instance=instance,
         )
+
+    def _with_rivals(self, step: ProofStep, key: Key, search: ProofSearch) -> ProofStep:
+        """Return the step of a tuple of a relation that selects with the tuples that it competes with."""
+        assert self._rivals is not None
+        if step.relation != key.relation:
+            if search.derivations.holds(search.views, Key(step.relation, key.words)):
+                return step
+            try:
+                better = self._rivals.better(search.views, key, search.watch)
+            except LimitError:
+                better = None
+            return replace(step, is_candidate=True, better=better)
+        rivals = self._rivals.rivals(search.views, key)
+        return replace(step, rivals=len(rivals), first_rivals=tuple(rivals[:MOST_MEMBERS])) if rivals else step
 
     def _bound(self, flat: FlatRule, chosen: TupleDerivation) -> dict[str, Any]:
         """Return the values of the variables of an instance."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import count
 
 import numpy
@@ -20,6 +21,7 @@ import numpy
 from tidelog.arrays import AnyWords, Words
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds
+from tidelog.explain.witnesses import Witness, witness_of
 from tidelog.language.counters import counters_in
 from tidelog.language.syntax import (
     Anonymous,
@@ -35,7 +37,7 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.language.trees import variables, whole
+from tidelog.language.trees import outermost, variables, whole
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation
@@ -77,18 +79,34 @@ class FlatRule:
     body: tuple[Literal, ...] = field(repr=False)
     read: Mapping[str, RelationType] = field(repr=False)
     """Relations with the numbers of counters, which the body reads besides."""
+    witnesses: tuple[tuple[Witness, tuple[Premise, ...]], ...] = ()
+    """Members that give aggregates their values, with their tuples."""
+    made: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables that the checker has named, for inline relations and witnesses, with their names in the text."""
+
+    @cached_property
+    def needed(self) -> tuple[Premise, ...]:
+        """The tuples that an instance needs: the premises, then those of witnesses."""
+        return (*self.premises, *(premise for _, own in self.witnesses for premise in own))
+
+    @cached_property
+    def literals(self) -> tuple[Literal, ...]:
+        """The body, and what holds for witnesses."""
+        return (*self.body, *(literal for witness, _ in self.witnesses for literal in witness.literals))
 
 
 def flat_rules(checked: CheckedProgram) -> dict[str, tuple[FlatRule, ...]]:
     """Return the flat rules of a program by the relation of their head, in the order of the rules."""
     numbers = count()
     found: dict[str, list[FlatRule]] = {}
+    texts = {rule.name: rule for rule in checked.texts}
     for rule in checked.rules:
         bench = Bench(rule.name or "", checked.relations, checked.records)
+        made = _made(rule, texts.get(rule.name))
         for alternative in disjunctions(rule, bench):
             numbered, read = _with_numbers(alternative, bench)
             for head in numbered.heads:
-                flat = _flat(numbered, head, rule, next(numbers), checked, read)
+                flat = _flat(numbered, head, rule, next(numbers), checked, read, made)
                 found.setdefault(head.relation, []).append(flat)
     return {name: tuple(rules) for name, rules in found.items()}
 
@@ -113,12 +131,13 @@ def _flat(
     number: int,
     checked: CheckedProgram,
     read: Mapping[str, RelationType],
+    made: Mapping[str, str],
 ) -> FlatRule:
     """Return one head of a rule without disjunctions, with a variable for each argument of positive atoms."""
     kinds = dict(rule.kinds)
     added: list[Literal] = []
 
-    def named(atom: Atom, stem: str) -> Atom:
+    def named(atom: Atom, stem: str, added: list[Literal]) -> Atom:
         args: list[Term] = []
         for i, (term, kind) in enumerate(zip(atom.args, kinds_of(atom, checked), strict=True)):
             if not isinstance(term, Variable | Constant):
@@ -130,24 +149,62 @@ def _flat(
             args.append(term)
         return replace(atom, args=tuple(args))
 
-    given = named(head, "head")
+    given = named(head, "head", added)
     body: list[Literal] = []
     for i, literal in enumerate(rule.body):
         is_premise = isinstance(literal, Atom) and literal.relation not in read
-        body.append(named(literal, f"premise{i}_") if is_premise and isinstance(literal, Atom) else literal)
+        body.append(named(literal, f"premise{i}_", added) if is_premise and isinstance(literal, Atom) else literal)
     atoms = [literal for literal in body if isinstance(literal, Atom) and literal.relation not in read]
-    columns = tuple(variables([given, *body, *added], aggregates=False))
+    conditions: list[Literal] = [
+        literal for literal in rule.body if not isinstance(literal, Atom) and not _only_names(literal, made)
+    ]
+    conditions += [literal for literal in added if next(outermost([literal]), None) is not None]
+    witnesses: list[Witness] = []
+    around = frozenset(variables([given, *body, *added], aggregates=False))
+    for i, literal in enumerate(conditions):
+        witness, own_kinds = witness_of(literal, i, around, kinds, made)
+        kinds |= own_kinds
+        if witness is not None:
+            own: list[Literal] = []
+            for j, each in enumerate(witness.literals):
+                own.append(named(each, f"witness{i}_{j}_", own) if isinstance(each, Atom) else each)
+            witnesses.append(replace(witness, literals=tuple(own)))
+    searched = [given, *body, *added, *(literal for witness in witnesses for literal in witness.literals)]
+    columns = tuple(variables(searched, aggregates=False))
+
+    def premises(literals: Iterable[Literal]) -> tuple[Premise, ...]:
+        return tuple(_premise(atom, columns, checked) for atom in literals if isinstance(atom, Atom))
+
     return FlatRule(
         origin,
         number,
         _premise(given, columns, checked),
-        tuple(_premise(atom, columns, checked) for atom in atoms),
-        tuple(literal for literal in rule.body if not isinstance(literal, Atom)),
+        premises(atoms),
+        tuple(conditions),
         columns,
         kinds,
         (Atom(GIVEN, given.args), *added, *body),
         read,
+        tuple((witness, premises(witness.literals)) for witness in witnesses),
+        made,
     )
+
+
+def _made(rule: Rule, text: Rule | None) -> dict[str, str]:
+    """Return the variables of a rule that its text does not have, with those that they come from."""
+    if text is None:
+        return {}
+    written = set(variables(whole(text)))
+    return {name: name.rpartition("_")[0] for name in variables(whole(rule)) if name not in written}
+
+
+def _only_names(literal: Literal, made: Mapping[str, str]) -> bool:
+    """Return True for an equality that only names a value: one of its sides is a variable of a rewrite."""
+    if not isinstance(literal, Comparison) or literal.op != "=":
+        return False
+    sides = (literal.left, literal.right)
+    simple = all(isinstance(side, Variable | Constant | Anonymous) for side in sides)
+    return simple and any(isinstance(side, Variable) and side.name in made for side in sides)
 
 
 def kinds_of(atom: Atom, checked: CheckedProgram) -> tuple[Kind, ...]:
@@ -207,7 +264,7 @@ def question_of(
         return literal
 
     given = checked.relations[flat.head.relation].columns
-    body = tuple(map(read, flat.body))
+    body = tuple(map(read, flat.literals))
     return Question(body, flat.variables, given, flat.kinds, checked, {**candidates, **flat.read})
 
 

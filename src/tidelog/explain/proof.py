@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
-from tidelog.explain.checking import Checked, Explained, check_steps, tables_of
+from tidelog.errors import Problem, UsageError
+from tidelog.explain.checking import Checked, Explained, ViewTables, check_steps
 from tidelog.explain.drawing import dot, html
+from tidelog.explain.lean import lean_text
 from tidelog.explain.steps import Condition, Facts, ProofStep
 
 MOST_LINES = 200
@@ -48,8 +50,8 @@ class Proof:
 
     @property
     def is_partial(self) -> bool:
-        """Return True if a limit left some of its tuples open."""
-        return any(step.sort == "open" for step in self.steps)
+        """Return True if a limit left some of its tuples open, or members of aggregates uncounted."""
+        return any(step.sort == "open" or any(each.is_open for each in step.conditions) for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the proof as JSON has it."""
@@ -65,17 +67,25 @@ class Proof:
 
     def to_html(self) -> str:
         """Return the proof as a page of its own, in which each tuple opens to show why it holds."""
-        return html(self.to_dict(), [step.tuple_text for step in self.steps], [step.reason for step in self.steps])
+        return html(self.steps)
 
     def _repr_html_(self) -> str:
         """Return the tree for a notebook."""
         return f"<pre>{escape(str(self))}</pre>"
 
+    def export(self, form: Literal["lean"]) -> str:
+        """Return the proof as a JSON text for another checker: that of Datalog proofs in Lean, CertifyingDatalog, which
+        reads it with `-o`. Raise UsageError (E0635 for another form, E0676 if the proof needs more than tuples:
+        comparisons, negation, aggregates)."""
+        if form != "lean":
+            raise UsageError(Problem("E0635", f"`{form}` is no form of a proof", hint='pass "lean"'))
+        return lean_text(self.steps)
+
     def check(self, database: Explained | None = None) -> Checked:
         """Check each step by itself, without an engine. With a `database` of the same facts, read all of its views to
-        check also that tuples are absent and aggregates complete; without, the result names the conditions that were
-        taken for granted. Raise ProofRejected (E0820)."""
-        return check_steps(self.steps, None if database is None else tables_of(database))
+        check also that facts and rules are its own, tuples absent and aggregates complete; without, the result names
+        the conditions that were taken for granted. Raise ProofRejected (E0820)."""
+        return check_steps(self.steps, None if database is None else ViewTables(database))
 
     def __str__(self) -> str:
         """Return the proof as a tree, its first 200 lines."""
@@ -94,30 +104,19 @@ class Proof:
 def tree_lines(proof: Proof) -> Iterator[str]:
     """Yield the lines of a proof as a tree; a step that was shown before is not shown again."""
     shown: set[int] = set()
-    waiting: list[tuple[str, str, int | str]] = [("", "", len(proof.steps) - 1)]
+    waiting: list[tuple[str, str, int | Condition]] = [("", "", len(proof.steps) - 1)]
     while waiting:
         lead, below, item = waiting.pop()
-        if isinstance(item, str):
-            yield lead + item
-            continue
-        step = proof.steps[item]
-        again = item in shown and step.sort != "fact"
-        candidate = ", not shown by its selection" if step.is_candidate else ""
-        yield f"{lead}{step.tuple_text}   [{step.reason}{candidate}]" + ("  (shown above)" if again else "")
-        if again:
-            continue
-        shown.add(item)
-        parts: list[int | str] = [*step.premises, *map(_condition_text, step.conditions)]
+        parts: list[int | Condition]
+        if isinstance(item, Condition):
+            yield lead + item.line
+            parts = [*item.witness]
+        else:
+            step = proof.steps[item]
+            again = item in shown and step.sort != "fact"
+            yield f"{lead}{step.tuple_text}   [{step.reason}]" + ("  (shown above)" if again else "")
+            parts = [] if again else [*step.direct, *step.conditions]
+            shown.add(item)
         for i in range(len(parts) - 1, -1, -1):
             last = i == len(parts) - 1
             waiting.append((f"{below}{'└─ ' if last else '├─ '}", f"{below}{'   ' if last else '│  '}", parts[i]))
-
-
-def _condition_text(condition: Condition) -> str:
-    at = "" if condition.node is None else f"node {condition.node}"
-    if condition.members is None:
-        return f"{condition.text}   [{at}]" if at else condition.text
-    more = ["…"] if condition.members > len(condition.first) else []
-    first = ", ".join([*condition.first, *more])
-    members = f"{condition.members:,} members{': ' if first else ''}{first}"
-    return f"{condition.text}   [{at}, {members}]" if at else f"{condition.text}   [{members}]"

@@ -14,6 +14,7 @@ from itertools import combinations, count
 
 import numpy
 
+from tidelog.errors import LimitError, Problem
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule, Premise
 from tidelog.explain.views import EngineViews
@@ -39,17 +40,22 @@ class Repair:
     derivations: TupleDerivations
     views: EngineViews
     watch: Watch
+    left_out: bool = False
 
     def smallest(self, goal: Key, confirmed: Callable[[frozenset[Key]], bool]) -> Iterator[frozenset[Key]]:
         """Yield the smallest sets of facts that would make a tuple hold, none with another one inside, by size, ties by
-        relation and values. `confirmed` says that a set does it."""
+        relation and values. `confirmed` says that a set does it. Raise LimitError (E0505) at the end if not all sets of
+        so few facts were looked at."""
         numbers = count()
         found: list[frozenset[Key]] = []
         seen: set[frozenset[Key]] = set()
         heap: list[tuple[int, list[str], int, frozenset[Key], int]] = []
 
         def push(wanted: frozenset[Key], steps: int) -> None:
-            if wanted not in seen and len(wanted) <= MOST_FACTS and len(seen) < MOST_TRIED:
+            if wanted not in seen and len(wanted) <= MOST_FACTS:
+                if len(seen) == MOST_TRIED:
+                    self.left_out = True
+                    return
                 seen.add(wanted)
                 order = self.derivations.sort_key(wanted)
                 heapq.heappush(heap, (len(wanted), [str(steps), *order], next(numbers), wanted, steps))
@@ -71,6 +77,9 @@ class Repair:
                 for missing in self.completions(flat, first):
                     if first not in missing:
                         push((wanted - {first}) | missing, steps + 1)
+        if self.left_out:
+            message = f"more than {MOST_TRIED:,} sets of facts, or {MOST_ANSWERS:,} at one place, could do it"
+            raise LimitError(Problem("E0505", message, hint="take the sets one by one, as many as you need"))
 
     def completions(self, flat: FlatRule, goal: Key) -> Iterator[frozenset[Key]]:
         """Yield sets of missing tuples that would complete instances of a rule, the smaller ones first."""
@@ -83,7 +92,7 @@ class Repair:
         """Yield the tuples of the premises at some places for the answers of the rest of a body."""
         left_out = [flat.premises[i] for i in places]
         given, *rest = flat.body
-        atoms = [literal for literal in rest if isinstance(literal, Atom)]
+        atoms = [literal for literal in rest if isinstance(literal, Atom) and literal.relation not in flat.read]
         omitted = {id(atoms[i]) for i in places}
         body = (given, *(literal for literal in rest if id(literal) not in omitted))
         bound = grounded(body)
@@ -94,6 +103,7 @@ class Repair:
         shown = variables(body, aggregates=False)
         rows = numpy.array([goal.words], numpy.int64).reshape(1, -1)
         answers = self.derivations.partial(flat, body, shown).answers(self.views, rows, self.watch)
+        self.left_out |= len(answers) > MOST_ANSWERS
         for answer in answers[:MOST_ANSWERS].tolist():
             values = dict(zip(shown, answer, strict=True))
             keys = [Key(one.relation, self._words(one, flat, values)) for one in left_out]

@@ -39,7 +39,6 @@ class Found:
     none is open: a limit has ended the search before it."""
 
     chosen: dict[Key, TupleDerivation | None] = field(default_factory=dict)
-    heights: Mapping[Key, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -51,29 +50,52 @@ class ProofSearch:
     watch: Watch
 
     def proof(self, goal: Key) -> Found:
-        """Return the derivations of a proof of a tuple that holds: one of least height if the budget allows."""
+        """Return the derivations of a proof of a tuple that holds: one of least height if the budget allows. A limit
+        leaves tuples open, or raises LimitError where the goal itself has no derivation yet."""
+        cone = Cone(self, goal)
         try:
-            return self.least(goal)
-        except OverBudgetError:
-            self.views = self.views.with_births(self.watch)
-            return self.founded(goal)
+            try:
+                return self.least(cone)
+            except OverBudgetError:
+                self.views = self.views.with_births(self.watch)
+                return self.founded(goal)
+        except LimitError:
+            if not cone.derivations.get(goal):
+                raise
+            return self.opened(cone)
 
     # --- by height ---------------------------------------------------------------------------------------------------
 
-    def least(self, goal: Key) -> Found:
+    def least(self, cone: Cone) -> Found:
         """Return a proof of least height. Raise OverBudgetError, also if these views show none."""
-        cone = Cone(self, goal)
+        goal = cone.goal
         while not cone.is_complete and (goal not in cone.heights or cone.heights[goal] > cone.levels):
             cone.grow(self.views.budget)
         if goal not in cone.heights:
             raise OverBudgetError
-        found = Found(heights=cone.heights)
-        waiting = [goal]
+        return self.chosen(cone)
+
+    def opened(self, cone: Cone) -> Found:
+        """Return the proof of least height if all tuples held whose derivations have not been asked for: these are
+        open."""
+        ways = (way for each in cone.derivations.values() for way in each)
+        reached = dict.fromkeys(key for way in ways for key in way.premises)
+        unknown = [key for key in reached if key not in cone.derivations and key not in cone.facts]
+        facts = self.derivations.asserted(self.views, unknown)
+        cone.facts.update(key for key, is_fact in zip(unknown, facts, strict=True) if is_fact)
+        cone.heights = heights(cone.derivations, [*cone.facts, *unknown])
+        return self.chosen(cone)
+
+    def chosen(self, cone: Cone) -> Found:
+        """Return the proof that the heights of a cone stand for."""
+        found = Found()
+        waiting = [cone.goal]
         while waiting:
             key = waiting.pop()
-            if key not in found.chosen:
-                best = found.chosen[key] = self.best(cone, key)
-                waiting += best.premises if best is not None else ()
+            if key in found.chosen or not (key in cone.facts or key in cone.derivations):
+                continue
+            best = found.chosen[key] = self.best(cone, key)
+            waiting += best.premises if best is not None else ()
         return found
 
     def best(self, cone: Cone, key: Key) -> TupleDerivation | None:
@@ -106,7 +128,6 @@ class ProofSearch:
             except LimitError:
                 if goal not in found.chosen:
                     raise
-                self.watch = Watch()
                 return found
         return found
 

@@ -89,9 +89,10 @@ class EngineViews:
 
     def candidates_read(self, head: str) -> dict[str, str]:
         """Return the relations of which rules for `head` read the candidates: those that select, in its recursion, if
-        its hyper-node does not drop dominated tuples."""
+        its hyper-node neither drops dominated tuples of them nor chooses."""
         node = self.node_of(candidates_of(head)) or self.node_of(head)
-        if node is None or node.selects or not node.recursive:
+        if node is None or not node.recursive:
             return {}
-        own = {*node.relations}
-        return {name: candidates_of(name) for name in self.state.program.candidates if candidates_of(name) in own}
+        own, shown = {*node.relations}, {each.shown for each in node.selects}
+        candidates = {name: candidates_of(name) for name in self.state.program.candidates if name not in shown}
+        return {name: candidate for name, candidate in candidates.items() if candidate in own}
