@@ -58,7 +58,9 @@ class Rivals:
 
     def _near(self, views: EngineViews, selection: Selection, key: Key) -> Iterator[Key]:
         """Yield the other candidates that compete with a tuple."""
-        name = views.state.program.candidates.get(selection.relation, selection.relation)
+        name = candidates_of(selection.relation)
+        if name not in views.state.program.relations:
+            name = selection.relation
         for domain in selection.domains or (selection.keys,):
             columns = tuple(sorted(domain))
             group = numpy.array([[key.words[column] for column in columns]], numpy.int64)
