@@ -20,7 +20,7 @@ from tests.network.test_examples import square
 from tests.network.test_functors import CALLS
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, UsageError
-from tidelog.explain.checking import check_steps, tables_of
+from tidelog.explain.checking import ViewTables, check_steps
 from tidelog.explain.steps import ProofStep
 from tidelog.language.inlining import INLINE
 from tidelog.network import Node, SimulatedNetwork, SimulatedTransport, Simulation
@@ -55,7 +55,7 @@ def assert_proven(network: Simulation, rng: random.Random, most: int = 40) -> in
     """Explain tuples of a network at rest, asked for at any node; return the number of rule steps."""
     shown = [name for name, each in network.program.relations.items() if INLINE not in each.qualifiers]
     goals = sorted(((name, row) for name in shown for row in network[name]), key=repr)
-    tables = tables_of(network)
+    views = ViewTables(network)
     states = {name: dump(node.machine) for name, node in network.nodes.items()}
     count = 0
     for relation, row in rng.sample(goals, min(most, len(goals))):
@@ -64,7 +64,7 @@ def assert_proven(network: Simulation, rng: random.Random, most: int = 40) -> in
         proof = network.explain(relation, row, at=at)
         assert (proof.goal.relation, proof.goal.values) == (relation, row)
         assert not proof.is_partial, f"\n{network.book.program}\n{proof}"
-        assert check_steps(proof.steps, tables).granted == ()
+        assert check_steps(proof.steps, views).granted == ()
         assert all(is_asserted(network, step) for step in proof.steps if step.sort == "fact")
         assert all(step.node is not None for step in proof.steps if step.sort == "rule")
         count += sum(step.sort == "rule" for step in proof.steps)

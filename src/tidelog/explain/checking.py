@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from tidelog.errors import Problem, ProofRejected
 from tidelog.explain.conditions import plain_condition, with_values, witnesses_in
-from tidelog.explain.instances import Premise, flat_rules
+from tidelog.explain.instances import FlatRule, Premise, flat_rules
 from tidelog.explain.steps import BoundRule, Condition, ProofStep, Walk
 from tidelog.explain.stretches import is_derived
 from tidelog.explain.walks import ASSERTED, Automaton, automaton_of
@@ -66,9 +66,19 @@ class ViewTables:
         tables |= {name: set(database.local(name)) for name in shown}
         self.tables = WithPaths(tables, self.program)
         self.rules = flat_rules(self.program)
+        self._known = {
+            _shape(flat)
+            for rules in (self.rules, flat_rules(self.program, witnesses=False))
+            for each in rules.values()
+            for flat in each
+        }
         self.texts = {rule.name: str(rule) for rule in self.program.texts if rule.name is not None}
         self._database = database
         self._asserted: dict[str, Collection[Row]] = {}
+
+    def has(self, flat: FlatRule) -> bool:
+        """Return True if a rule is one of the program; a node may have it under another name."""
+        return _shape(flat) in self._known
 
     def is_fact(self, name: str, values: Row) -> bool:
         """Return True if a tuple is an asserted fact, as far as the database says so."""
@@ -77,6 +87,11 @@ class ViewTables:
         if name not in self._asserted:
             self._asserted[name] = set(self._database.asserted(name))
         return values in self._asserted[name]
+
+
+def _shape(flat: FlatRule) -> tuple[object, ...]:
+    """Return the parts of a rule that say what it derives."""
+    return flat.head, flat.needed, flat.conditions, flat.literals, flat.variables, flat.rule.heads, flat.rule.body
 
 
 def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> Checked:
@@ -132,9 +147,7 @@ def _check_rule(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
     if not isinstance(instance, BoundRule) or instance.flat.rule.name != step.rule:
         raise rejected(step, "it has no instance of its rule")
     flat = instance.flat
-    if views is not None and not (
-        flat in views.rules.get(step.relation, ()) and step.text == views.texts.get(step.rule or "", str(flat.rule))
-    ):
+    if views is not None and not (views.has(flat) and step.text == views.texts.get(step.rule or "", str(flat.rule))):
         raise rejected(step, f"the program has another rule {step.rule}, or none")
     if tuple(instance.values) != flat.variables or dict(step.variables) != instance.written:
         raise rejected(step, f"it names other variables than rule {step.rule}")
@@ -165,13 +178,13 @@ def _check_conditions(step: ProofStep, instance: BoundRule, tables: Tables | Non
         raise rejected(step, f"rule {step.rule} has {len(flat.conditions)} conditions, found {len(step.conditions)}")
     for i, (literal, shown) in enumerate(zip(flat.conditions, step.conditions, strict=True)):
         plain = plain_condition(literal, instance.values, flat.made)
-        if replace(shown, members=None, first=()) != replace(plain, witness=expected.get(i, ())):
+        if replace(shown, members=None, first=(), node=None) != replace(plain, witness=expected.get(i, ())):
             raise rejected(step, f"`{shown.text}` is not what rule {step.rule} asks for")
         if shown.members is None:
             continue
         if shown.sort != "aggregate" or len(shown.first) > shown.members:
             raise rejected(step, f"`{shown.text}` has other members")
-        if tables is not None:
+        if tables is not None and shown.node is None:
             texts = _members(literal, instance, tables)
             if sum(texts.values()) != shown.members or Counter(shown.first) - texts - Counter([""]):
                 raise rejected(step, f"`{shown.text}` has other members")

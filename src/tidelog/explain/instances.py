@@ -95,8 +95,9 @@ class FlatRule:
         return (*self.body, *(literal for witness, _ in self.witnesses for literal in witness.literals))
 
 
-def flat_rules(checked: CheckedProgram) -> dict[str, tuple[FlatRule, ...]]:
-    """Return the flat rules of a program by the relation of their head, in the order of the rules."""
+def flat_rules(checked: CheckedProgram, *, witnesses: bool = True) -> dict[str, tuple[FlatRule, ...]]:
+    """Return the flat rules of a program by the relation of their head, in the order of the rules; without `witnesses`
+    aggregates need no tuples."""
     numbers = count()
     found: dict[str, list[FlatRule]] = {}
     texts = {rule.name: rule for rule in checked.texts}
@@ -106,7 +107,7 @@ def flat_rules(checked: CheckedProgram) -> dict[str, tuple[FlatRule, ...]]:
         for alternative in disjunctions(rule, bench):
             numbered, read = _with_numbers(alternative, bench)
             for head in numbered.heads:
-                flat = _flat(numbered, head, rule, next(numbers), checked, read, made)
+                flat = _flat(numbered, head, rule, next(numbers), checked, read, made, witnesses)
                 found.setdefault(head.relation, []).append(flat)
     return {name: tuple(rules) for name, rules in found.items()}
 
@@ -132,6 +133,7 @@ def _flat(
     checked: CheckedProgram,
     read: Mapping[str, RelationType],
     made: Mapping[str, str],
+    with_witnesses: bool,
 ) -> FlatRule:
     """Return one head of a rule without disjunctions, with a variable for each argument of positive atoms."""
     kinds = dict(rule.kinds)
@@ -161,7 +163,7 @@ def _flat(
     conditions += [literal for literal in added if next(outermost([literal]), None) is not None]
     witnesses: list[Witness] = []
     around = frozenset(variables([given, *body, *added], aggregates=False))
-    for i, literal in enumerate(conditions):
+    for i, literal in enumerate(conditions if with_witnesses else ()):
         witness, own_kinds = witness_of(literal, i, around, kinds, made)
         kinds |= own_kinds
         if witness is not None:

@@ -83,7 +83,7 @@ class _Proving:
         premises = tuple(
             self._walk(each) if isinstance(each, PathWalk) else self._number(each) for each in instance.premises
         )
-        flat = instance.flat
+        flat, bound = instance.flat, BoundRule(instance.flat, instance.values)
         rule = self.written.get(flat.rule.name or "", flat.rule)
         step = ProofStep(
             *shown_fact(asked[1], self.program),
@@ -91,11 +91,11 @@ class _Proving:
             flat.rule.name,
             str(rule),
             rule.span,
-            {name: value for name, value in instance.values.items() if "#" not in name},
+            bound.written,
             premises,
             instance.conditions,
             self._height(premises),
-            instance=BoundRule(flat, instance.values),
+            instance=bound,
             node=node,
             version=reason.version,
         )

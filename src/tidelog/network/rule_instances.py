@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 from tidelog.callables import GivenFunctions
-from tidelog.explain.conditions import with_values
+from tidelog.explain.conditions import plain_condition, with_values
 from tidelog.explain.instances import FlatRule, Premise, flat_rules
 from tidelog.explain.steps import Condition
 from tidelog.explain.walks import Automaton, automaton_of
@@ -88,7 +88,7 @@ class UserRules:
         self._checked = checked
         self._program = program
         self._given = given
-        self._flat = flat_rules(checked)
+        self._flat = flat_rules(checked, witnesses=False)
 
     def of(self, name: str, relation: str, values: Row, basis: Basis) -> DerivingInstance | None:
         """Return an instance of a rule that derives a tuple from a basis, or None without one. Raise UsageError if a
@@ -144,7 +144,7 @@ class UserRules:
                 node = self._absent_at(literal, bound, basis, [*groups])
                 if node is None:
                     return None
-            conditions.append(self._condition(literal, values, node, groups))
+            conditions.append(self._condition(literal, flat, values, node, groups))
         premises: list[Asked | PathWalk] = []
         for premise in flat.premises:
             row = _row(premise, values)
@@ -161,21 +161,21 @@ class UserRules:
 
     # --- conditions --------------------------------------------------------------------------------------------------
 
-    def _condition(self, literal: Literal, values: Mapping[str, Any], node: str | None, groups: _Groups) -> Condition:
-        text = str(with_values(literal, values))
-        if isinstance(literal, Negation):
-            return Condition("negation", text, node=node)
+    def _condition(
+        self, literal: Literal, flat: FlatRule, values: Mapping[str, Any], node: str | None, groups: _Groups
+    ) -> Condition:
+        plain = plain_condition(literal, values, flat.made)
         aggregate = next(outermost([literal]), None)
-        if aggregate is None:
-            return Condition("comparison", text)
+        if plain.sort != "aggregate" or aggregate is None:
+            return replace(plain, node=node)
         group = groups[aggregate]
         if group is None:
-            return Condition("aggregate", text, 0)
+            return replace(plain, members=0)
         first = tuple(
             f"{self._member(aggregate, row, group.rule, values)} (node {source})"
             for (_, row), source in zip(group.reason.body, group.reason.sources, strict=True)
         )
-        return Condition("aggregate", text, group.reason.members, first, group.node)
+        return replace(plain, members=group.reason.members, first=first, node=group.node)
 
     def _member(self, aggregate: Aggregate, row: Row, rule: LocalAggregate, values: Mapping[str, Any]) -> str:
         """Return a member of a group as text: the tuples of the aggregate's body, with the values that are known."""
