@@ -52,6 +52,13 @@ MORE = (
         "",
     ),
     Construct(
+        "alternatives in groups",
+        EDGE + ".decl h(x: symbol, y: symbol) inline\nh(x, y) :- e(x, z), e(z, y).\nh(x, y) :- e(y, x).\n"
+        ".decl c(x: symbol, n: number)\nc(x, n) :- e(x, _), n = count : { h(x, _) }.",
+        {"e": EDGES},
+        "",
+    ),
+    Construct(
         "members with `_` in records",
         ".type P = [s: symbol, n: number]\n.decl l(x: symbol, p: P)\n.decl c(x: symbol, n: number)\n"
         "c(x, n) :- l(x, _), n = count : { l(x, [_, _]) }.\nc(x, m) :- l(x, _), m = max n : { l(x, [_, n]) }.",
@@ -87,6 +94,7 @@ KINDS = {
     "dominated candidates": "candidate, comparison, computed, fact, rule",
     "closures with loops, both ways, extended in front": "fact, walk",
     "paths of several relations": "fact, path, rule, walk",
+    "alternatives in groups": "aggregate, count, fact, rule",
     "members with `_` in records": "aggregate, count, fact, max, rule, witness",
 }
 """The kinds of steps in the proofs of each construct: a new one says here which it has."""

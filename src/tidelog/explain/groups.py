@@ -18,6 +18,7 @@ from tidelog.language.syntax import Aggregate, Anonymous, Atom, CheckedProgram, 
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
+from tidelog.reference.substitutions import bound_by
 from tidelog.rules.anonymous import named
 from tidelog.rules.bench import Bench
 
@@ -51,7 +52,8 @@ def group_of(aggregate: Aggregate, flat: FlatRule, checked: CheckedProgram) -> M
         else:
             body += named((literal,), bench)
     kinds = {**flat.kinds, **bench.kinds}
-    shown = variables(body, aggregates=False)
+    bound = bound_by(tuple(body))
+    shown = tuple(name for name in variables(body, aggregates=False) if name in bound)
     given = tuple(name for name in variables([aggregate]) if name in flat.variables)
     columns = tuple(Column(name, kinds[name], kinds[name]) for name in given)
     asked = (Atom(GIVEN, tuple(map(Variable, given))), *body)
