@@ -137,6 +137,36 @@ def test_a_rule_with_an_aggregate_follows_what_becomes_recursive_with_it() -> No
     database.remove("r2")
 
 
+SEQUENCES = {
+    "a relation that was read first gets rules": (
+        ".decl a, b, c, d(x: number)\nb(x) :- d(x).",
+        "a(x) :- c(x).",
+        "c(x) :- b(x).",
+        "d(x) :- a(x), x > 3.",
+    ),
+    "paths, and relations with nodes of their type": (
+        ".type N <: symbol\n.decl e, r(x: N, y: N)\nr(x, y) :- <e?>(x, y).",
+        ".decl f(x: N, y: N)\nf(x, y) :- e(y, x).",
+        ".decl g(x: N, y: N)\n.input g\nr(x, y) :- <g/e*>(x, y).",
+        "r(x, y) :- <e?>(y, x).",
+    ),
+    "groups through the recursion": (
+        ".decl t(s: number, e: number)\n.decl h(s: number, e: number)\nh(0, e) :- t(0, e).",
+        "h(s, e) :- h(_, n), s = min z : { t(z, _), z >= n }, t(s, e).",
+        ".decl u(s: number)\nu(s) :- h(s, _).",
+        "h(s, e) :- t(e, s), s > 100.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_rules_that_come_one_after_the_other(name: str) -> None:
+    database = Remembering()
+    for text in SEQUENCES[name]:
+        database.add(text)
+    assert not database.refused
+
+
 @pytest.mark.parametrize("changed", [".decl a(x: symbol)", ".type T = symbol", ".type T = T"])
 def test_what_has_passed_is_checked_again_under_other_declarations(changed: str) -> None:
     parts = [read(text) for text in (".decl a(x: number)", ".type T = number", ".decl b(x: T)", "b(x) :- a(x).")]
