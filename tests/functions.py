@@ -68,9 +68,18 @@ def half(state: tuple[int, int]) -> float | None:
     return state[0] / state[1] if state[1] else None
 
 
-@tidelog.aggregate("number, number -> float", init=(0, 0), finish=half)
+def together(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    return one[0] + other[0], one[1] + other[1]
+
+
+@tidelog.aggregate("number, number -> float", init=(0, 0), merge=together, finish=half)
 def mean_by(state: tuple[int, int], x: int, weight: int) -> tuple[int, int]:
     return state[0] + x * weight, state[1] + weight
+
+
+@tidelog.aggregate("symbol -> symbol", init=str, merge=max)
+def last(state: str, text: str) -> str:
+    return max(state, text)
 
 
 @tidelog.aggregate("symbol -> symbol", init=str)

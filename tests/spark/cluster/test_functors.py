@@ -19,6 +19,7 @@ from tests.suite import FIRST_SEED
 from tidelog.callables import GivenFunctions
 from tidelog.errors import UsageError
 from tidelog.language.syntax import FunctorType
+from tidelog.maintain import merged_groups
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
@@ -36,6 +37,7 @@ DECLARATIONS = """
 .aggregate total(x: number): number
 .aggregate mean_by(x: number, weight: number): float
 .aggregate joined(text: symbol): symbol
+.aggregate last(text: symbol): symbol
 .aggregate firsts(p: Pair): number
 .decl m(x: number, y: float)
 .decl e(x: number, y: number)
@@ -45,6 +47,7 @@ DECLARATIONS = """
 .decl s(text: symbol)
 .decl p(p: Pair)
 .decl u(x: number, y: number)
+.decl l(x: number, text: symbol)
 """
 RULES = (
     "t(x, y) :- e(x, y), @scaled(x, 2) < 9.",
@@ -67,6 +70,7 @@ RULES = (
     "u(x, y) :- n(x), y = total z : { t(x, z) }.",
     "u(x, y) :- n(x), y = total z : { e(_, z), z > 1 }.",
     "m(x, y) :- n(x), y = mean_by(z, w) : { e(x, z), f(z, w) }.",
+    "l(x, y) :- n(x), y = last z : { s(z), strlen(z) > x }.",
     "s(y) :- e(x, _), y = joined z : { e(x, w), z = to_string(w) }.",
     "u(x, y) :- n(x), y = firsts p : { p(p), e(x, _) }.",
     "u(x, y) :- n(x), y = @@plus z : 1, { f(x, z) }.",
@@ -90,6 +94,13 @@ def script_for(seed: int) -> Script:
 def test_views_are_those_of_the_embedded_engine(way: tuple[int, PlacementLimits]) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + 4):
         problem = followed(script_for(seed), *way, functors=functions)
+        assert not problem, f"{problem}\n{script_for(seed)}"
+
+
+def test_groups_that_are_merged_from_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merged_groups, "LARGE", 3)
+    for seed in range(FIRST_SEED + 70, FIRST_SEED + 74):
+        problem = followed(script_for(seed), 3, NOTHING_EVERYWHERE, functors=functions)
         assert not problem, f"{problem}\n{script_for(seed)}"
 
 
