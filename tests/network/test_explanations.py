@@ -109,6 +109,46 @@ def test_every_variant(options: dict[str, object]) -> None:
     assert_proven(network, random.Random(3))
 
 
+MIXTURE = """
+.decl link(@x: symbol, y: symbol)
+.decl shut(@x: symbol, y: symbol)
+.decl load(@x: symbol, n: number)
+.decl open(@x: symbol, y: symbol)
+.decl far(@x: symbol, y: symbol)
+.decl any(@x: symbol, y: symbol)
+.decl onward(@x: symbol, y: symbol)
+.decl more(@x: symbol, d: number)
+.decl next(@x: symbol, n: number)
+.decl here(@x: symbol, y: symbol)
+.decl there(@x: symbol, y: symbol)
+.decl most(@x: symbol, n: number)
+m1: open(@x, y) :- link(@x, y), (!shut(@x, _); !shut(@y, _); !shut(@x, y), shut(@y, x)).
+m2: far(@x, y) :- link(@x, z), link(@z, y), !<link+>(y, x).
+m3: any(@x, y) :- <link*/shut?>(x, y).
+m4: onward(@x, y) :- <(link|shut)+>(x, y).
+m5: more(@x, a - b) :- link(@x, _), a = count : { link(x, _) }, b = count : { shut(x, _) }.
+m6: next(@x, n + 1) :- load(@x, n), !load(@x, n + 1), n < 3.
+m7: next(@x, n + 1) :- next(@x, n), n < 5.
+m8: here(@y, x), there(@x, y) :- link(@x, y), link(@y, z), x != z.
+m9: most(@x, a + b) :- link(@x, _), a = max n : { link(x, y), load(y, n) }, b = max n : { shut(x, y), load(y, n) }.
+"""
+
+
+def test_alternatives_paths_and_several_aggregates() -> None:
+    """Of several alternatives, the one that the node has checked; of several aggregates, each its own value."""
+    steps = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(5)):
+        rng = random.Random(f"mixture {seed}")
+        network = network_of(MIXTURE, seed, loss=0.1)
+        pairs = [(x, y) for x in "abcd" for y in "abcd"]
+        network.insert("link", rng.sample(pairs, rng.randrange(2, 7)))
+        network.insert("shut", rng.sample(pairs, rng.randrange(1, 6)))
+        network.insert("load", [(x, rng.randrange(4)) for x in "abcd" for _ in range(2)])
+        network.run()
+        steps += assert_proven(network, rng, 60)
+    assert steps > 100
+
+
 def test_inline_relations_equivalences_and_witnesses() -> None:
     network = network_of(CONSTRUCTS, 3)
     network.insert("link", [("a", "b"), ("b", "c"), ("d", "d")])
