@@ -122,6 +122,8 @@ MIXTURE = """
 .decl here(@x: symbol, y: symbol)
 .decl there(@x: symbol, y: symbol)
 .decl most(@x: symbol, n: number)
+.decl uneven(@x: symbol)
+.decl way(@x: symbol)
 m1: open(@x, y) :- link(@x, y), (!shut(@x, _); !shut(@y, _); !shut(@x, y), shut(@y, x)).
 m2: far(@x, y) :- link(@x, z), link(@z, y), !<link+>(y, x).
 m3: any(@x, y) :- <link*/shut?>(x, y).
@@ -131,6 +133,8 @@ m6: next(@x, n + 1) :- load(@x, n), !load(@x, n + 1), n < 3.
 m7: next(@x, n + 1) :- next(@x, n), n < 5.
 m8: here(@y, x), there(@x, y) :- link(@x, y), link(@y, z), x != z.
 m9: most(@x, a + b) :- link(@x, _), a = max n : { link(x, y), load(y, n) }, b = max n : { shut(x, y), load(y, n) }.
+m10: uneven(@x) :- link(@x, _), a = count : { link(x, _) }, b = count : { shut(x, _) }, a != b.
+m11: way(@x) :- link(@x, y), !shut(@x, y).
 """
 
 
