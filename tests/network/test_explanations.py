@@ -451,3 +451,41 @@ def test_a_store_does_not_hold_questions(tmp_path: Path) -> None:
     assert not a.explain("reachable", ("a", "b")).is_partial
     assert ((tmp_path / "journal.1").read_bytes(), dump(a.machine)) == before
     a.close()
+
+
+# --- while changes are on their way ----------------------------------------------------------------------------------
+
+
+def test_proofs_of_a_busy_network_are_right_as_far_as_they_go() -> None:
+    """Reasons of different moments: what does not go together is open, and no step is wrong."""
+    whole = partial = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(12)):
+        rng = random.Random(f"busy {seed}")
+        case = CASES[rng.choice(list(CASES))]
+        network = network_of(case.text, seed, loss=0.2, duplicates=0.2, restarts=True, sticky=rng.random() < 0.3)
+        facts = [
+            (name, tuple(rng.choice("abcd") if kind == "n" else rng.randrange(1, 4) for kind in kinds))
+            for name, kinds in case.base.items()
+            for _ in range(12)
+        ]
+        for number in range(30):
+            name, row = rng.choice(facts)
+            (network.insert if rng.random() < 0.7 else network.delete)(name, [row])
+            if number == 15:
+                network.add_rules(case.spare[0])
+            network.run(rng.randrange(8))
+            if rng.random() < 0.1:
+                network.cut("ab", "cd")
+            elif rng.random() < 0.3:
+                network.heal()
+            derived = [(view, each) for view in case.views for each in sorted(network[view])]
+            if not derived:
+                continue
+            try:
+                proof = network.explain(*rng.choice(derived), at=rng.choice(list(network.nodes)), tries=3)
+            except UsageError as error:
+                assert error.code == "E0670"  # by the time when the question arrives
+                continue
+            proof.check()
+            partial, whole = partial + proof.is_partial, whole + (not proof.is_partial)
+    assert whole > partial > 0
