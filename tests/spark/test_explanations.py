@@ -96,7 +96,7 @@ def test_a_trial_shows_the_change_and_takes_it_back(db: SparkDatabase) -> None:
     assert not db.has_pending
     assert not heard
     with db.transaction(dry_run=True) as block:
-        block.insert("blocked", [("a",)])
+        block.insert("blocked", db.session.createDataFrame([("a",)], "a string"))
     assert block.change is not None
     assert ("a", "b") in {tuple(row) for row in block.change["r"].deleted.collect()}
     with pytest.raises(tidelog.TidelogError), db.what_if() as failing:

@@ -165,11 +165,14 @@ CHAIN = """
 .decl s(x: number)
 .decl t(x: number, y: number)
 .decl n(x: number, c: number)
+.decl c(x: number, y: number)
 s(0).
 next: s(y) :- s(x), e(x, y), !stop(y).
 first: t(x, y) :- e(x, y).
 more: t(x, z) :- t(x, y), t(y, z), !stop(z).
 size: n(x, c) :- e(x, _), c = count : { t(x, _) }.
+c(x, y) :- e(x, y).
+c(x, z) :- c(x, y), e(y, z).
 """
 
 
@@ -179,6 +182,7 @@ size: n(x, c) :- e(x, _), c = count : { t(x, _) }.
         (("s", (12,)), 1 + 12 * 2),
         (("t", (0, 16)), 1 + 5 * 2),
         (("n", (30, 10)), 1 + 5 * 2),
+        (("c", (0, 16)), 1 + 16),
     ],
     ids=lambda each: str(each[0]) if isinstance(each, tuple) else "",
 )
