@@ -18,12 +18,13 @@ from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
 from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
+from tidelog.explain.blame import Blame
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
 from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import CheckedProgram, Value
 from tidelog.limits.interrupts import Interrupts
-from tidelog.limits.watch import Watch, changing_within_memory, reading_within_memory
+from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.options import DatabaseOptions
@@ -55,6 +56,8 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
         self._epochs = 0
         self._keeper = keeper
         self._answers = Answers(self.workspace)
+        self.numbered: int | None = None
+        """The number of the next epochs for `blame`, where another object counts them."""
         self.opening: Report | None = None
         """The report of how the keeper's last epoch came back; None where there was none."""
         if keeper is not None:
@@ -105,6 +108,8 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
     def _evaluated(self, interrupts: Interrupts, seal: SealDraft) -> tuple[Draft, Outcome[AnyRows]]:
         """Evaluate the pending changes as an epoch; the program that they lead to, and the result."""
         workspace, engine = self.workspace, self.engine
+        number = self._epochs + 1 if self._keeper is None else self._keeper.next_epoch
+        workspace.epoch_number = engine.epoch_number = number if self.numbered is None else self.numbered
         watch = self._options.watch(workspace.program.size_limits, interrupts)
         with changing_within_memory:
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
@@ -195,6 +200,20 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
 
     def _explained(self) -> EngineViews:
         return EngineViews(self.engine)
+
+    def blame(self, relation: str, values: Any) -> Blame:
+        """Return since which epoch a relation has a tuple, by the facts and rules that are there now, and which of them
+        came in that epoch.
+
+        Epochs are numbered as in `stats()`: by `epochs`, in a store by `epoch` of `store`. A fact is there since the
+        epoch that last asserted it. The tuple may have held before, by facts that have gone since. See
+        docs/how-to/explanations.md. Raise as `explain`.
+        """
+        with self._using(), reading_within_memory:
+            watch = self._options.watch()
+            with guarded(watch):
+                since = self.workspace.committed.since
+                return self._explainer.blame(relation, values, self._explained(), watch, since)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.

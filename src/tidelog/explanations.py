@@ -3,16 +3,13 @@ way."""
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from typing import Any, Literal, TypeVar, overload
 
 from tidelog.arrays import Words
 from tidelog.engine import Outcome
-from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.explain.absence import Absence
 from tidelog.explain.conditions import MOST_MEMBERS
 from tidelog.explain.explainer import Explainer
@@ -25,10 +22,9 @@ from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, guarded
 from tidelog.subscribers import SubscribedChange
 from tidelog.transaction import Transaction, checked
-from tidelog.verbs import RelationVerbs
+from tidelog.verbs import Item, RelationVerbs, in_turn
 from tidelog.workspace import FactEntry, Workspace
 
-Item = TypeVar("Item")
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")
 Entry = TypeVar("Entry", bound=FactEntry)
@@ -119,22 +115,7 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
     ) -> Iterator[Item]:
         """Yield items, for each of which the database is taken anew and has the whole time of its limit, as long as no
         epoch comes between. An error of a limit says how many items there were."""
-        epochs, number = self._epochs, 0
-        while True:
-            with taking(), self._reading():
-                if self._epochs != epochs:
-                    message = "the database has changed since these explanations were asked for"
-                    raise UsageError(Problem("E0671", message, hint="ask again"))
-                watch.started = time.perf_counter()
-                try:
-                    item = next(found, None)
-                except LimitError as error:
-                    message = f"{error.problems[0].message}; {items} found before: {number:,}"
-                    raise LimitError(replace(error.problems[0], message=message)) from None
-            if item is None:
-                return
-            number += 1
-            yield item
+        return in_turn(found, watch, taking, self._reading, items, lambda: self._epochs)
 
     def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
         """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its

@@ -24,6 +24,10 @@ class EpochKeeper(Protocol):
         """Let the epoch that these changes of facts lead to last; `prospect` has the numbers that counters give. What
         this raises takes the epoch back."""
 
+    @property
+    def next_epoch(self) -> int:
+        """Return the number of the epoch that is being made, which may be the one that comes back."""
+
     def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
         """Note that an epoch is over, which has taken so long, and compact what is kept if it is time to."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Generic, Protocol, TypeVar
@@ -46,6 +46,8 @@ class Draft:
     programs: tuple[Program, ...]
     checked: CheckedProgram
     core: CoreProgram
+    since: Mapping[str, int] = field(default_factory=dict)
+    """The epochs in which the rules came, by name; negative for one that came then or before."""
 
     def gone_from(self, committed: Draft) -> frozenset[str]:
         """Return the relations of the committed program that this one does not declare."""
@@ -90,6 +92,10 @@ class Workspace(Generic[Facts]):
         checked = self._checker.check()
         self.committed = Draft((), checked, self._compiler.compile(checked))
         """The program as of the last epoch."""
+        self.epoch_number = 1
+        """The number of the next epoch."""
+        self.known_since: Callable[[str], int] | None = None
+        """While a database comes back: the epochs in which its rules came."""
         self._pending = self._nothing()
 
     # --- what waits ----------------------------------------------------------------------------------------------
@@ -128,7 +134,23 @@ class Workspace(Generic[Facts]):
         pending = self._pending
         if pending.core is None:
             pending.core = self._compiler.compile(pending.checked, look)
-        return Draft(pending.programs, pending.checked, pending.core)
+        return Draft(pending.programs, pending.checked, pending.core, self._since(pending.checked))
+
+    def _since(self, checked: CheckedProgram) -> Mapping[str, int]:
+        """Return the epochs in which the rules of a program came."""
+        committed = self.committed
+        if checked is committed.checked:
+            return committed.since
+        before = {rule.name: rule for rule in committed.checked.texts}
+        found: dict[str, int] = {}
+        for rule in checked.texts:
+            if rule.name is not None:
+                old = before.get(rule.name)
+                if old is rule or (old is not None and old == rule):
+                    found[rule.name] = committed.since.get(rule.name, 0)
+                else:
+                    found[rule.name] = self.known_since(rule.name) if self.known_since else self.epoch_number
+        return found
 
     def give(self, given: GivenFunction | GivenAggregate) -> None:
         """Take a function for a functor, or the functions of an aggregate. UsageError (E0646) if the program declares

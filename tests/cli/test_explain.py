@@ -38,6 +38,8 @@ def test_other_explanations_are_printed(store: str, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.count(GOAL) == 2
     assert main(["explain", store, 'r("d", "b")', "--not"]) == 0
     assert "does not hold" in capsys.readouterr().out
+    assert main(["explain", store, GOAL, "--blame"]) == 0
+    assert capsys.readouterr().out.startswith('r("a", "d") holds since epoch 1\n')
     assert main(["explain", store, GOAL, "--undo", "1"]) == 0
     assert capsys.readouterr().out == 'e("c", "d")\n'
     assert main(["explain", store, 'closed("zz", "b")', "--repair", "1"]) == 0
@@ -57,6 +59,8 @@ def test_explanations_as_json(store: str, capsys: pytest.CaptureFixture[str]) ->
 def test_a_proof_is_written(store: str, tmp_path: Path) -> None:
     page, graph = tmp_path / "proof.html", tmp_path / "proof.dot"
     assert main(["explain", store, GOAL, "--html", str(page)]) == 0
+    assert main(["explain", store, GOAL, "--draw", str(tmp_path / "proof.svg")]) == 0
+    assert "<svg" in (tmp_path / "proof.svg").read_text(encoding="utf-8")
     assert 'r(\\"a\\", \\"d\\")' in page.read_text(encoding="utf-8")
     assert main(["explain", store, GOAL, "--dot", str(graph)]) == 0
     assert graph.read_text(encoding="utf-8").startswith("digraph proof {")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import re
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 import tidelog
 
+DOCS = Path(__file__).parents[2] / "docs"
 PROGRAM = """
 .decl e(a: symbol, b: symbol)
 .decl w(a: symbol, b: symbol, n: number)
@@ -210,3 +213,28 @@ def test_rules_that_can_never_hold_derive_nothing() -> None:
     db.commit()
     assert db.explain("p", (1,)).rules == ("holds",)
     assert db.why_not("p", (2,)).attempts[0].failed == "$A = $B(2)"
+
+
+def test_the_picture_of_the_page_is_the_proof_of_its_example() -> None:
+    page, picture = (DOCS / "how-to/explanations.md").read_text("utf-8"), (DOCS / "images/proof.svg").read_text("utf-8")
+    begin = page.index(">>> import tidelog")
+    lines = page[begin : page.index(">>> print(proof)")].splitlines()
+    names: dict[str, tidelog.Proof] = {}
+    exec("\n".join(line[4:] for line in lines if line.startswith((">>> ", "... "))), names)
+    shown = {unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", picture)}
+    steps = names["proof"].steps
+    texts = {step.tuple_text for step in steps} | {step.reason for step in steps if step.sort != "fact"}
+    assert shown == texts | {condition.text for step in steps for condition in step.conditions}
+
+
+def test_a_drawing_has_the_form_of_its_ending(tmp_path: Path) -> None:
+    db = tidelog.connect()
+    db.load(".decl e(x: number) e(1).")
+    db.commit()
+    proof = db.explain("e", (1,))
+    proof.draw(tmp_path / "proof.dot")
+    assert (tmp_path / "proof.dot").read_text("utf-8") == proof.to_dot()
+    proof.draw(tmp_path / "proof.svg")
+    assert "e(1)" in (tmp_path / "proof.svg").read_text("utf-8")
+    with pytest.raises(tidelog.UsageError, match="E0690"):
+        proof.draw(tmp_path / "proof.jpeg")

@@ -1,5 +1,5 @@
-"""`tidelog explain STORE 'reach("a", "d")'`: print why a tuple holds, or with --not why it does not; what would end it
-(--undo), or begin it (--repair)."""
+"""`tidelog explain STORE 'reach("a", "d")'`: print why a tuple holds, or with --not why it does not; since when
+(--blame); what would end it (--undo), or begin it (--repair)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tidelog.database import Database
     from tidelog.explain.absence import Absence
+    from tidelog.explain.blame import Blame
     from tidelog.explain.proof import Proof
     from tidelog.explain.steps import Removal
     from tidelog.spark import SparkDatabase
@@ -30,12 +31,14 @@ def add(commands: Commands) -> None:
     sorts = command.add_mutually_exclusive_group()
     sorts.add_argument("--all", metavar="N", type=positive(int), help="print the N smallest proofs")
     sorts.add_argument("--not", dest="absence", action="store_true", help="say why the tuple does not hold")
+    sorts.add_argument("--blame", action="store_true", help="say since when the tuple holds, and what brought it")
     sorts.add_argument("--undo", metavar="N", type=positive(int), help="print N sets of facts that would end it")
     sorts.add_argument("--repair", metavar="N", type=positive(int), help="print N sets of facts that would begin it")
     forms = command.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print the explanation, or the errors, as JSON")
     forms.add_argument("--html", metavar="FILE", type=Path, help="write a page that opens level by level")
     forms.add_argument("--dot", metavar="FILE", type=Path, help="write a text for Graphviz")
+    forms.add_argument("--draw", metavar="FILE", type=Path, help="draw the proof: .svg, .png or .pdf")
     forms.add_argument("--lean", metavar="FILE", type=Path, help="write the proof for the checker in Lean")
     command.add_argument("--members", action="store_true", help="show all members of aggregates, not only three")
     command.add_argument("--timeout", metavar="SECONDS", type=positive(float), help="stop after so long, with a part")
@@ -52,7 +55,11 @@ def execute(arguments: argparse.Namespace) -> int:
     with existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         relation, values = goal_of(arguments.tuple, db)
         db.options(timeout=arguments.timeout)
-        path = arguments.html or arguments.dot or arguments.lean
+        path = arguments.html or arguments.dot or arguments.lean or arguments.draw
+        if path is not None and path is arguments.draw:
+            db.explain(relation, values).draw(path)
+            print(path)
+            return 0
         if path is not None:
             path.write_text(_written(arguments, db.explain(relation, values)), encoding="utf-8")
             print(path)
@@ -82,7 +89,7 @@ def _written(arguments: argparse.Namespace, proof: Proof) -> str:
     return proof.to_html() if arguments.html else proof.to_dot()
 
 
-def _as_json(found: Proof | Absence | Removal) -> Any:
+def _as_json(found: Proof | Absence | Blame | Removal) -> Any:
     """Return an explanation as JSON has it."""
     from tidelog.explain.steps import Removal
 
@@ -91,7 +98,7 @@ def _as_json(found: Proof | Absence | Removal) -> Any:
 
 def _explanations(
     arguments: argparse.Namespace, db: Database, relation: str, values: tuple[Any, ...]
-) -> Iterator[Proof | Absence | Removal]:
+) -> Iterator[Proof | Absence | Blame | Removal]:
     """Yield what was asked for."""
     from tidelog.explain.conditions import MOST_MEMBERS
     from tidelog.explain.steps import Removal
@@ -99,6 +106,8 @@ def _explanations(
     members = None if arguments.members else MOST_MEMBERS
     if arguments.absence:
         yield db.why_not(relation, values)
+    elif arguments.blame:
+        yield db.blame(relation, values)
     elif arguments.undo:
         yield from islice(db.undo(relation, values), arguments.undo)
     elif arguments.repair:

@@ -11,11 +11,12 @@
     absence       how far rules get that do not derive a tuple
     repair        the smallest sets of facts that would make it hold
     rivals        the tuples that a selection or a choice prefers, or passes over
-    steps         the steps of a proof, and their conditions:  conditions
+    steps         the steps of a proof, and their conditions:  conditions;  wording  how tuples and rules are shown
     proof         the proof that a user gets:  drawing  as a picture or page,  lean  for another checker
     checking      its check, step by step;  stretches  walks by the rules of a closure
+    blame         since which epoch a tuple holds
     explainer     from a relation and a tuple to a proof
 
-An explanation is read off the views and births that an engine keeps anyway; nothing is kept for it. See
+An explanation is read off the views and births that an engine keeps anyway; only `blame` needs more. See
 docs/how-to/explanations.md.
 """

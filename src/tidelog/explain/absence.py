@@ -9,7 +9,7 @@ caller gives, with the reason why the missing tuple cannot be derived itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy
@@ -19,9 +19,9 @@ from tidelog.errors import LimitError, position
 from tidelog.explain.conditions import with_values
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.steps import row_text
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
+from tidelog.explain.wording import Wording
 from tidelog.language.syntax import Atom, Comparison, Constant, Literal, Value, Variable
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
@@ -72,11 +72,8 @@ class Absence:
     values: tuple[Value, ...]
     attempts: tuple[RuleAttempt, ...]
     near: tuple[str, ...]
-
-    @property
-    def tuple_text(self) -> str:
-        """Return the tuple as text."""
-        return row_text(self.relation, self.values)
+    tuple_text: str
+    """The tuple as text."""
 
     @property
     def is_partial(self) -> bool:
@@ -130,22 +127,26 @@ class Missing:
     derivations: TupleDerivations
     views: EngineViews
     watch: Watch
-    texts: Mapping[str, object] = field(default_factory=dict)
+    wording: Wording
 
     def absence(self, key: Key, depth: int) -> Absence:
         """Return why a tuple does not hold, and why those that it misses do not, to a depth. A limit ends the attempts
         that have not been made; raise LimitError if that are all."""
-        rules = self.derivations.by_head.get(key.relation, ())
-        attempts = tuple(self.attempt(flat, key, depth) for flat in rules)
-        if attempts and all(each.is_open and not each.met for each in attempts):
+        attempts = tuple(self.attempt(flat, goal, depth) for flat, goal in self.rules(key))
+        if attempts and all(each.is_open and not each.bindings for each in attempts):
             self.watch.look()
         near = self.near(key.relation, dict(enumerate(key.words)))
-        return Absence(key.relation, self.derivations.values(key), attempts, near)
+        text = self.wording.row_text(key.relation, self.derivations.values(key))
+        return Absence(*self.wording.row(key.relation, self.derivations.values(key)), attempts, near, text)
+
+    def rules(self, key: Key) -> Iterator[tuple[FlatRule, Key]]:
+        """Yield the rules that could derive a tuple, each with the tuple that it would derive."""
+        yield from ((flat, key) for flat in self.derivations.by_head.get(key.relation, ()))
 
     def attempt(self, flat: FlatRule, key: Key, depth: int) -> RuleAttempt:
         """Return how far a rule gets that would derive a tuple."""
-        text = str(self.texts.get(flat.rule.name or "", flat.rule))
-        made = RuleAttempt(flat.rule.name or "", text, flat.rule.span, (), None, 0)
+        rule = self.wording.rule(flat)
+        made = RuleAttempt(rule.name, rule.text, rule.span, rule.axioms, None, 0)
         given, *rest = flat.body
         assert isinstance(given, Atom)
         met: list[Literal] = []
@@ -169,7 +170,7 @@ class Missing:
         if not len(answers):
             return made
         bound, _ = self.first(flat, answers, shown)
-        return replace(made, met=_texts(met, bound), bindings=len(answers))
+        return replace(made, met=(*made.met, *self.texts(met, bound)), bindings=len(answers))
 
     def failed(
         self,
@@ -184,8 +185,12 @@ class Missing:
         """Return an attempt that ends at a literal without a match, for the first of the answers before it."""
         bound, words = self.first(flat, answers, shown)
         near, below = self.around(literal, bound, words, depth)
-        failed = str(with_values(literal, bound))
-        return replace(made, met=_texts(met, bound), failed=failed, near=near, below=below)
+        failed = self.wording.literal_text(with_values(literal, bound))
+        return replace(made, met=(*made.met, *self.texts(met, bound)), failed=failed, near=near, below=below)
+
+    def texts(self, literals: Iterable[Literal], bound: Mapping[str, Value]) -> Iterator[str]:
+        """Yield literals with values, as texts, without those that their rule does not have."""
+        return (self.wording.literal_text(with_values(each, bound)) for each in literals if not is_made(each))
 
     def next_literal(self, given: Atom, met: Sequence[Literal], rest: Sequence[Literal]) -> Literal:
         """Return the literal to try next: one that only tests, else the tuple with the fewest open variables."""
@@ -244,13 +249,8 @@ class Missing:
             group = numpy.array([[known[column] for column in others]], numpy.int64)
             rows = self.views.near(relation, others, group, most=1_000)
             keys = [Key(relation, tuple(row)) for row in rows[:1_000].tolist()]
-            found += sorted(row_text(relation, self.derivations.values(key)) for key in keys)[:MOST_NEAR]
+            found += sorted(self.wording.row_text(relation, self.derivations.values(key)) for key in keys)[:MOST_NEAR]
         return tuple(dict.fromkeys(found))[:MOST_NEAR]
-
-
-def _texts(literals: Iterable[Literal], bound: Mapping[str, Value]) -> tuple[str, ...]:
-    """Return literals with values, as texts, without those that their rule does not have."""
-    return tuple(str(with_values(each, bound)) for each in literals if not is_made(each))
 
 
 def is_made(literal: Literal) -> bool:

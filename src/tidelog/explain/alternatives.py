@@ -74,7 +74,7 @@ def smallest_ends(
     """Yield the smallest sets of facts, as keys, or with `rules` of names of rules, without which a tuple does not
     hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it.
     Raise LimitError (E0505) at the end if the tuple has more derivations than are looked at."""
-    cone = Cone(search, goal, through_facts=True)
+    cone = Cone(search, goal, through_facts=True, steps="paths" if rules else "all")
     waiting: list[tuple[int, tuple[object, ...]]] = [(0, ())]
     seen: set[frozenset[object]] = {frozenset()}
     found: list[frozenset[object]] = []

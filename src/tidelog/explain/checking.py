@@ -20,7 +20,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from tidelog.errors import Problem, ProofRejected
 from tidelog.explain.conditions import plain_condition, with_values, witnesses_in
 from tidelog.explain.instances import FlatRule, Premise, flat_rules
-from tidelog.explain.steps import BoundRule, Condition, ProofStep, Walk
+from tidelog.explain.steps import BoundRule, Condition, OwnCheck, ProofStep, Walk
 from tidelog.explain.stretches import is_derived
 from tidelog.explain.walks import ASSERTED, Automaton, automaton_of
 from tidelog.language.inlining import INLINE
@@ -80,6 +80,14 @@ class ViewTables:
         """Return True if a rule is one of the program; a node may have it under another name."""
         return _shape(flat) in self._known
 
+    def knows(self, name: str) -> bool:
+        """Return True if there is such a relation."""
+        return name in self.tables.tables
+
+    def shows(self, name: str, values: Row) -> bool:
+        """Return True if a relation has a tuple."""
+        return values in self.tables[name]
+
     def is_fact(self, name: str, values: Row) -> bool:
         """Return True if a tuple is an asserted fact, as far as the database says so."""
         if not isinstance(self._database, Asserting):
@@ -102,12 +110,17 @@ def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> 
         if any(not 0 <= premise < number for premise in step.premises):
             raise rejected(step, "it comes before one of its premises")
         below = [steps[premise] for premise in step.premises]
-        if step.height != (1 + max((each.height for each in below), default=0) if step.sort in ("rule", "walk") else 0):
+        if step.height != max((each.height for each in below), default=0) + (step.sort in ("rule", "walk")):
             raise rejected(step, "its height is not one more than that of its premises")
         if step.sort in ("fact", "open") and (below or step.conditions or step.rule is not None):
             raise rejected(step, "it needs nothing, but names premises")
         if views is not None:
             _check_shown(step, views)
+        if isinstance(step.instance, OwnCheck):
+            reason = step.instance.wrong(step, below)
+            if reason:
+                raise rejected(step, reason)
+            continue
         match step.sort:
             case "rule":
                 granted += _check_rule(step, below, views)
@@ -127,10 +140,9 @@ def _check_shown(step: ProofStep, views: ViewTables) -> None:
     """Check that a relation has a tuple, or, of a candidate, that it shows another one."""
     if step.relation in views.tables.paths and step.sort in ("walk", "open") and not step.is_candidate:
         return
-    if step.relation not in views.tables.tables:
+    if not views.knows(step.relation):
         raise rejected(step, "the program has no such relation")
-    rows = views.tables[step.relation]
-    if step.is_candidate == (step.values in rows):
+    if step.is_candidate == views.shows(step.relation, step.values):
         raise rejected(step, "its relation shows it" if step.is_candidate else "its relation does not have it")
     if step.better is not None and (not step.is_candidate or step.better == step.values):
         raise rejected(step, "no other tuple is preferred")
@@ -151,12 +163,12 @@ def _check_rule(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
         raise rejected(step, f"the program has another rule {step.rule}, or none")
     if tuple(instance.values) != flat.variables or dict(step.variables) != instance.written:
         raise rejected(step, f"it names other variables than rule {step.rule}")
-    if step.relation != flat.head.relation or step.values != _row(flat.head, instance):
+    if (step.relation, step.values) != instance.row(flat.head.relation, _row(flat.head, instance)):
         raise rejected(step, f"rule {step.rule} derives another tuple with these values")
     if len(below) != len(flat.needed):
         raise rejected(step, f"rule {step.rule} needs {len(flat.needed)} tuples, found {len(below)}")
     for premise, found in zip(flat.needed, below, strict=True):
-        if (found.relation, found.values) != (premise.relation, _row(premise, instance)):
+        if (found.relation, found.values) != instance.row(premise.relation, _row(premise, instance)):
             raise rejected(step, f"rule {step.rule} needs another tuple than {found.tuple_text}")
     tables = {} if views is None else views.tables
     for literal in flat.literals:
@@ -177,7 +189,7 @@ def _check_conditions(step: ProofStep, instance: BoundRule, tables: Tables | Non
     if len(step.conditions) != len(flat.conditions):
         raise rejected(step, f"rule {step.rule} has {len(flat.conditions)} conditions, found {len(step.conditions)}")
     for i, (literal, shown) in enumerate(zip(flat.conditions, step.conditions, strict=True)):
-        plain = plain_condition(literal, instance.values, flat.made)
+        plain = instance.words(plain_condition(literal, instance.values, flat.made))
         if replace(shown, members=None, first=(), node=None) != replace(plain, witness=expected.get(i, ())):
             raise rejected(step, f"`{shown.text}` is not what rule {step.rule} asks for")
         if shown.members is None:
@@ -200,7 +212,8 @@ def _members(literal: Literal, instance: BoundRule, tables: Tables) -> Counter[s
     names = sorted(bound_by(aggregate.body))
     found = {tuple(each[name] for name in names): each for each in solve(aggregate.body, given, inner)}
     atoms = [each for each in aggregate.body if isinstance(each, Atom)]
-    return Counter(", ".join(str(with_values(atom, bound)) for atom in atoms) for bound in found.values())
+    texts = [", ".join(str(with_values(atom, bound)) for atom in atoms) for bound in found.values()]
+    return Counter(instance.words(Condition("aggregate", "", first=tuple(texts))).first)
 
 
 def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | None) -> None:
@@ -212,7 +225,7 @@ def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
     start, end = step.values
     states = {(start, state) for state in _as_well(walk.automaton, 0)}
     for edge in below:
-        states = set(_after(walk.automaton, states, edge))
+        states = set(_after(walk, states, edge))
     if not any(node == end and state in walk.automaton.ends for node, state in states):
         raise rejected(step, "its premises are no walk from the first value to the second")
     if views is None:
@@ -225,14 +238,16 @@ def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
         raise rejected(step, "the program has no such path")
 
 
-def _after(automaton: Automaton, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:
+def _after(walk: Walk, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:
     """Yield the nodes and states after one more edge."""
+    automaton = walk.automaton
     for edge in automaton.edges:
-        if edge.relation.removeprefix(ASSERTED) != step.relation or (
+        source, target = step.values[0], step.values[-1]
+        row = (source,) if edge.form == "loop" else (source, target)
+        if walk.row(edge.relation.removeprefix(ASSERTED), row) != (step.relation, step.values) or (
             edge.relation.startswith(ASSERTED) and step.sort != "fact"
         ):
             continue
-        source, target = step.values[0], step.values[-1]
         if edge.form == "backward":
             source, target = target, source
         if (source, edge.source) in states:

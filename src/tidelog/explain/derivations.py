@@ -6,7 +6,7 @@ Tuples are asked for in batches: one evaluation for each rule and all tuples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +17,15 @@ from tidelog.arrays import AnyWords, Words
 from tidelog.explain.groups import MemberGroup, group_of
 from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, rows_of_premise
 from tidelog.explain.views import EngineViews
-from tidelog.explain.walks import Automaton, Key, automaton_of, automaton_of_closure, shortest_walk
+from tidelog.explain.walks import (
+    STEP,
+    Automaton,
+    Key,
+    automaton_of,
+    automaton_of_closure,
+    shortest_walk,
+    steps_into,
+)
 from tidelog.language.syntax import Aggregate, CheckedProgram, Constant, Kind, Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.rules.selections import ALL
@@ -158,6 +166,17 @@ class TupleDerivations:
 
         edges = shortest_walk(automaton, start, end, views.near, order, watch.look)
         return None if edges is None else TupleDerivation(None, (), edges)
+
+    def has_steps(self, views: EngineViews, name: str, *, closures: bool) -> bool:
+        """Return True if steps of walks derive the tuples of a path, or with `closures` of a relation, or are these
+        tuples."""
+        return name.startswith(STEP) or name in self._paths or (closures and self.is_walk(views, name))
+
+    def steps(self, views: EngineViews, key: Key) -> Iterator[TupleDerivation]:
+        """Yield the derivations of the pair of a walk, or of a step of one, by the steps before it."""
+        name = key.relation.removeprefix(STEP)
+        found = steps_into(self.automaton(views, name), name, key, views.near)
+        return (TupleDerivation(None, (), premises) for premises in found)
 
     def bring(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> None:
         """Prepare the instances that derive tuples, which may be of several relations."""

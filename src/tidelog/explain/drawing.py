@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tidelog.explain.steps import ProofStep
 
-_SHAPES = {"fact": "box", "rule": "ellipse", "walk": "ellipse", "open": "plaintext"}
+_SHAPES = {"fact": "fact", "axiom": "fact", "rule": "derived", "walk": "derived", "open": "open"}
+_FONT = 'fontname="DejaVu Sans Mono,Menlo,Consolas,monospace"'
+_STYLES = {
+    "derived": 'style="rounded,filled" fillcolor="#e6f0fa" color="#3a6ea5" fontcolor="#1f2d3d"',
+    "fact": 'style=filled fillcolor="#eef6ec" color="#6c9a63" fontcolor="#1f2d3d"',
+    "open": 'style="rounded,dashed" color="#b8c2cc" fontcolor="#6b7a8c"',
+    "condition": 'style="rounded" color="#b8c2cc" fontcolor="#6b7a8c"',
+}
 
 
-def dot(steps: Sequence[ProofStep]) -> str:
-    """Return a proof as a text for Graphviz: facts are boxes, arrows lead from a tuple to what it needs."""
-    lines = ["digraph proof {", "  node [fontname=Helvetica];"]
-    for number, step in enumerate(steps):
+def dot(steps: Sequence[ProofStep], shown: Iterable[int]) -> str:
+    """Return a proof as a text for Graphviz: facts are green, derived tuples blue, conditions white; arrows lead from a
+    tuple to what it needs."""
+    lines = ["digraph proof {", f'  node [shape=box, height=0.3, margin="0.1,0.05", fontsize=10, {_FONT}];']
+    lines.append('  edge [color="#6b7a8c", arrowsize=0.6]; ranksep=0.3; nodesep=0.2;')
+    for number in shown:
+        step = steps[number]
         reason = "" if step.sort == "fact" else f"\n{step.reason}"
-        lines.append(f"  s{number} [shape={_SHAPES[step.sort]}, label={_quoted(step.tuple_text + reason)}];")
+        lines.append(f"  s{number} [label={_quoted(step.tuple_text + reason)}, {_STYLES[_SHAPES[step.sort]]}];")
         lines += [f"  s{number} -> s{premise};" for premise in dict.fromkeys(step.direct)]
         for i, condition in enumerate(step.conditions):
-            lines.append(f"  s{number}c{i} [shape=plaintext, label={_quoted(condition.text)}];")
+            lines.append(f"  s{number}c{i} [label={_quoted(condition.text)}, {_STYLES['condition']}];")
             lines.append(f"  s{number} -> s{number}c{i} [style=dashed, arrowhead=none];")
             lines += [f"  s{number}c{i} -> s{witness};" for witness in dict.fromkeys(condition.witness)]
     return "\n".join([*lines, "}"])

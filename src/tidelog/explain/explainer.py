@@ -12,6 +12,7 @@ from typing import Any
 from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.explain.absence import Absence, Missing
 from tidelog.explain.alternatives import all_proofs, smallest_ends
+from tidelog.explain.blame import Ages, Blame
 from tidelog.explain.conditions import MOST_MEMBERS, conditions_of, with_witnesses
 from tidelog.explain.derivations import TupleDerivation, TupleDerivations
 from tidelog.explain.instances import FlatRule
@@ -22,6 +23,7 @@ from tidelog.explain.search import Found, ProofSearch
 from tidelog.explain.steps import BoundRule, Facts, ProofStep, Removal, Walk, row_text
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
+from tidelog.explain.wording import Wording
 from tidelog.io import encode
 from tidelog.language.syntax import CheckedProgram, RelationType, Rule, Value
 from tidelog.limits.watch import Watch
@@ -59,6 +61,14 @@ class Explainer:
         search, goal = self._search(relation, values, views, watch)
         return (self._proof(goal, found, search, members) for found in all_proofs(search, goal))
 
+    def blame(self, relation: str, values: object, views: EngineViews, watch: Watch, since: Mapping[str, int]) -> Blame:
+        """Return since which epoch a tuple holds, see `Database.blame`; `since` has the epochs of rules."""
+        search, goal = self._search(relation, values, views, watch)
+        ages = Ages(search, lambda name: since.get(name, 0))
+        found, is_whole = ages.oldest(goal)
+        proof, numbers = self._numbered(goal, found, search, MOST_MEMBERS)
+        return ages.blame(found, proof, numbers, is_whole=is_whole)
+
     def ends(
         self,
         relation: str,
@@ -83,7 +93,7 @@ class Explainer:
     def absence(self, relation: str, values: object, depth: int, views: EngineViews, watch: Watch) -> Absence:
         """Return why a tuple does not hold, see `Database.why_not`."""
         key, derivations = self._absent(relation, values, views)
-        return Missing(derivations, views, watch, self._written).absence(key, depth)
+        return Missing(derivations, views, watch, Wording(self._written)).absence(key, depth)
 
     def _absent(self, relation: str, values: object, views: EngineViews) -> tuple[Key, TupleDerivations]:
         """Return a tuple in words. Raise UsageError (E0672) if it holds."""
@@ -148,6 +158,12 @@ class Explainer:
 
     def _proof(self, goal: Key, found: Found, search: ProofSearch, members: int | None = MOST_MEMBERS) -> Proof:
         """Return the proof that a search has found, premises first."""
+        return self._numbered(goal, found, search, members)[0]
+
+    def _numbered(
+        self, goal: Key, found: Found, search: ProofSearch, members: int | None
+    ) -> tuple[Proof, Mapping[Key, int]]:
+        """Return a proof, and the number of the step of each tuple."""
         numbers: dict[Key, int] = {}
         steps: list[ProofStep] = []
         waiting = [(goal, False)]
@@ -168,7 +184,7 @@ class Explainer:
                 step = replace(step, conditions=with_witnesses(step.conditions, chosen.flat, below))
             sort = step.sort if key in found.chosen else "open"
             steps.append(replace(step, premises=below, height=height, sort=sort))
-        return Proof(tuple(steps))
+        return Proof(tuple(steps)), numbers
 
     def _step(self, key: Key, chosen: TupleDerivation | None, search: ProofSearch, members: int | None) -> ProofStep:
         """Return the step for a tuple, without its premises."""

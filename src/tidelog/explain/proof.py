@@ -6,6 +6,7 @@ A proof prints as a tree. Each of its steps is shown once; where the tree needs 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from tidelog.explain.checking import Checked, Explained, ViewTables, check_steps
 from tidelog.explain.drawing import dot, html
 from tidelog.explain.lean import lean_text
 from tidelog.explain.steps import Condition, Facts, ProofStep
+from tidelog.rules.picture import write_picture
 
 MOST_LINES = 200
 """Lines of a printed tree."""
@@ -49,6 +51,16 @@ class Proof:
         return tuple(dict.fromkeys(step.rule for step in self.steps if step.rule is not None))
 
     @property
+    def shown(self) -> tuple[int, ...]:
+        """The numbers of the steps that are shown: all but those that the text of an axiom has already."""
+        needed = {len(self.steps) - 1}
+        for number in range(len(self.steps) - 1, -1, -1):
+            if number in needed:
+                step = self.steps[number]
+                needed.update(step.direct, *(each.witness for each in step.conditions))
+        return tuple(sorted(needed))
+
+    @property
     def is_partial(self) -> bool:
         """Return True if a limit left some of its tuples open, or members of aggregates uncounted."""
         return any(step.sort == "open" or any(each.is_open for each in step.conditions) for step in self.steps)
@@ -63,7 +75,12 @@ class Proof:
 
     def to_dot(self) -> str:
         """Return the proof as a text for Graphviz: tuples, with arrows to what they need."""
-        return dot(self.steps)
+        return dot(self.steps, self.shown)
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Draw the proof: to a file .svg, .png or .pdf, laid out by Graphviz, or to a page .html around that; .dot is
+        the text. Raise UsageError (E0690) for another ending, SetupError (E0790) where pygraphviz is missing."""
+        write_picture(self.to_dot, path, "proof")
 
     def to_html(self) -> str:
         """Return the proof as a page of its own, in which each tuple opens to show why it holds."""

@@ -66,20 +66,31 @@ class Repair:
             *_, wanted, steps = heapq.heappop(heap)
             if any(each <= wanted for each in found):
                 continue
-            derived = [key for key in wanted if key.relation in self.derivations.by_head]
-            if not derived:
-                if confirmed(wanted):
-                    found.append(wanted)
-                    yield wanted
-                continue
-            first = min(derived, key=lambda key: self.derivations.sort_key([key]))
-            for flat in self.derivations.by_head[first.relation]:
-                for missing in self.completions(flat, first):
-                    if first not in missing:
-                        push((wanted - {first}) | missing, steps + 1)
+            if self.is_answer(wanted, goal) and confirmed(wanted):
+                found.append(wanted)
+                yield wanted
+            for key in self.to_derive(wanted):
+                for flat, head in self.rules(key):
+                    for missing in self.completions(flat, head):
+                        if key not in missing:
+                            push((wanted - {key}) | missing, steps + 1)
         if self.left_out:
             message = f"more than {MOST_TRIED:,} sets of facts, or {MOST_ANSWERS:,} at one place, could do it"
             raise LimitError(Problem("E0505", message, hint="take the sets one by one, as many as you need"))
+
+    def is_answer(self, wanted: frozenset[Key], goal: Key) -> bool:
+        """Return True if a set of tuples may be asserted: rules derive none of them."""
+        return not any(key.relation in self.derivations.by_head for key in wanted)
+
+    def to_derive(self, wanted: frozenset[Key]) -> list[Key]:
+        """Return the tuples of a set in whose place the search puts those that would derive them: the first one that
+        rules derive."""
+        derived = [key for key in wanted if key.relation in self.derivations.by_head]
+        return sorted(derived, key=lambda key: self.derivations.sort_key([key]))[:1]
+
+    def rules(self, key: Key) -> Iterator[tuple[FlatRule, Key]]:
+        """Yield the rules that could derive a tuple, each with the tuple that it would derive."""
+        yield from ((flat, key) for flat in self.derivations.by_head[key.relation])
 
     def completions(self, flat: FlatRule, goal: Key) -> Iterator[frozenset[Key]]:
         """Yield sets of missing tuples that would complete instances of a rule, the smaller ones first."""

@@ -16,17 +16,21 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 import numpy
 
 from tidelog.errors import LimitError
 from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations, rows_of
 from tidelog.explain.views import EngineViews
-from tidelog.explain.walks import Key
+from tidelog.explain.walks import Key, is_step
 from tidelog.limits.watch import Watch
 
 LARGE = 20_000
 """Derivations of the cone in which sets of facts are looked for that end a tuple."""
+
+
+WalkSteps: TypeAlias = Literal["none", "paths", "all"]
 
 
 class OverBudgetError(Exception):
@@ -110,7 +114,8 @@ class ProofSearch:
         """Return the place of a derivation among those of a tuple: by rule, then by values."""
         flat = derivation.flat
         if flat is None:
-            return -1, repr([self.derivations.values(key) for key in derivation.premises])
+            premises = derivation.premises
+            return -1, repr([key[1][-1] if is_step(key) else self.derivations.values(key) for key in premises])
         decode = self.derivations.dictionary.decode
         kinds = (flat.kinds[name] for name in flat.variables)
         return flat.number, repr([decode(word, kind) for word, kind in zip(derivation.words, kinds, strict=True)])
@@ -183,10 +188,15 @@ class ProofSearch:
 class Cone:
     """The tuples that derivations of a goal need, as many levels as have been grown."""
 
-    def __init__(self, search: ProofSearch, goal: Key, *, through_facts: bool = False) -> None:
-        """`through_facts` also takes the derivations of tuples that are asserted facts."""
+    def __init__(
+        self, search: ProofSearch, goal: Key, *, through_facts: bool = False, steps: WalkSteps = "none"
+    ) -> None:
+        """`through_facts` also takes the derivations of tuples that are asserted facts. `steps` takes all walks along
+        paths, or along closures as well, not only the shortest ones: their steps are tuples of their own, see
+        `TupleDerivations.steps`. Closures are left to their rules where only paths have steps."""
         self.search = search
         self.through_facts = through_facts
+        self.steps = steps
         self.goal = goal
         self.levels = 0
         self.derivations: dict[Key, list[TupleDerivation]] = {}
@@ -228,11 +238,18 @@ class Cone:
     def _ways(self, name: str, keys: list[Key], budget: int) -> dict[Key, list[TupleDerivation]]:
         """Return the derivations of tuples of one relation."""
         search = self.search
-        if search.derivations.is_walk(search.views, name):
+        found: dict[Key, list[TupleDerivation]]
+        if self.steps != "none" and search.derivations.has_steps(search.views, name, closures=self.steps == "all"):
+            found = {key: list(search.derivations.steps(search.views, key)) for key in keys}
+            self.size += sum(map(len, found.values()))
+            if self.size > budget:
+                raise OverBudgetError
+            return found
+        if self.steps == "none" and search.derivations.is_walk(search.views, name):
             self.size += len(keys)
             walks = {key: search.derivations.walk(search.views, key, search.watch) for key in keys}
             return {key: [] if walk is None else [walk] for key, walk in walks.items()}
-        found: dict[Key, list[TupleDerivation]] = {key: [] for key in keys}
+        found = {key: [] for key in keys}
         for batch in search.derivations.instances(search.views, keys, search.watch):
             self.size += len(batch.words)
             if self.size > budget:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -14,8 +15,10 @@ from tidelog.language.syntax import Value
 from tidelog.source import Span
 from tidelog.storage.record_text import format_value
 
-StepSort: TypeAlias = Literal["fact", "rule", "walk", "open"]
-Facts: TypeAlias = tuple[tuple[str, tuple[Value, ...]], ...]
+StepSort: TypeAlias = Literal["fact", "rule", "walk", "axiom", "open"]
+RowOf: TypeAlias = tuple[str, tuple[Value, ...]]
+"""A relation and a tuple of it."""
+Facts: TypeAlias = tuple[RowOf, ...]
 """Facts: relation and tuple."""
 
 
@@ -63,12 +66,25 @@ class Condition:
         return found if self.node is None else {**found, "node": self.node}
 
 
+def as_it_is(relation: str, values: tuple[Value, ...]) -> RowOf:
+    """Return a relation and a tuple."""
+    return relation, values
+
+
+def as_said(condition: Condition) -> Condition:
+    """Return a condition."""
+    return condition
+
+
 @dataclass(frozen=True)
 class BoundRule:
-    """An instance of a rule, with values for all its variables: what a step is checked by."""
+    """An instance of a rule, with values for all its variables: what a step is checked by. `row` says under which
+    relation and values the steps have a tuple of the program, `words` how they show a condition."""
 
     flat: FlatRule
     values: Mapping[str, Any]
+    row: Callable[[str, tuple[Value, ...]], RowOf] = as_it_is
+    words: Callable[[Condition], Condition] = as_said
 
     @property
     def written(self) -> dict[str, Any]:
@@ -78,10 +94,19 @@ class BoundRule:
 
 @dataclass(frozen=True)
 class Walk:
-    """The automaton that the walks of a relation, or of a path, follow."""
+    """The automaton that the walks of a relation, or of a path, follow; `row` as in BoundRule."""
 
     relation: str
     automaton: Automaton
+    row: Callable[[str, tuple[Value, ...]], RowOf] = as_it_is
+
+
+class OwnCheck(ABC):
+    """Another way to check a step: by a rule that the program does not have as it is shown."""
+
+    @abstractmethod
+    def wrong(self, step: ProofStep, below: Sequence[ProofStep]) -> str:
+        """Return what is wrong with a step that has these premises, "" if nothing is."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +128,11 @@ class ProofStep:
 
     An asserted "fact" needs nothing else. A "rule" derives the tuple from `premises`, the numbers of earlier steps,
     under `conditions`, with values for the variables that the program has written. A "walk" leads along its premises
-    from the first value to the second. An "open" step has not been explained: the `gap` says why, None stands for a
-    limit that was reached. `is_candidate` says that the tuple is one that its relation, which selects, does not show:
-    `better` is one that it prefers. Of a tuple that a choice shows, `rivals` is the number of other candidates that it
-    could show in its place, and `first_rivals` are the first of them.
+    from the first value to the second. An "axiom" is a fact that takes several, those of its premises. An "open" step
+    has not been explained: the `gap` says why, None stands for a limit that was reached. `is_candidate` says that the
+    tuple is one that its relation, which selects, does not show: `better` is one that it prefers. Of a tuple that a
+    choice shows, `rivals` is the number of other candidates that it could show in its place, and `first_rivals` are the
+    first of them.
     """
 
     relation: str
@@ -124,7 +150,7 @@ class ProofStep:
     better: tuple[Value, ...] | None = None
     rivals: int = 0
     first_rivals: tuple[tuple[Value, ...], ...] = ()
-    instance: BoundRule | Walk | None = field(default=None, compare=False, repr=False)
+    instance: BoundRule | Walk | OwnCheck | None = field(default=None, compare=False, repr=False)
     node: str | None = None
     """In a network: the node that asserts or derives the tuple, or that did not answer."""
     version: int = 0
@@ -157,6 +183,8 @@ class ProofStep:
                 return f"fact{self._at}"
             case "walk":
                 return f"a walk of {len(self.premises)} step{'' if len(self.premises) == 1 else 's'}"
+            case "axiom":
+                return "axiom"
             case "open":
                 return f"not explained: {self.gap or 'a limit was reached'}"
         rule = "its declaration" if self.rule is not None and self.rule.startswith("#") else self.rule

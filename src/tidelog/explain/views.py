@@ -51,6 +51,11 @@ class EngineViews:
         found: NDArray[numpy.bool_] = stored.find(rows) >= 0
         return found
 
+    def epochs(self, name: str, rows: Words) -> Words:
+        """Return since which epoch asserted facts of a relation are there, see `RowEpochs`."""
+        stored = self.state.asserted.get(self.state.program.candidates.get(name, name))
+        return numpy.zeros(len(rows), numpy.int64) if stored is None else stored.epochs_of(stored.find(rows))
+
     def near(self, name: str, columns: tuple[int, ...], groups: Words, most: int | None = None) -> AnyWords:
         """Return the rows of a relation, or of the asserted facts of a closure, whose `columns`, ascending, are one of
         the distinct rows of `groups`; with `most`, perhaps no more than so many of them."""

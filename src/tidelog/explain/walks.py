@@ -9,7 +9,7 @@ walks.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Literal, NamedTuple, TypeAlias, assert_never
@@ -185,6 +185,33 @@ def _step_before(
             found.setdefault(key, (row[first], set()))[1].add(edge.source)
     least = min(found, key=order)
     return *found[least], least
+
+
+STEP = "#step."
+"""How the name of the steps of a walk begins: tuples of its first node, a later node, and the state there."""
+
+
+def is_step(key: Key) -> bool:
+    """Return True for a step of a walk."""
+    return key.relation.startswith(STEP)
+
+
+def steps_into(automaton: Automaton, name: str, key: Key, near: Near) -> Iterator[tuple[Key, ...]]:
+    """Yield for a pair of nodes the last steps of its walks, and for a step those before it with the edge between; one
+    at the start needs nothing."""
+    if key.relation == name:
+        start, end = key.words
+        yield from ((Key(f"{STEP}{name}", (start, end, state)),) for state in sorted(automaton.ends))
+        return
+    start, node, state = key.words
+    if node == start and (state == 0 or state in automaton.silent.get(0, ())):
+        yield ()
+    for edge in automaton.edges:
+        if edge.target == state or state in automaton.silent.get(edge.target, ()):
+            first, last = _ends(edge)
+            for row in near(edge.relation, (last,), numpy.array([[node]], numpy.int64)).tolist():
+                step = Key(f"{STEP}{name}", (start, row[first], edge.source))
+                yield step, Key(edge.relation.removeprefix(ASSERTED), tuple(row))
 
 
 def _with_silent(level: Mapping[int, set[int]], automaton: Automaton) -> dict[int, set[int]]:

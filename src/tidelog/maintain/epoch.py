@@ -29,8 +29,9 @@ from tidelog.maintain.structure import Structure
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.graph import coarsened
-from tidelog.storage.changes import call_all_new, settle_change
+from tidelog.storage.changes import call_all_new, date, settle_change
 from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
@@ -82,6 +83,8 @@ class EpochState:
         self.facts: dict[str, tuple[AnyWords, AnyWords]] = {}
         """For derived relations whose asserted facts have changed: the rows that came and that went."""
         self.opened: dict[int, StoredRelation] = {}
+        self.dated: list[tuple[StoredRelation, RowEpochs | None]] = []
+        """Relations whose rows have got an epoch, with the epochs that another object had before."""
         self.shifted: list[tuple[StoredRelation, int]] = []
         self.large = Overlay(engine.large)
         self.costs: dict[str, float] = {}
@@ -228,6 +231,18 @@ class EpochState:
         seconds, growing = time.perf_counter() - self.started, engine.catalog.growing - self.growing
         return Outcome(self.deltas, Report(seconds, told, growing, partial(self.structure.reports, dropped, visited)))
 
+    def note_epoch(self, stored: StoredRelation, first: int) -> None:
+        """Note that facts from row `first` on have come in this epoch."""
+        self.dated.append((stored, stored.epochs))
+        stored.epochs = stored.epochs or RowEpochs()
+        stored.epochs.note(first, self.engine.epoch_number)
+
+    def date_facts(self, stored: StoredRelation, facts: StoredRelation) -> None:
+        """Give the rows of a relation that is reduced to its facts the epochs of these."""
+        self.dated.append((stored, stored.epochs))
+        stored.epochs = None
+        date(stored, facts.words(), facts.epochs_of(facts.live()))
+
     def reclaim(self) -> None:
         """Put copies in the place of the changed relations in which more rows are dead than alive."""
         engine = self.engine
@@ -242,6 +257,11 @@ class EpochState:
     def undo(self) -> None:
         """Take everything back. It asks for no memory but the little that was reserved."""
         self.reserve = None
+        for stored, before in reversed(self.dated):
+            if before is stored.epochs and before is not None:
+                before.take_back()
+            stored.epochs = before
+        self.dated.clear()
         for stored in self.opened.values():
             if stored.changing:
                 stored.take_back()

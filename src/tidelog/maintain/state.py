@@ -56,6 +56,8 @@ class EngineState:
     recorded: dict[str, Words] = field(default_factory=dict)
     """For the epoch that brings the last one on the disk back: the rows of counters with the numbers that it had given,
     and the tuples that it showed of relations with choice-domains."""
+    epoch_number: int = 0
+    """The number of the epoch that is being made, as its user counts them."""
     compressing: bool = True
     """Whether the last epoch evaluated closures as such."""
     spent: float = field(init=False)

@@ -141,6 +141,8 @@ def assert_facts(state: EpochState, name: str, insert: AnyWords, delete: AnyWord
     lost = stored.take(gone)
     start = stored.rows
     change_facts(state.open(stored), gone, came)
+    if len(came):
+        state.note_epoch(stored, start)
     if name not in state.derived and name not in state.before:
         state.note(name, stored)
     else:

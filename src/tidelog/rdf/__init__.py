@@ -8,6 +8,8 @@
     specialise  tables and schema to rules about relations;  rules  those in force at the moment
     guards      rules for schema facts that the data derive
     prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree
+    derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and
+                texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
     store       all of it together;  connect  a new one;  change, output  its results
     transaction changes that are committed together
 
@@ -22,8 +24,9 @@ True
 
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
+from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.store import Store
 from tidelog.rdf.terms import TYPE, literal, term
 from tidelog.rdf.transaction import StoreTransaction
 
-__all__ = ["Store", "StoreChange", "StoreTransaction", "TYPE", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()
+__all__ = ["Store", "StoreChange", "StoreTransaction", "TYPE", "TripleProof", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()

@@ -3,7 +3,7 @@ prp-key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.tables import TableRule, Triple
@@ -11,6 +11,20 @@ from tidelog.rdf.terms import OWL, RDF, SAME_AS, TYPE
 
 _FIRST, _REST, _NIL = f"{RDF}first", f"{RDF}rest", f"{RDF}nil"
 INTERSECTION, CHAIN, KEY = f"{OWL}intersectionOf", f"{OWL}propertyChainAxiom", f"{OWL}hasKey"
+
+
+def without_cells(triples: Sequence[Triple]) -> Iterator[tuple[Triple, tuple[str, ...] | None]]:
+    """Yield triples without those of the cells of lists; with a list as its object, one has the members as well."""
+    firsts = {each.subject: each.object for each in reversed(triples) if each.predicate == _FIRST}
+    rests = {each.subject: each.object for each in reversed(triples) if each.predicate == _REST}
+    for each in triples:
+        if each.predicate in (_FIRST, _REST):
+            continue
+        cell, members = each.object, dict[str, str]()
+        while cell in firsts and cell not in members:
+            members[cell] = firsts[cell]
+            cell = rests.get(cell, _NIL)
+        yield each, tuple(members.values()) if members else None
 
 
 def list_rules(facts: SchemaFacts) -> Iterator[tuple[TableRule, tuple[Triple, ...]]]:

@@ -67,6 +67,13 @@ def matches(
                 yield found, (Triple(subject, pattern.predicate, value), *used)
 
 
+def bindings(pattern: Triple, triple: Triple, binding: Binding) -> Iterator[Binding]:
+    """Yield the binding that turns a pattern of the table into a triple, if there is one."""
+    more = dict(binding)
+    if all(_fits(one, other, more) for one, other in zip(pattern.terms, triple.terms, strict=True)):
+        yield more
+
+
 def _fits(pattern: str, term: str, binding: Binding) -> bool:
     """Return True if a term matches; bind the variable if it is one."""
     if pattern.startswith("?"):

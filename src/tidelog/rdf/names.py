@@ -41,13 +41,14 @@ class Names:
         self.classes: dict[str, str] = {}
         self.has_triples = False
         """Whether TRIPLE is the relation of all triples, and not one of a program's own."""
-        self._taken: set[str] = set()
+        self._meanings: dict[str, Triple] = {}
 
     def property(self, iri: str) -> str:
         """Return the relation of a property."""
         found = self.properties.get(iri)
         if found is None:
             found = self.properties[iri] = self._new("p", iri)
+            self._meanings[found] = Triple("?s", iri, "?o")
         return found
 
     def class_(self, iri: str) -> str:
@@ -55,7 +56,12 @@ class Names:
         found = self.classes.get(iri)
         if found is None:
             found = self.classes[iri] = self._new("a", iri)
+            self._meanings[found] = Triple("?s", TYPE, iri)
         return found
+
+    def meaning(self, relation: str) -> Triple | None:
+        """Return the pattern of the triples of a relation, None for one of a program's own."""
+        return self._meanings.get(relation)
 
     def relation(self, triple: Triple) -> tuple[str, tuple[str, ...]]:
         """Return the relation of a pattern and its arguments. The predicate is not a variable."""
@@ -69,7 +75,7 @@ class Names:
 
     def declarations(self, known: Set[str]) -> list[Declaration]:
         """Return declarations of all relations except those known already."""
-        if known >= self._taken:
+        if known >= self._meanings.keys():
             return []
         columns = dict.fromkeys(self.properties.values(), "so") | dict.fromkeys(self.classes.values(), "s")
         return [declaration(name, names) for name, names in columns.items() if name not in known]
@@ -77,10 +83,9 @@ class Names:
     def _new(self, sort: str, iri: str) -> str:
         local = re.sub(r"\W", "_", re.split(r"[#/:]", iri.rstrip("#/:"))[-1])[:_LONGEST]
         name, number = f"{sort}{COLON}{local}", 1
-        while name in self._taken:
+        while name in self._meanings:
             number += 1
             name = f"{sort}{COLON}{local}{COLON}{number}"
-        self._taken.add(name)
         return name
 
 

@@ -70,7 +70,7 @@ def _open(triple: Triple) -> bool:
     return triple.predicate.startswith("?") or (triple.predicate == TYPE and triple.object.startswith("?"))
 
 
-def _binding(rule: TableRule) -> list[Triple]:
+def binding_atoms(rule: TableRule) -> list[Triple]:
     """Return the atoms that bind the properties and classes of a rule: atoms about the schema, or about a property or
     class."""
     positions = {term for triple in (*rule.body, rule.head) if _open(triple) for term in triple.terms[1:3]}
@@ -97,9 +97,9 @@ def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool =
     that they rest on in their bodies."""
     for rule in table:
         if not is_generic(rule):
-            binding_atoms = _binding(rule)
-            rest = [triple for triple in rule.body if triple not in binding_atoms]
-            for binding, used in matches(binding_atoms, facts, {}):
+            about = binding_atoms(rule)
+            rest = [triple for triple in rule.body if triple not in about]
+            for binding, used in matches(about, facts, {}):
                 yield from _bound(TableRule(rule.name, tuple(rest), rule.head, rule.unequal), binding, used * guarded)
     for rule, used in list_rules(facts):
         yield from _bound(rule, {}, used * guarded)

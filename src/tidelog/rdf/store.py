@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.arrays import AnyWords, Words
 from tidelog.change import Change
 from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
@@ -36,6 +36,7 @@ from tidelog.rdf import output, prefixes, reader
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
+from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
 from tidelog.rdf.names import COLON, GIVEN, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
@@ -45,9 +46,10 @@ from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generi
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
+from tidelog.rdf.verbs import TripleVerbs
 from tidelog.relation import Relation, WordRows
-from tidelog.transaction import checked
-from tidelog.verbs import Verbs, callable_one
+from tidelog.storage.changes import date
+from tidelog.verbs import callable_one
 
 if TYPE_CHECKING:
     import rdflib
@@ -56,7 +58,7 @@ FactCalls = list[tuple[str, bool, Words]]
 """Relations, whether to assert or to retract, and rows."""
 
 
-class Store(Verbs[StoreChange]):
+class Store(TripleVerbs):
     """Triples, rules and their consequences; made by `connect`. Threads may share one: each call has the store to
     itself."""
 
@@ -82,6 +84,8 @@ class Store(Verbs[StoreChange]):
         self._options = DatabaseOptions()
         self._labels = Labels()
         self._pending: list[tuple[bool, Words]] = []
+        self._epochs = -1  # The epoch of the rules that are given here is 0.
+        self._explainer = TripleExplainer(self._database, self._names, table, self._instances)
         self._database.workspace.dictionary.hold(self)
         fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
         found = declaration(INCONSISTENCY, "rabc")
@@ -164,16 +168,6 @@ class Store(Verbs[StoreChange]):
         rules, facts = workspace.program.rules, workspace.facts
         return bool(self._pending) or bool(facts) or rules != workspace.committed.checked.rules
 
-    def transaction(self) -> StoreTransaction:
-        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
-
-        It belongs to the thread that opens it; changes of other threads wait until it ends. Raises UsageError where
-        changes are pending already (E0606) and inside of another transaction (E0625).
-        """
-        with self._changing():
-            checked(self)
-            return StoreTransaction(self)
-
     def subscribe(self, callback: Callable[[StoreChange], object]) -> Callable[[], None]:
         """Call `callback` with each later commit that inserts or deletes triples; return a function that ends this.
 
@@ -198,28 +192,48 @@ class Store(Verbs[StoreChange]):
 
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
         with changing_within_memory:
-            earlier = _Earlier(self)
-            given, self._has_given = self._has_given, self._asks_nodes
-            added: list[str] = []
-            removed: list[str] = []
-            try:
-                facts = [*self._given(given), *self._facts(self._pending)]
-                earlier.undo = [*self._inverse(facts)]
-                while True:
-                    names, rules = self._put(facts)
-                    added += [str(rule.name) for rule in rules]
-                    removed += names
-                    earlier.changes.append(self._database.commit())
-                    facts, found = [], guards(self._table, self._database, self._names, self._known)
-                    if not self._learn(found) and not self._triples.learn():
-                        break
-            except BaseException:
-                self._has_given = given
-                with interrupts.putting_off():
-                    earlier.restore()
-                raise
+            change = self._evaluated(interrupts, _Earlier(self))
             self._pending = []
-            return StoreChange(earlier.changes, self._triples, added, removed)
+            self._epochs += 1
+            return change
+
+    def _evaluated(self, interrupts: Interrupts, earlier: _Earlier) -> StoreChange:
+        """Evaluate the pending changes, or undo everything and raise."""
+        added: list[str] = []
+        removed: list[str] = []
+        self._database.numbered = self._epochs + 1
+        try:
+            given, self._has_given = self._has_given, self._asks_nodes
+            facts = [*self._given(given), *self._facts(self._pending)]
+            earlier.undo = [*self._inverse(facts)]
+            earlier.note_ages()
+            while True:
+                names, rules = self._put(facts)
+                added += [str(rule.name) for rule in rules]
+                removed += names
+                earlier.changes.append(self._database.commit())
+                facts, found = [], guards(self._table, self._database, self._names, self._known)
+                if not self._learn(found) and not self._triples.learn():
+                    break
+        except BaseException:
+            with interrupts.putting_off():
+                earlier.restore()
+            raise
+        return StoreChange(earlier.changes, self._triples, added, removed)
+
+    def _tried(self, look: Callable[[], object] = bool) -> StoreChange:
+        """Return the change that the pending changes would make, and undo them once `look` has seen their effect."""
+        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
+            self._check_usable()
+            with changing_within_memory:
+                earlier = _Earlier(self)
+                change = self._evaluated(interrupts, earlier)
+                try:
+                    look()
+                finally:
+                    with interrupts.putting_off():
+                        earlier.restore()
+                return change
 
     def _facts(self, pending: list[tuple[bool, Words]]) -> Iterator[tuple[str, bool, Words]]:
         """Return the pending triples relation by relation; the schema goes along."""
@@ -386,6 +400,15 @@ class Store(Verbs[StoreChange]):
         rows = WordRows(tuple(COLUMNS[i] for i in columns), self._database.workspace.dictionary, words[:, columns])
         return Relation(atom.relation, rows)
 
+    def _block(self, commit: Callable[[], StoreChange] | None) -> StoreTransaction:
+        return StoreTransaction(self, commit)
+
+    def _now(self) -> Now:
+        return Now(self._options.watch(), self.prefixes, self._known)
+
+    def _epoch_number(self) -> int:
+        return self._epochs
+
     def __getitem__(self, name: str) -> Relation:
         """Return a relation that a program declares. Raise UsageError (E0601) for an unknown name."""
         return self._database[name]
@@ -473,9 +496,20 @@ class _Earlier:
         self.schema = store._schema.triples
         self.current = store._instances.current
         self.guards = store._guards
+        self.given = store._has_given
         self.program = store._database.workspace.committed.checked
+        self.since = store._database.workspace.committed.since
         self.undo: FactCalls = []
+        self.ages: list[tuple[str, Words, AnyWords]] = []
+        """Since when the facts are there that the commit retracts."""
         self.changes: list[Change] = []
+
+    def note_ages(self) -> None:
+        """Note since when the facts are there that come back with `undo`."""
+        for name, asserts, rows in self.undo:
+            stored = self.store._triples.stored(name, asserted=True)
+            if asserts and stored is not None:
+                self.ages.append((name, rows, stored.epochs_of(stored.find(rows))))
 
     def restore(self) -> None:
         """Undo everything."""
@@ -484,6 +518,7 @@ class _Earlier:
         if store._schema.triples is not self.schema:
             store._use(self.schema)
         store._guards = self.guards
+        store._has_given = self.given
         store._instances.restore(self.current)
         if not self.changes:
             database.workspace.wait_again(self.waiting)
@@ -500,6 +535,9 @@ class _Earlier:
             database.commit()
         finally:
             database.options(timeout=store._options.timeout, max_rows=store._options.max_rows)
+        database.workspace.committed = replace(database.workspace.committed, since=self.since)
+        for name, rows, epochs in self.ages:
+            date(database.engine.asserted[name], rows, epochs)
         wanted = {rule.name: rule for program in self.waiting.programs for rule in program.rules if rule.name}
         for name in before.keys() - wanted.keys():
             database.rules.remove(str(name))

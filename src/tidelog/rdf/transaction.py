@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from tidelog.rdf.change import StoreChange
@@ -22,8 +23,8 @@ class StoreTransaction(ChangeBlock[StoreChange]):
     """The changes of one `with` block over a store. All methods raise UsageError (E0626) outside of the block or in
     another thread."""
 
-    def __init__(self, store: ChangingStore) -> None:
-        super().__init__(store)
+    def __init__(self, store: ChangingStore, commit: Callable[[], StoreChange] | None = None) -> None:
+        super().__init__(store, commit)
         self._store = store
 
     def load(self, program: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,17 +46,22 @@ def draw(core: CoreProgram, path: str | os.PathLike[str]) -> None:
 
     Raise UsageError (E0690) for another ending, and SetupError (E0790) where pygraphviz is needed and missing.
     """
+    write_picture(lambda: dot(core), path, "rule graph and hyper-nodes")
+
+
+def write_picture(dot_text: Callable[[], str], path: str | os.PathLike[str], title: str) -> None:
+    """Write a text for Graphviz to a file, as it is or laid out, by the ending of the file. Raise as `draw`."""
     file = Path(path)
     ending = file.suffix.lower()
     if ending not in FORMATS:
         message = f"expected a picture file ending in {', '.join(FORMATS)}, found {file.name!r}"
         raise UsageError(Problem("E0690", message, hint="rename the file to one of these endings"))
-    text = dot(core)
+    text = dot_text()
     if ending == ".dot":
         file.write_text(text, encoding="utf-8")
     elif ending == ".html":
         svg = _laid_out(text, "svg").decode()
-        file.write_text(_page(svg[svg.index("<svg") :]), encoding="utf-8")
+        file.write_text(_page(svg[svg.index("<svg") :], title), encoding="utf-8")
     else:
         file.write_bytes(_laid_out(text, ending[1:]))
 
@@ -90,8 +95,8 @@ def _without_warnings() -> Iterator[None]:
         os.close(nothing)
 
 
-def _page(svg: str) -> str:
-    head = '<meta charset="utf-8"><title>rule graph and hyper-nodes</title>'
+def _page(svg: str, title: str) -> str:
+    head = f'<meta charset="utf-8"><title>{title}</title>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{svg}</body></html>\n'
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
+from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.journal import SPARE
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
@@ -30,6 +31,13 @@ def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None
     counts[gone] = -1
     marks.forget_births(start)
     stored.journal.show(gone, numpy.arange(start, stored.rows))
+
+
+def date(stored: StoredRelation, words: AnyWords, epochs: AnyWords) -> None:
+    """Say since which epochs some rows are there."""
+    numbers, known = stored.find(words), stored.epochs_of(numpy.arange(stored.rows))
+    known[numbers[numbers >= 0]] = epochs[numbers >= 0]
+    stored.epochs = RowEpochs.of_rows(known)
 
 
 def call_all_new(stored: StoredRelation) -> None:

@@ -15,6 +15,7 @@ from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog, Descriptor, Stopwatch
+from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.index import Index
 from tidelog.storage.journal import SPARE, ChangeJournal
 from tidelog.storage.looking import in_parts
@@ -61,6 +62,8 @@ class StoredRelation:
         self._capacity, self._slot_count = 0, 1
         self.marks = RowMarks(self.fields, counted)
         self.journal = ChangeJournal(self.fields)
+        self.epochs: RowEpochs | None = None
+        """Of asserted facts: since which epoch rows are there."""
         self._publish()
 
     def _begin(self) -> None:
@@ -68,6 +71,7 @@ class StoredRelation:
         self._capacity, self._slot_count = min(self._capacity, _ROOM), min(self._slot_count, 2 * _ROOM)
         for field in (layout.R_N, layout.R_USED, layout.R_DEAD, layout.R_OLD, layout.R_NEW, layout.R_START):
             self.fields[field] = 0
+        self.epochs = None
         self._publish()
 
     def _publish(self) -> None:
@@ -214,6 +218,10 @@ class StoredRelation:
         """Rows that were inserted or met again, since the relation was made."""
         return self.fields[layout.R_EMITTED]
 
+    def epochs_of(self, numbers: AnyWords) -> NDArray[numpy.int64]:
+        """Return since which epoch the rows with these numbers are there, see `RowEpochs`."""
+        return numpy.zeros(len(numbers), numpy.int64) if self.epochs is None else self.epochs.of(numbers)
+
     # --- writing -------------------------------------------------------------------------------------------------
 
     def _fitting(self, words: AnyWords) -> NDArray[numpy.bool_]:
@@ -359,6 +367,8 @@ class StoredRelation:
         for live in in_parts(self.live(), look):
             other.insert(self.take(live))
         other.marks.become(self.marks.of(self.live()))
+        if self.epochs is not None:
+            other.epochs = self.epochs.among(self.live())
         return other
 
 

@@ -6,7 +6,8 @@ The file is a numpy archive, whose arrays have checksums:
     symbols, ends    the symbols in the order of their numbers, UTF-8 one after the other, and the end of each
     records.I        the fields of the records of a type, in the order of their numbers
     arguments.I      the arguments of a functor in Python, and with sizes.I and values.I its results for them
-    rows.I           the rows of a relation as words; counts.I, births.I and supports.I if the relation has them
+    rows.I           the rows of a relation as words; counts.I, births.I and supports.I if the relation has them; of
+                     facts in epochs.I runs of rows with the epoch in which they came
 
 Closures are rebuilt from their edges, which takes less time than reading their pairs would.
 """
@@ -36,6 +37,7 @@ from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.marks import Marks
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.usage import Usage, renumbered, translated
@@ -82,6 +84,8 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
                 for name in ("counts", "births", "supports"):
                     if getattr(marks, name) is not None:
                         _put(archive, f"{name}.{i}", getattr(marks, name))
+                if relation.epochs is not None:
+                    _put(archive, f"epochs.{i}", relation.epochs.among(relation.live()).runs())
         for i, (declared, (keys, counts, values)) in enumerate(memories.values()):
             kinds_of = [column.kind for column in declared.parameters]
             _put(archive, f"arguments.{i}", translated(kinds_of, keys, numbers))
@@ -133,13 +137,14 @@ def _put(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
 
 
 class Checkpoint:
-    """A checkpoint in an open file that `write` has written; `path` is for messages.
+    """A checkpoint in an open file that `write` has written; `path` is for messages, `epoch` its number.
 
     Raises DataError (E0682) if it cannot be read, also later on.
     """
 
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
+    def __init__(self, path: Path, file: IO[bytes], epoch: int = 0) -> None:
         self._path = path
+        self._epoch = epoch
         with self._reading():
             self._arrays: Mapping[str, NDArray[Any]] = numpy.load(file, allow_pickle=False)
             self._about: dict[str, Any] = json.loads(self._arrays["about"].tobytes())
@@ -164,11 +169,17 @@ class Checkpoint:
                 if not numpy.array_equal(words, numpy.arange(1, len(fields) + 1)):
                     raise ValueError("it has records twice")
 
-    def facts(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the asserted facts of every relation."""
+    def facts(self) -> Iterator[tuple[str, NDArray[Any], NDArray[numpy.int64]]]:
+        """Yield the asserted facts of every relation, with the epochs in which they came."""
         for name, number in self._about["facts"].items():
             with self._reading():
-                yield name.removeprefix(ALL), self._arrays[f"rows.{number}"].astype(numpy.int64)
+                rows = self._arrays[f"rows.{number}"].astype(numpy.int64)
+                yield name.removeprefix(ALL), rows, self._epochs(number).of(numpy.arange(len(rows)))
+
+    def _epochs(self, number: int) -> RowEpochs:
+        """Return the epochs of facts; those of a checkpoint without any came in its epoch or before."""
+        runs = self._arrays.get(f"epochs.{number}")
+        return RowEpochs(numpy.array([(0, -self._epoch)]) if runs is None else runs)
 
     def views(self, wanted: Callable[[str], bool]) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the rows of the views with `wanted` names, which are no closures."""
@@ -195,6 +206,8 @@ class Checkpoint:
             closed = {about["views"][name] for name in [*about["closures"], *about["mirrors"]]}
             numbers = {*about["views"].values(), *about["facts"].values()} - closed
             stored = {number: self._relation(number, catalog) for number in sorted(numbers)}
+            for number in about["facts"].values():
+                stored[number].epochs = self._epochs(number)
             engine = EmbeddedEngine(
                 dictionary,
                 program,

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.arrays import AnyWords, Words
 from tidelog.durable.damage import damaged
 from tidelog.durable.files import Files
 from tidelog.engine import FactCall, Prospect, RowChange
@@ -27,6 +28,7 @@ from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.programs import Reading
 from tidelog.rules.core import NUMBERED, CoreProgram
+from tidelog.storage.changes import date
 from tidelog.store import checkpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
@@ -36,6 +38,8 @@ from tidelog.workspace import Draft, Workspace
 
 NUMBERS = "numbers"
 """The note of the next number of counters."""
+RULES = "rules"
+"""The note of the epochs in which rules came."""
 
 
 class FolderKeeper:
@@ -48,11 +52,18 @@ class FolderKeeper:
         self.price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
         self._recovering = False
+        self._dated: list[tuple[str, Words, AnyWords]] = []
+        """While the last epoch comes back: facts, and the epochs in which they came."""
         self._recorded: RecordedNumbers | None = None
         """The numbers of counters, while the last epoch comes back."""
         self._chosen: RecordedChoices | None = None
         """The tuples that choices showed, while the last epoch comes back."""
         self._workspace: Workspace[FactCall]
+
+    @property
+    def next_epoch(self) -> int:
+        """Return the number of the epoch that is being made, which may be the one that comes back."""
+        return self.state.manifest.epoch + (not self._recovering)
 
     # --- committing --------------------------------------------------------------------------------------------------
 
@@ -71,6 +82,8 @@ class FolderKeeper:
         tables |= {**numbers, **self._choices(draft, prospect)}
         same = draft.programs is self._workspace.committed.programs
         text = self.state.manifest.text if same else text_of(draft.programs)
+        if not same:
+            notes = {**notes, RULES: note_of(draft.since)}
         gone = draft.gone_from(self._workspace.committed)
         segment = self.state.prepare(tables)
         try:
@@ -111,11 +124,24 @@ class FolderKeeper:
     def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
         """Write a checkpoint if the epochs since the last one have taken longer than that would."""
         if self._recovering:
+            self._date(engine)
             self._recovering, self.spent, self._recorded, self._chosen = False, seconds, None, None
             return
         self.spent += seconds
         if self.spent > self.price or self.state.is_scattered or GONE in self.state.manifest.notes:
             self.write_checkpoint(engine)
+
+    def _date(self, engine: EmbeddedEngine) -> None:
+        """Give the facts that have come back the epochs in which they came."""
+        self._workspace.known_since = None
+        changes: dict[str, list[tuple[Words, AnyWords]]] = {}
+        for name, *change in self._dated:
+            changes.setdefault(engine.program.candidates.get(name, name), []).append((change[0], change[1]))
+        for name, parts in changes.items():
+            if name in engine.asserted:
+                words, epochs = (numpy.concatenate(each) for each in zip(*parts, strict=True))
+                date(engine.asserted[name], words, epochs)
+        self._dated.clear()
 
     def write_checkpoint(self, engine: EmbeddedEngine) -> None:
         """Write everything as of now in place of the segments, if the disk takes it."""
@@ -133,10 +159,12 @@ class FolderKeeper:
         if not manifest.epoch:
             return None
         self._recovering, engine = True, None
+        workspace.known_since = known_since(manifest.notes.get(RULES), manifest.epoch)
         started = time.perf_counter()
         with self.state.saved() as file:
             if file is not None:
-                engine = self._restored(checkpoint.Checkpoint(self.state.checkpoint_path, file))
+                epoch = int(manifest.checkpoint[0]) if manifest.checkpoint else 0
+                engine = self._restored(checkpoint.Checkpoint(self.state.checkpoint_path, file, epoch))
         self.price = time.perf_counter() - started
         if not workspace.programs or text_of(workspace.programs) != manifest.text:
             workspace.replace(_reading(workspace, manifest.text))
@@ -160,7 +188,10 @@ class FolderKeeper:
             workspace.settle(draft)
         else:
             known = draft.checked.relations.keys() - gone.keys()
-            workspace.facts.extend(FactCall(name, True, words) for name, words in saved.facts() if name in known)
+            for name, words, epochs in saved.facts():
+                if name in known:
+                    workspace.facts.append(FactCall(name, True, words))
+                    self._dated.append((name, words, epochs))
             self._recorded = RecordedNumbers(workspace.dictionary)
             for name, words in saved.views(lambda name: name.startswith(NUMBERED) and name in draft.core.relations):
                 self._recorded.change(draft.core.relations[name], True, words)
@@ -173,7 +204,7 @@ class FolderKeeper:
         """Yield the changes of facts since the checkpoint; `recorded` gets those of the numbers of counters, and
         `chosen` those of the tuples that choices show."""
         core = self._workspace.draft().core
-        for name, asserts, table in self.state.tables():
+        for epoch, name, asserts, table in self.state.dated_tables():
             if name.startswith(NUMBERED):
                 if name in core.relations and not isinstance(table, Path):
                     recorded.take(core, name, asserts, table)
@@ -189,6 +220,8 @@ class FolderKeeper:
                 words = encode(table, relation, self._workspace.dictionary)
             else:
                 words = numpy.empty((min(table.num_rows, 1), 0), numpy.int64)
+            if asserts:
+                self._dated.append((name, words, numpy.full(len(words), epoch, numpy.int64)))
             yield FactCall(name, asserts, words)
 
     # --- the rest ----------------------------------------------------------------------------------------------------
@@ -207,6 +240,20 @@ class FolderKeeper:
     def close(self) -> None:
         """Let others have the folder."""
         self.state.close()
+
+
+def note_of(since: Mapping[str, int]) -> dict[str, Any]:
+    """Return the note of the epochs in which rules came: the one of most, and others by name."""
+    usual = Counter(since.values()).most_common(1)[0][0] if since else 0
+    return {"usual": usual, "others": {name: epoch for name, epoch in since.items() if epoch != usual}}
+
+
+def known_since(note: Mapping[str, Any] | None, epoch: int) -> Callable[[str], int]:
+    """Return the epoch of a rule by its name, as a note says, or without one that it came in an epoch or before."""
+    if note is None:
+        return lambda name: -epoch
+    usual, others = note["usual"], note["others"]
+    return lambda name: int(others.get(name, usual))
 
 
 def _reading(workspace: Workspace[FactCall], text: str) -> Reading:

@@ -117,7 +117,13 @@ class StateFolder:
         """Yield relation, True for an assertion, and values of all changes since the checkpoint, in the order of their
         commits. A path is a folder that Spark has written. Raise DataError (E0682) for a file that differs from the
         committed one, UsageError (E0681) if it cannot be read."""
+        return ((relation, asserts, values) for _, relation, asserts, values in self.dated_tables())
+
+    def dated_tables(self) -> Iterator[tuple[int, str, bool, pa.Table | Path]]:
+        """Yield the same with the epoch before each, negative where changes of that epoch and before are together."""
         for segment, files in self.manifest.segments.items():
+            number, _, together = segment.partition("-")
+            epoch = -int(number) if together else int(number)
             for file, expected in sorted(files.items()):
                 relation, operation = _relation(file), file.rsplit(".", 2)[1]
                 place = f"segments/{segment}/{file.rstrip('/')}"
@@ -127,7 +133,7 @@ class StateFolder:
                         check_parts(self._files, place, expected)
                     else:
                         table = read_table(self._files, place, expected)
-                yield relation, operation == "insert", table
+                yield epoch, relation, operation == "insert", table
 
     @contextmanager
     def saved(self) -> Iterator[IO[bytes] | None]:

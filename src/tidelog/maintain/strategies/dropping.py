@@ -46,5 +46,6 @@ def drop(state: EpochState, name: str) -> None:
         forget(state, name)
         old = state.changeable(name)
         absorb(state.open(old), facts)
+        state.date_facts(old, facts)
         state.views[name] = state.asserted[name] = old
         state.note(name, old)

@@ -1,0 +1,190 @@
+"""Since which epoch a tuple holds by the facts and rules that are there now.
+
+A fact has been there since the epoch that last asserted it, a rule since the one that last added it. A proof stands
+since the youngest of its facts and rules, and a tuple since the oldest such epoch among its proofs: the algorithm of
+`search.heights`, with epochs in the place of heights. Walks are followed step by step, since the shortest one need not
+be the oldest.
+
+Of negations and aggregates nobody knows since when they hold. They are listed as conditions.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from tidelog.explain.derivations import TupleDerivation, rows_of
+from tidelog.explain.proof import Proof
+from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, WalkSteps, by_relation
+from tidelog.explain.steps import Condition, Facts, row_text
+from tidelog.explain.walks import Key
+
+SinceOf = Callable[[str], int]
+"""The epoch in which a rule came, by its name: negative for that one or before, 0 where nobody knows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Blame:
+    """Since which `epoch` a tuple holds, by the facts and rules that are there now, and the `facts` and `rules` that
+    came in that epoch. `proof` is one that stands since then; its `conditions` may hold for a shorter time.
+
+    With `or_before`, the tuple may hold longer: its facts have come in that epoch or before, or there are too many
+    derivations to look at all."""
+
+    epoch: int
+    or_before: bool
+    facts: Facts
+    rules: tuple[str, ...]
+    proof: Proof
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The negations and aggregates of the proof."""
+        return tuple(each for step in self.proof.steps for each in step.conditions if each.sort != "comparison")
+
+    @property
+    def fact_texts(self) -> tuple[str, ...]:
+        """The facts as text."""
+        goals = {(step.relation, step.values): step.tuple_text for step in self.proof.steps}
+        return tuple(goals.get(fact) or row_text(*fact) for fact in self.facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as JSON has it."""
+        return {
+            "epoch": self.epoch,
+            "or_before": self.or_before,
+            "facts": [[relation, list(values)] for relation, values in self.facts],
+            "rules": list(self.rules),
+            "conditions": [each.text for each in self.conditions],
+        }
+
+    def __str__(self) -> str:
+        """Return the answer as text."""
+        lines = [f"{self.proof.goal.tuple_text} holds since epoch {self.epoch}{' or before' * self.or_before}"]
+        lines += [f"  fact: {text}" for text in self.fact_texts]
+        lines += [f"  rule: {name}" for name in self.rules]
+        lines += [f"  under the condition: {each.text}" for each in dict.fromkeys(self.conditions)]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Blame of {self.proof.goal.tuple_text}: epoch {self.epoch}{' or before' * self.or_before}>"
+
+
+@dataclass
+class Ages:
+    """The search for the oldest proof of a tuple."""
+
+    search: ProofSearch
+    since: SinceOf
+
+    def oldest(self, goal: Key) -> tuple[Found, bool]:
+        """Return the derivations of a proof that stands since the oldest epoch, and True if all have been looked at.
+        Closures of many pairs are looked at walk by walk, as if each took all of their rules; else it is a proof that
+        births found."""
+        steps: WalkSteps
+        for steps in ("paths", "all"):
+            cone = Cone(self.search, goal, through_facts=True, steps=steps)
+            with suppress(OverBudgetError):
+                while not cone.is_complete:
+                    cone.grow(LARGE)
+                return self._without_steps(self._settled(cone), goal, steps), steps == "paths"
+        return self.search.founded(goal), False
+
+    def blame(self, found: Found, proof: Proof, numbers: Mapping[Key, int], *, is_whole: bool) -> Blame:
+        """Return the answer for the derivations of a proof, whose steps have these `numbers`."""
+        facts = self.facts([key for key, way in found.chosen.items() if way is None])
+        rules: dict[str, int] = {}
+        for key, way in found.chosen.items():
+            if way is not None and way.flat is not None and way.flat.rule.name is not None:
+                rules[way.flat.rule.name] = self.since(way.flat.rule.name)
+            elif way is not None:
+                rules |= {name: self.since(name) for name in self.search.derivations.rules_of(key.relation)}
+        epoch = max(map(abs, (*facts.values(), *rules.values())), default=0)
+        steps = [proof.steps[numbers[key]] for key, each in facts.items() if abs(each) == epoch and key in numbers]
+        brought = tuple(dict.fromkeys((step.relation, step.values) for step in steps))
+        before = not is_whole or -epoch in (*facts.values(), *rules.values())
+        names = tuple(name for name, each in rules.items() if abs(each) == epoch and name in proof.rules)
+        return Blame(epoch, before, brought, names, proof)
+
+    def epoch_of_way(self, key: Key, way: TupleDerivation) -> int:
+        """Return since when the rules of a derivation are there: negative for that epoch or before."""
+        if way.flat is not None:
+            return self.since(way.flat.rule.name) if way.flat.rule.name is not None else 0
+        return max(map(self.since, self.search.derivations.rules_of(key.relation)), key=abs, default=0)
+
+    def facts(self, keys: list[Key]) -> dict[Key, int]:
+        """Return since when asserted facts are there."""
+        found: dict[Key, int] = {}
+        for name, group in by_relation(keys).items():
+            epochs = self.search.views.epochs(self.search.derivations.shown(name), rows_of(group))
+            found.update(zip(group, epochs.tolist(), strict=True))
+        return found
+
+    def _settled(self, cone: Cone) -> dict[Key, TupleDerivation | None]:
+        """Return for each tuple of a cone the derivation of its oldest proof, among these the lowest one."""
+        readers: dict[Key, list[int]] = defaultdict(list)
+        ways: list[tuple[Key, TupleDerivation]] = []
+        missing: list[int] = []
+        numbers = count()
+        heap: list[tuple[int, int, int, Key, TupleDerivation | None]] = []
+        known: dict[Key, tuple[int, int]] = {}
+        done: dict[Key, TupleDerivation | None] = {}
+
+        def push(key: Key, way: TupleDerivation) -> None:
+            ages = [known[each] for each in set(way.premises)]
+            epoch = max([abs(self.epoch_of_way(key, way)), *(epoch for epoch, _ in ages)])
+            heapq.heappush(heap, (epoch, 1 + max((height for _, height in ages), default=0), next(numbers), key, way))
+
+        for fact, epoch in self.facts(list(cone.facts)).items():
+            heapq.heappush(heap, (abs(epoch), 0, next(numbers), fact, None))
+        for key, each in cone.derivations.items():
+            for way in sorted(each, key=self.search.order) if len(each) > 1 else each:
+                for premise in set(way.premises):
+                    readers[premise].append(len(ways))
+                ways.append((key, way))
+                missing.append(len(set(way.premises)))
+                if not way.premises:
+                    push(key, way)
+        while heap:
+            epoch, height, _, key, chosen = heapq.heappop(heap)
+            if key in done:
+                continue
+            done[key], known[key] = chosen, (epoch, height)
+            for number in readers.get(key, ()):
+                missing[number] -= 1
+                if not missing[number] and ways[number][0] not in done:
+                    push(*ways[number])
+        return done
+
+    def _without_steps(self, done: Mapping[Key, TupleDerivation | None], goal: Key, steps: WalkSteps) -> Found:
+        """Return the part of a search that a proof of its goal needs, with whole walks in the place of steps."""
+        found, waiting = Found(), [goal]
+        while waiting:
+            key = waiting.pop()
+            if key not in found.chosen:
+                way = done[key]
+                name, views = key.relation, self.search.views
+                if way is not None and self.search.derivations.has_steps(views, name, closures=steps == "all"):
+                    way = TupleDerivation(None, (), edges_of(done, key))
+                found.chosen[key] = way
+                waiting += way.premises if way is not None else ()
+        return found
+
+
+def edges_of(done: Mapping[Key, TupleDerivation | None], pair: Key) -> tuple[Key, ...]:
+    """Return the tuples along a walk between a pair of nodes; an edge that is a walk itself is replaced by its own."""
+    edges: list[Key] = []
+    way = done[pair]
+    while way is not None and way.premises:
+        *before, last = way.premises
+        if before and last.relation == pair.relation and done[last] is not None:
+            edges += edges_of(done, last)[::-1]
+        elif before:
+            edges.append(last)
+        way = done[before[0] if before else last]
+    return tuple(edges[::-1])

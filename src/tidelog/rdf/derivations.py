@@ -1,0 +1,249 @@
+"""The derivations of triples: instances of the rules of a store, with the axioms that these are specialised to.
+
+The database has `aːAnimal(x) :- aːCat(x).` for cax-sco and the axiom `:Cat rdfs:subClassOf :Animal`. A proof over
+triples needs both premises. So the rule of the table is matched with the specialised one, and its atoms about the
+schema with the schema's facts: each match is a list of axioms, and makes derivations of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy
+
+from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations
+from tidelog.explain.instances import FlatRule
+from tidelog.explain.search import Cone, Found, ProofSearch
+from tidelog.explain.views import EngineViews
+from tidelog.explain.walks import Key
+from tidelog.language.syntax import CheckedProgram, Constant, Rule
+from tidelog.limits.watch import Watch
+from tidelog.rdf.lists import list_rules
+from tidelog.rdf.matching import Binding, SchemaFacts, bindings, matches, substituted
+from tidelog.rdf.names import ITSELF, Names
+from tidelog.rdf.specialise import RuleInstance, binding_atoms, fixed_rules, is_generic
+from tidelog.rdf.tables import TableRule, Triple
+from tidelog.rdf.terms import SAME_AS
+from tidelog.storage.dictionary import Dictionary
+
+Axioms = tuple[Triple, ...]
+"""The facts about the schema that a specialised rule rests on, without those that its body has."""
+
+
+class TripleDerivations(TupleDerivations):
+    """The rules of a store, asked for their instances; for as long as its program and schema are the same."""
+
+    def __init__(
+        self,
+        checked: CheckedProgram,
+        dictionary: Dictionary,
+        table: Sequence[TableRule],
+        names: Names,
+        current: dict[object, Rule],
+        facts: SchemaFacts,
+    ) -> None:
+        """`current` are the specialised rules of the moment by their parts, `facts` those of the schema."""
+        super().__init__(checked, dictionary)
+        self.table = table
+        self.names = names
+        self.facts = facts
+        self.parts = {rule.name: part for part, rule in current.items()}
+        """The parts of a specialised rule by its name."""
+        generic = [rule for rule in table if is_generic(rule)]
+        self.generic = {rule.name: each for rule, each in zip(fixed_rules(generic, names), generic, strict=True)}
+        """The rules of the table that are rules of the database as they are, by their names there."""
+        names_of_rules = {rule.name for rule in checked.rules if rule.name is not None}
+        self.of_programs = names_of_rules - self.parts.keys() - self.generic.keys()
+        """The names of the rules of programs."""
+        self._by_name: dict[str, list[TableRule]] = {}
+        for rule in table:
+            self._by_name.setdefault(rule.name, []).append(rule)
+        self._axioms: dict[RuleInstance, list[Axioms]] = {}
+        self._lists: list[tuple[TableRule, Axioms]] | None = None
+        self._leaves_out_axioms = False
+
+    def is_walk(self, views: EngineViews, name: str) -> bool:
+        """Return True for paths: closures are explained by their rules."""
+        return name in self._paths
+
+    def instances(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
+        """Yield the instances of all rules that derive tuples of one relation, with the axioms among the premises."""
+        for batch in super().instances(views, keys, watch):
+            if self._leaves_out_axioms:
+                yield batch
+                continue
+            for more in self.axioms(batch.flat):
+                size = len(batch.words)
+                words = [self._words(axiom) for axiom in more]
+                columns = [(name, numpy.tile(numpy.array(row, numpy.int64), (size, 1))) for name, row in words]
+                if self._is_itself(batch.flat):
+                    (name, pairs), *_ = batch.premises
+                    columns.append((name, pairs[:, ::-1]))
+                yield replace(batch, premises=(*batch.premises, *columns))
+
+    @contextmanager
+    def leaving_out_axioms(self) -> Iterator[None]:
+        """Inside, instances have no axioms among their premises."""
+        self._leaves_out_axioms = True
+        try:
+            yield
+        finally:
+            self._leaves_out_axioms = False
+
+    def with_axioms(self, derivation: TupleDerivation) -> TupleDerivation:
+        """Return a derivation with the first axioms that its rule rests on."""
+        if derivation.flat is None:
+            return derivation
+        more = [Key(*self._words(axiom)) for axiom in self.axioms(derivation.flat)[0]]
+        if self._is_itself(derivation.flat):
+            more.append(Key(derivation.premises[0].relation, derivation.premises[0].words[::-1]))
+        return replace(derivation, premises=(*derivation.premises, *more))
+
+    def table_rule(self, flat: FlatRule) -> str | None:
+        """Return the name of the rule of the table that a rule stands for, None for other rules."""
+        part = self.parts.get(flat.rule.name)
+        if isinstance(part, RuleInstance):
+            return part.table
+        generic = self.generic.get(flat.rule.name)
+        return None if generic is None else generic.name
+
+    def is_conversion(self, flat: FlatRule) -> bool:
+        """Return True for a rule from one relation to another one that has the same triples."""
+        part = self.parts.get(flat.rule.name)
+        return part is not None and (not isinstance(part, RuleInstance) or part.table == "type")
+
+    def rules_for(self, key: Key) -> Iterator[tuple[FlatRule, Key]]:
+        """Yield the rules that could derive a triple, each with the tuple of the relation in which it would."""
+        waiting, seen = [key], {key}
+        while waiting:
+            each = waiting.pop(0)
+            for flat in self.by_head.get(each.relation, ()):
+                if not self.is_conversion(flat):
+                    yield flat, each
+                    continue
+                other = self._converted(flat, each)
+                if other is not None and other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+
+    def _converted(self, flat: FlatRule, key: Key) -> Key | None:
+        """Return the tuple of which a conversion makes another one, None if it makes no such tuple."""
+        words: dict[int, int] = {}
+        for source, word in zip(flat.head.arguments, key.words, strict=True):
+            if isinstance(source, Constant):
+                if self.dictionary.find(source.value, "symbol") != word:
+                    return None
+            elif words.setdefault(source, word) != word:
+                return None
+        (premise,) = flat.premises
+        encode = self.dictionary.encode
+        row = (
+            encode(each.value, "symbol") if isinstance(each, Constant) else words[each] for each in premise.arguments
+        )
+        return Key(premise.relation, tuple(row))
+
+    # --- axioms ------------------------------------------------------------------------------------------------------
+
+    def axioms(self, flat: FlatRule) -> list[Axioms]:
+        """Return the axioms that a rule rests on, in all ways; one empty way for a rule that rests on none."""
+        part = self.parts.get(flat.rule.name)
+        if not isinstance(part, RuleInstance) or part.table == "type" or self._is_itself(flat):
+            return [()]
+        if part not in self._axioms:
+            self._axioms[part] = self._found(part)
+        return self._axioms[part]
+
+    def _is_itself(self, flat: FlatRule) -> bool:
+        """Return True for the rule that something is the same as itself because it is the same as something else. It
+        leaves out the other direction."""
+        part = self.parts.get(flat.rule.name)
+        return isinstance(part, RuleInstance) and part.table == "eq-trans" and part.head.predicate == ITSELF
+
+    def _words(self, axiom: Triple) -> tuple[str, tuple[int, ...]]:
+        relation, row = self.names.relation(axiom)
+        return relation, tuple(self.dictionary.encode(term, "symbol") for term in row)
+
+    def _found(self, part: RuleInstance) -> list[Axioms]:
+        head, *body = (as_property(triple) for triple in (part.head, *part.body))
+        found: dict[Axioms, None] = {}
+        for rule in self._by_name.get(part.table, ()):
+            for binding in bindings(rule.head, head, {}):
+                for bound, rest in _partly(rule.body, body, binding_atoms(rule), binding):
+                    for _, used in matches([substituted(each, bound) for each in rest], self.facts, {}):
+                        found[tuple(axiom for axiom in used if axiom not in body)] = None
+        if not found:
+            if self._lists is None:
+                self._lists = list(list_rules(self.facts))
+            for rule, used in self._lists:
+                if rule.name == part.table:
+                    for binding in bindings(rule.head, head, {}):
+                        if any(True for _ in _partly(rule.body, body, (), binding)):
+                            found[tuple(axiom for axiom in used if axiom not in body)] = None
+        assert found, part
+        fewest = min(map(len, found))
+        return sorted(found, key=repr) if fewest else [()]
+
+
+def as_property(triple: Triple) -> Triple:
+    """Return a pattern with owl:sameAs in the place of the internal property for equality with oneself."""
+    return replace(triple, predicate=SAME_AS) if triple.predicate == ITSELF else triple
+
+
+def _partly(
+    patterns: Sequence[Triple], body: Sequence[Triple], about: Sequence[Triple], binding: Binding
+) -> Iterator[tuple[Binding, list[Triple]]]:
+    """Yield the bindings that turn patterns into triples of a body, with the patterns `about` the schema that are left
+    out of it."""
+    if not patterns:
+        yield binding, []
+        return
+    first, rest = patterns[0], patterns[1:]
+    for triple in body:
+        for more in bindings(first, triple, binding):
+            yield from _partly(rest, body, about, more)
+    if first in about:
+        for more, left in _partly(rest, body, about, binding):
+            yield more, [first, *left]
+
+
+class TripleSearch(ProofSearch):
+    """A search for proofs over triples."""
+
+    derivations: TripleDerivations
+
+    def founded(self, goal: Key) -> Found:
+        """Return a proof whose tuples each follow from tuples born before them. Axioms may be younger: where they need
+        the goal again, return a proof of least height."""
+        found = super().founded(goal)
+        if not is_circular(found, goal):
+            return found
+        self.views.budget = 1 << 60
+        return self.least(Cone(self, goal))
+
+    def founded_in(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
+        """Return for each tuple of a relation a derivation from tuples born before it, and its axioms, whose births do
+        not count."""
+        with self.derivations.leaving_out_axioms():
+            found = super().founded_in(name, keys)
+        return {key: self.derivations.with_axioms(each) for key, each in found.items()}
+
+
+def is_circular(found: Found, goal: Key) -> bool:
+    """Return True if some tuple of what a search has found is needed for itself."""
+    waiting, done, open_ = [goal], set[Key](), set[Key]()
+    while waiting:
+        key = waiting[-1]
+        if key in done or key in open_:
+            done.add(waiting.pop())
+            open_.discard(key)
+            continue
+        open_.add(key)
+        chosen = found.chosen.get(key)
+        for premise in () if chosen is None else chosen.premises:
+            if premise in open_:
+                return True
+            if premise not in done:
+                waiting.append(premise)
+    return False

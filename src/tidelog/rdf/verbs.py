@@ -1,0 +1,134 @@
+"""The verbs of a store that explain and try: `Store` has the rest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, overload
+
+from tidelog.explain.absence import Absence
+from tidelog.explain.blame import Blame
+from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
+from tidelog.rdf.change import StoreChange
+from tidelog.rdf.explaining import Now, StoredTriple, TripleExplainer
+from tidelog.rdf.proofs import TripleProof, TripleViews
+from tidelog.rdf.transaction import StoreTransaction
+from tidelog.transaction import checked
+from tidelog.verbs import Verbs, in_turn
+
+
+class TripleVerbs(Verbs[StoreChange]):
+    """Verbs over triples that change nothing in the end, and transactions."""
+
+    _explainer: TripleExplainer
+
+    @abstractmethod
+    def _now(self) -> Now:
+        """Return the limits, prefixes and schema of this moment."""
+
+    @abstractmethod
+    def _block(self, commit: Callable[[], StoreChange] | None) -> StoreTransaction:
+        """Return a block of changes, which `commit` commits in the place of the store."""
+
+    def checking(self) -> TripleViews:
+        """Return all triples and facts, for the check of a proof."""
+        with self._using(), reading_within_memory:
+            return self._explainer.views(self._now())
+
+    @abstractmethod
+    def _epoch_number(self) -> int:
+        """Return the number of commits."""
+
+    @abstractmethod
+    def _tried(self, look: Callable[[], object] = ...) -> StoreChange:
+        """Return the change that the pending changes would make, and undo them once `look` has seen their effect."""
+
+    def transaction(self, *, dry_run: bool = False) -> StoreTransaction:
+        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
+        With `dry_run` they are dropped in any case, see `what_if`.
+
+        It belongs to the thread that opens it; changes of other threads wait until it ends. Raises UsageError where
+        changes are pending already (E0606) and inside of another transaction (E0625).
+        """
+        with self._changing():
+            checked(self)
+            return self._block(self._tried if dry_run else None)
+
+    def what_if(self) -> StoreTransaction:
+        """Return a block whose changes of triples and rules are tried: at its end they are evaluated, and undone by
+        another epoch; its `change` is the change that they would have made. Subscribers do not hear of it. Raises as
+        `transaction`, and at the end of the block as `commit`."""
+        return self.transaction(dry_run=True)
+
+    @overload
+    def explain(self, *goal: Any, all: Literal[False] = False) -> TripleProof: ...
+    @overload
+    def explain(self, *goal: Any, all: Literal[True]) -> Iterator[TripleProof]: ...
+
+    def explain(self, *goal: Any, all: bool = False) -> TripleProof | Iterator[TripleProof]:
+        """Return why a triple holds, as of the last commit: a proof over triples and axioms, as `Database.explain`.
+
+        `goal` are the terms of a triple, the parts of a row of `inconsistencies()`, or a relation of a program and a
+        tuple. With `all`, return an iterator of all proofs, the smallest first.
+
+        Raise UsageError (E0670: it does not hold, E0671, E0673), DataError, LimitError.
+        """
+        with self._using(), reading_within_memory:
+            now = self._now()
+            if all:
+                return in_turn(
+                    self._explainer.proofs(goal, now),
+                    now.watch,
+                    self._using,
+                    lambda: reading_within_memory,
+                    "proofs",
+                    self._epoch_number,
+                )
+            with guarded(now.watch):
+                return self._explainer.explain(goal, now)
+
+    def why_not(self, *goal: Any, depth: int = 3) -> Absence:
+        """Return why a triple does not hold: how far each rule gets that could derive it, see `Database.why_not`, with
+        a `goal` as in `explain`. Raise UsageError (E0672: it holds, E0673), DataError, LimitError."""
+        with self._changing(), changing_within_memory:
+            now = self._now()
+            with guarded(now.watch):
+                return self._explainer.absence(goal, depth, now)
+
+    def blame(self, *goal: Any) -> Blame:
+        """Return since which commit a `goal` as in `explain` holds, by the triples and rules that are there now, and
+        which of them came then, see `Database.blame`. Commits are numbered from 1 on; rules that were given to
+        `connect` came in 0. Raise as `explain`."""
+        with self._using(), reading_within_memory:
+            now = self._now()
+            with guarded(now.watch):
+                return self._explainer.blame(goal, now)
+
+    def undo(self, *goal: Any) -> Iterator[tuple[StoredTriple, ...]]:
+        """Return the smallest sets of asserted triples, axioms among them, without which a `goal` as in `explain` would
+        not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`."""
+        with self._changing(), changing_within_memory:
+            now = self._now()
+            found = self._explainer.ends(goal, now, lambda triples: not self._would_hold(goal, [], triples))
+            return in_turn(found, now.watch, self._changing, lambda: changing_within_memory, "sets", self._epoch_number)
+
+    def repair(self, *goal: Any) -> Iterator[tuple[StoredTriple, ...]]:
+        """Return the smallest sets of other triples that would make a `goal` as in `explain` hold, with the ontology as
+        it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`."""
+        with self._changing(), changing_within_memory:
+            now = self._now()
+            found = self._explainer.repairs(goal, now, lambda triples: self._would_hold(goal, triples, []))
+            return in_turn(found, now.watch, self._changing, lambda: changing_within_memory, "sets", self._epoch_number)
+
+    def _would_hold(self, goal: Sequence[Any], more: Iterable[StoredTriple], less: Iterable[StoredTriple]) -> bool:
+        """Return True if something would hold with some more triples and without others."""
+        found: list[bool] = []
+
+        def look() -> None:
+            found.append(self._explainer.holds(goal))
+
+        with self._block(partial(self._tried, look)) as trial:
+            trial.insert(more)
+            trial.delete(less)
+        return found == [True]
