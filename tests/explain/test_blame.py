@@ -180,6 +180,17 @@ def test_dead_rows_and_wide_words_do_not_matter(db: tidelog.Database) -> None:
         assert db.blame("n", (value,)).epoch == epoch
 
 
+def test_an_epoch_that_is_undone_leaves_no_runs(db: tidelog.Database) -> None:
+    epochs = db.engine.asserted["e"].epochs
+    assert epochs is not None
+    before = epochs.runs().tolist()
+    with db.what_if() as trial:
+        trial.insert("e", [("x", "y")])
+        trial.insert("blocked", [("x",)])
+    assert epochs.runs().tolist() == before == [[0, 1], [2, 2]]
+    assert db.engine.asserted["blocked"].epochs is None
+
+
 def test_a_relation_that_loses_its_rules_keeps_the_epochs_of_its_facts(db: tidelog.Database) -> None:
     db.insert("r", [("q", "q")])
     db.commit()

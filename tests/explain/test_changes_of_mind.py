@@ -188,6 +188,42 @@ def test_what_ends_tuples_is_what_brute_force_finds(seed: int) -> None:
         assert [len(each) for each in found] == sorted(map(len, found))
 
 
+CLOSED = """
+.decl e(x: number, y: number) .decl f(x: number, y: number) .decl t(x: number, y: number) .decl p(x: number, y: number)
+one: t(x, y) :- e(x, y).
+two: t(x, z) :- t(x, y), t(y, z).
+three: p(x, y) :- <(e/^f)+>(x, y).
+four: p(x, y) :- t(x, y), f(y, _).
+"""
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(4)))
+def test_what_ends_pairs_of_closures_and_paths_is_what_brute_force_finds(seed: int) -> None:
+    rng, db = random.Random(seed), tidelog.connect()
+    db.load(CLOSED)
+    every = sorted({(rng.choice("eef"), (rng.randrange(4), rng.randrange(4))) for _ in range(8)})
+    for name, row in every:
+        db.insert(name, [row])
+    db.commit()
+
+    def holds(goal: tuple[str, Row], gone: frozenset[tuple[str, Row]], text: str = CLOSED) -> bool:
+        left = {name: {row for other, row in every if other == name and (name, row) not in gone} for name in "ef"}
+        return goal[1] in evaluate_naive(text, left)[goal[0]]
+
+    for name in ("t", "p"):
+        for goal in [(name, row) for row in rng.sample(sorted(db[name]), min(2, len(db[name])))]:
+            ends = [gone for gone in subsets(every, len(every)) if not holds(goal, gone)]
+            found = {frozenset(each.facts) for each in db.undo(*goal)}
+            assert found == {gone for gone in ends if not any(other < gone for other in ends)}
+            lines = CLOSED.splitlines()
+            single = {
+                line.partition(":")[0]
+                for line in lines[2:]
+                if not holds(goal, frozenset(), "\n".join(each for each in lines if each is not line))
+            }
+            assert {each.rules[0] for each in db.undo(*goal, rules=True) if len(each.rules) == 1} == single
+
+
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(4)))
 def test_what_begins_tuples_does(seed: int) -> None:
     """Each answer makes the tuple hold, no smaller one does, and single facts are all found."""
