@@ -75,7 +75,7 @@ class Evaluation:
             with _without_new_indexes(views) if self._asked == 1 else nullcontext():
                 relations = self._relations(state.catalog, views, facts)
                 self._evaluate(nodes, state, state.catalog, relations, watch)
-                if self._asked > 1 and _is_plain(nodes):
+                if self._asked > 1 and _is_plain(nodes) and self._goal in nodes[0].relations:
                     self._assembled = _Assembled(state, nodes[0], views, relations)
                 return relations[self._goal].words()
         except WidenError:

@@ -96,6 +96,11 @@ CONSTRUCTS = [
     "p(x, y) :- r(x, [y, l]), l != nil. .type L = [h: number, t: L] .decl r(x: number, l: L) "
     "r(x, [y, nil]) :- a(x, y). r(x, [y, l]) :- a(x, y), r(y, l), !b(y), x < y.",
     "p(x, y) :- a(x, y), x < y. p(x, z) :- p(x, y), a(y, z), !b(z), x < z.",
+    "p(x, n) :- d(x, n). .decl d(x: number, n: number) min(n) d(1, 0). d(y, n + 1) :- d(x, n), a(x, y), n < 4.",
+    "p(x, n) :- d(x, n), !b(n). .decl d(x: number, n: number) d(x, n) :- a(x, n). d(x, m) <= d(x, n) :- n <= m.",
+    "p(x, y) :- s(x, y), x < y. .decl s(x: number, y: number) eqrel s(x, y) :- a(x, y), !b(x).",
+    ".comp C { .decl r(x: number, y: number) r(x, y) :- a(y, x), !b(x). } .init c = C p(x, y) :- c.r(x, y).",
+    ".decl i(x: number, y: number) inline i(x, y) :- a(x, z), a(z, y), !b(z). p(x, y) :- i(x, y), !a(y, x).",
 ]
 
 
