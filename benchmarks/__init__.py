@@ -1,8 +1,8 @@
 """Benchmarks of tidelog: `python -m benchmarks`, explained in docs/how-to/benchmarks.md.
 
-- One module per target: `galen`, `crdt`, `closure`, `zodiac`, `lubm` on published data; `first_result`, `many_rules`,
-  `memory`, `reading` and `queries` on data that they make themselves. Each has `lines`, which yields the lines of the
-  table, and functions that measure, which run in a process of their own.
+- One module per target: `galen`, `crdt`, `closure`, `zodiac`, `lubm`, `explanations` on published data; `first_result`,
+  `many_rules`, `memory`, `reading` and `queries` on data that they make themselves. Each has `lines`, which yields the
+  lines of the table, and functions that measure, which run in a process of their own.
 - `harness` runs, times and judges; `child` is such a process; `table` shows; `data` finds and reads the published data;
   `peers` are the engines that stand beside tidelog in the same run.
 - `findings` writes a run as JSON; `published` takes tables of runs into `results`, and writes them into the pages.

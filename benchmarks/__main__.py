@@ -18,6 +18,7 @@ from benchmarks import (
     distances,
     doop,
     equivalence,
+    explanations,
     findings,
     first_result,
     galen,
@@ -49,6 +50,7 @@ PUBLISHED: dict[str, Lines] = {
     "lubm": lubm.lines,
     "galen": galen.lines,
     "doop": doop.lines,
+    "explanations": explanations.lines,
 }
 
 

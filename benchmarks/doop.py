@@ -26,7 +26,8 @@ SOME = ("_AssignHeapAllocation", "_VirtualMethodInvocation")
 """Relations of which single facts go."""
 
 
-def _filled(folder: Path) -> Database:
+def filled(folder: Path) -> Database:
+    """Return a database with the analysis and its facts, before the first commit."""
     db = tidelog.connect()
     db.load(folder / "doop.dl")
     for directive in db.program.directives:
@@ -42,7 +43,7 @@ def evaluation(folder: str, runs: int | None) -> Measured:
 
     def once() -> Run:
         with Stopwatch() as load:
-            db = _filled(Path(folder) / "doop")
+            db = filled(Path(folder) / "doop")
         with Stopwatch() as commit:
             db.commit()
         sizes = {name: len(db[name]) for name in SIZES}
@@ -55,7 +56,7 @@ def evaluation(folder: str, runs: int | None) -> Measured:
 
 def changes(folder: str, relation: str) -> Measured:
     """Measure what it takes to follow one fact that goes, the median of several; the worst is a detail."""
-    db = _filled(Path(folder) / "doop")
+    db = filled(Path(folder) / "doop")
     db.commit()
     some = iter(random.Random(1).sample(list(db[relation]), CHANGES + 1))
     worst = [0.0]

@@ -13,6 +13,7 @@ from benchmarks import (
     closure,
     crdt,
     equivalence,
+    explanations,
     first_result,
     galen,
     lubm,
@@ -57,6 +58,15 @@ def test_galen_and_its_peer_agree(tmp_path: Path) -> None:
     assert measured.sizes == {"p": 3, "q": 6}
     assert peers.nemo_galen(str(tmp_path)).sizes == measured.sizes
     assert {"load", "store", "fixpoint", "growing", "reindexing", "bytes_per_tuple"} <= set(measured.details)
+
+
+def test_explanations_of_galen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_galen(tmp_path)
+    monkeypatch.setattr(explanations, "QUESTIONS", 5)
+    measured = explanations.proofs_of_galen(str(tmp_path), "p")
+    assert measured.runs == 5
+    assert measured.sizes["found"] >= 5
+    assert measured.details["worst"] >= measured.wall
 
 
 def test_crdt_reads_what_the_program_names(tmp_path: Path) -> None:

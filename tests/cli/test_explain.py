@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
+from tests.explain.lean_checker import conclusions
 from tests.explain.test_proofs import FACTS, PROGRAM, PROOFS
 from tidelog.cli import main
 
@@ -64,6 +65,41 @@ def test_a_proof_is_written(store: str, tmp_path: Path) -> None:
     assert 'r(\\"a\\", \\"d\\")' in page.read_text(encoding="utf-8")
     assert main(["explain", store, GOAL, "--dot", str(graph)]) == 0
     assert graph.read_text(encoding="utf-8").startswith("digraph proof {")
+    lean = tmp_path / "proof.json"
+    assert main(["explain", store, 'far("a", "a")', "--lean", str(lean)]) == 0
+    assert conclusions(lean.read_text(encoding="utf-8"))[-1] == ("far", ('"a"', '"a"'))
+
+
+def test_what_another_checker_cannot_read_is_not_written(store: str, tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    assert main(["explain", store, GOAL, "--lean", str(path)]) == 2
+    assert not path.exists()
+
+
+def test_all_members_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "store")
+    with tidelog.connect(folder) as db:
+        db.load(".decl e(x: number) .decl c(n: number) c(n) :- n = count : { e(_) }.")
+        db.insert("e", [(i,) for i in range(5)])
+        db.commit()
+    assert main(["explain", folder, "c(5)"]) == 0
+    assert "[5 members: e(0), e(1), e(2), …]" in capsys.readouterr().out
+    assert main(["explain", folder, "c(5)", "--members"]) == 0
+    assert "[5 members: e(0), e(1), e(2), e(3), e(4)]" in capsys.readouterr().out
+
+
+def test_a_search_that_is_cut_short_prints_its_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "store")
+    with tidelog.connect(folder) as db:
+        db.load(".decl q(x: number, y: number) .decl r(y: number) .decl p(x: number) p(x) :- q(x, y), r(y).")
+        db.insert("q", [(0, y) for y in range(201)])
+        db.commit()
+    assert main(["explain", folder, "p(0)", "--repair", "1000"]) == 3
+    shown = capsys.readouterr()
+    assert shown.out.count("r(") == 200
+    assert "E0505" in shown.err
+    assert main(["explain", folder, "p(0)", "--not", "--timeout", "0.000000001"]) == 3
+    assert not capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

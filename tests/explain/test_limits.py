@@ -159,6 +159,22 @@ def test_a_search_for_sets_that_is_cut_short_says_so() -> None:
         list(db.undo("p", (0,)))
 
 
+def test_a_fact_that_all_of_very_many_proofs_need_ends_a_tuple() -> None:
+    db = tidelog.connect()
+    db.load(
+        ".decl q(x: number, y: number) .decl base(x: number) .decl p(x: number) .decl t(x: number) "
+        "one: p(x) :- q(x, y), base(x). two: t(x) :- p(x)."
+    )
+    db.insert("q", [(0, y) for y in range(20_001)])
+    db.insert("base", [(0,)])
+    db.commit()
+    assert next(db.undo("t", (0,))).facts == (("base", (0,)),)
+    found = db.undo("t", (0,), rules=True)
+    assert {next(found).rules, next(found).rules} == {("one",), ("two",)}
+    with pytest.raises(tidelog.LimitError, match=r"E0505.*; sets found before: 2"):
+        next(found)
+
+
 # --- large proofs ----------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,9 @@ from tidelog.explain.derivations import TupleDerivation
 from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, heights
 from tidelog.explain.walks import Key
 
+OTHER_PROOFS = 2
+"""Proofs of a tuple with very many derivations that are compared with a first one."""
+
 
 def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
     """Yield all proofs of a tuple by the number of their tuples, ties by the order of rules and by values."""
@@ -75,9 +78,13 @@ def smallest_ends(
     hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it.
     Raise LimitError (E0505) at the end if the tuple has more derivations than are looked at."""
     cone = Cone(search, goal, through_facts=True, steps="paths" if rules else "all")
+    found: list[frozenset[object]] = []
+    if not is_grown(cone):
+        for sole in sole_ends(search, goal, rules=rules, confirmed=confirmed):
+            found.append(sole)
+            yield sole
     waiting: list[tuple[int, tuple[object, ...]]] = [(0, ())]
     seen: set[frozenset[object]] = {frozenset()}
-    found: list[frozenset[object]] = []
     left_out = False
     while waiting:
         waiting.sort(key=lambda item: (item[0], search.derivations.sort_key(item[1])))
@@ -94,15 +101,7 @@ def smallest_ends(
             else:
                 left_out |= not cone.is_complete
             continue
-        parts: dict[object, None] = {}
-        for key, way in proof.chosen.items():
-            if rules and way is not None and way.flat is not None and way.flat.rule.name is not None:
-                parts[way.flat.rule.name] = None
-            elif rules and way is not None and way.flat is None:
-                parts.update(dict.fromkeys(search.derivations.rules_of(key.relation)))
-            elif not rules and way is None:
-                parts[key] = None
-        for part in parts:
+        for part in parts_of(proof, search, rules=rules):
             more = without | {part}
             if more not in seen:
                 seen.add(more)
@@ -110,6 +109,44 @@ def smallest_ends(
     if left_out:
         message = f"the tuple has more than {LARGE:,} derivations: there may be other sets"
         raise LimitError(Problem("E0505", message, hint="take the sets one by one, as many as you need"))
+
+
+def parts_of(proof: Found, search: ProofSearch, *, rules: bool) -> dict[object, None]:
+    """Return the facts of a proof, or the names of its rules, in the order in which the search came to them."""
+    parts: dict[object, None] = {}
+    for key, way in proof.chosen.items():
+        if rules and way is not None and way.flat is not None and way.flat.rule.name is not None:
+            parts[way.flat.rule.name] = None
+        elif rules and way is not None and way.flat is None:
+            parts.update(dict.fromkeys(search.derivations.rules_of(key.relation)))
+        elif not rules and way is None:
+            parts[key] = None
+    return parts
+
+
+def is_grown(cone: Cone) -> bool:
+    """Return True if a cone has all derivations of its tuples, within the budget."""
+    try:
+        while not cone.is_complete:
+            cone.grow(LARGE)
+    except OverBudgetError:
+        return False
+    return True
+
+
+def sole_ends(
+    search: ProofSearch, goal: Key, *, rules: bool, confirmed: Callable[[frozenset[object]], bool]
+) -> Iterator[frozenset[object]]:
+    """Yield facts, or rules, that end a tuple alone: of those that some proofs share, which avoid each other's."""
+    search.views = search.views.with_births(search.watch)
+    shared = parts_of(search.founded(goal), search, rules=rules)
+    for _ in range(OTHER_PROOFS):
+        other = parts_of(search.founded(goal, shared.keys()), search, rules=rules)
+        shared = {part: None for part in shared if part in other}
+    for part in shared:
+        search.watch.look()
+        if confirmed(frozenset([part])):
+            yield frozenset([part])
 
 
 def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:

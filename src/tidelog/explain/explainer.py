@@ -41,6 +41,7 @@ class Explainer:
         self._derivations: TupleDerivations | None = None
         self._rivals: Rivals | None = None
         self._written: Mapping[str, Rule] = {}
+        self._texts: dict[str, str] = {}
 
     def explain(
         self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
@@ -141,6 +142,7 @@ class Explainer:
         if self._derivations is None or self._derivations.checked is not checked:
             self._derivations = TupleDerivations(checked, self._dictionary)
             self._rivals = Rivals(self._derivations)
+            self._texts = {}
             self._written = {rule.name: rule for rule in checked.texts if rule.name is not None}
         return self._derivations
 
@@ -203,7 +205,7 @@ class Explainer:
             values,
             "rule",
             flat.rule.name,
-            str(rule),
+            self._text(rule),
             rule.span,
             instance.written,
             conditions=conditions_of(flat, chosen.words, search, members),
@@ -223,6 +225,13 @@ class Explainer:
             return replace(step, is_candidate=True, better=better)
         rivals = self._rivals.rivals(search.views, key)
         return replace(step, rivals=len(rivals), first_rivals=tuple(rivals[:MOST_MEMBERS])) if rivals else step
+
+    def _text(self, rule: Rule) -> str:
+        """Return a rule as text, which is made once."""
+        name = rule.name or ""
+        if name not in self._texts:
+            self._texts[name] = str(rule)
+        return self._texts[name]
 
     def _bound(self, flat: FlatRule, chosen: TupleDerivation) -> dict[str, Any]:
         """Return the values of the variables of an instance."""

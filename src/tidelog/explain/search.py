@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -52,6 +52,7 @@ class ProofSearch:
     derivations: TupleDerivations
     views: EngineViews
     watch: Watch
+    avoided: Collection[object] = ()
 
     def proof(self, goal: Key) -> Found:
         """Return the derivations of a proof of a tuple that holds: one of least height if the budget allows. A limit
@@ -122,18 +123,22 @@ class ProofSearch:
 
     # --- by births ---------------------------------------------------------------------------------------------------
 
-    def founded(self, goal: Key) -> Found:
-        """Return a proof whose tuples each follow from tuples born before them, level by level. Where a limit ends the
-        search below the goal, the rest is open."""
+    def founded(self, goal: Key, avoided: Collection[object] = ()) -> Found:
+        """Return a proof whose tuples each follow from tuples born before them, level by level, and those of the last
+        hyper-nodes first, so that tuples of the ones before are asked for together. Where a limit ends the search below
+        the goal, the rest is open. Of several derivations those come first that need few `avoided` facts or rules."""
+        self.avoided = avoided
         found = Found()
-        waiting = [goal]
+        waiting: dict[int, list[Key]] = {0: [goal]}
         while waiting:
             try:
-                waiting = self.founded_level(waiting, found)
+                needed = self.founded_level(waiting.pop(max(waiting)), found)
             except LimitError:
                 if goal not in found.chosen:
                     raise
                 return found
+            for key in needed:
+                waiting.setdefault(self.views.place_of(key.relation), []).append(key)
         return found
 
     def founded_level(self, waiting: list[Key], found: Found) -> list[Key]:
@@ -157,17 +162,18 @@ class ProofSearch:
             return {key: self.walk(key) for key in keys}
         own = self.derivations.recursive(self.views, name)
         born = self.views.births(name, rows_of(keys), self.watch) if own else numpy.zeros(len(keys), numpy.int64)
-        best: dict[int, tuple[int, TupleDerivation]] = {}
+        best: dict[int, tuple[tuple[int, int], TupleDerivation]] = {}
         for batch in self.derivations.instances(self.views, keys, self.watch):
             youngest = self.youngest(batch, own)
             allowed = youngest < born[batch.numbers] if own else numpy.ones(len(youngest), bool)
             order = numpy.flatnonzero(allowed)
-            order = order[numpy.lexsort((youngest[order], batch.numbers[order]))]
+            avoided = self.avoided_in(batch)
+            order = order[numpy.lexsort((youngest[order], avoided[order], batch.numbers[order]))]
             firsts = numpy.flatnonzero(numpy.diff(batch.numbers[order], prepend=-1))
             for i in order[firsts].tolist():
-                number, birth = int(batch.numbers[i]), int(youngest[i])
-                if number not in best or birth < best[number][0]:
-                    best[number] = birth, batch.derivation(i)
+                number, rank = int(batch.numbers[i]), (int(avoided[i]), int(youngest[i]))
+                if number not in best or rank < best[number][0]:
+                    best[number] = rank, batch.derivation(i)
         return {keys[number]: derivation for number, (_, derivation) in best.items()}
 
     def youngest(self, batch: Batch, own: frozenset[str]) -> numpy.ndarray:
@@ -177,6 +183,15 @@ class ProofSearch:
             if name in own:
                 numpy.maximum(youngest, self.views.births(name, rows, self.watch), out=youngest)
         return youngest
+
+    def avoided_in(self, batch: Batch) -> numpy.ndarray:
+        """Return for each instance how many of its premises are to be avoided; one more if its rule is."""
+        found = numpy.full(len(batch.words), batch.flat.rule.name in self.avoided, numpy.int64)
+        names = {each.relation for each in self.avoided if isinstance(each, Key)}
+        for name, rows in batch.premises:
+            if name in names:
+                found += [Key(name, tuple(row)) in self.avoided for row in rows.tolist()]
+        return found
 
     def walk(self, key: Key) -> TupleDerivation:
         """Return the walk that derives a pair that holds."""

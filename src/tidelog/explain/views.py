@@ -92,6 +92,12 @@ class EngineViews:
         """Return the hyper-node of a relation, if rules derive it."""
         return self.state.structure.node_of(name)
 
+    def place_of(self, name: str) -> int:
+        """Return the position of a relation's hyper-node among all, -1 without rules; a path stands behind them."""
+        if name not in self.state.program.relations:
+            return len(self.state.nodes)
+        return self.state.structure.derived.get(name, -1)
+
     def candidates_read(self, head: str) -> dict[str, str]:
         """Return the relations of which rules for `head` read the candidates: those that select, in its recursion, if
         its hyper-node neither drops dominated tuples of them nor chooses."""
