@@ -45,18 +45,22 @@ def with_step(steps: Steps, number: int, step: ProofStep) -> Proof:
 
 
 def other_value(value: Any) -> Any:
-    """Return another value of the type."""
+    """Return another value of the type, which no test has; `nil` and branches without fields stay."""
     if isinstance(value, int | float):
         return value + 1000
     if isinstance(value, str):
         return f"{value}~"
-    return None if value is not None else (0, None)
+    if not value:
+        return value
+    first = other_value(value[0])
+    return type(value)(first, *value[1:]) if hasattr(value, "_fields") else (first, *value[1:])
 
 
 def _of_tuple(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
     for i, value in enumerate(step.values):
         values = (*step.values[:i], other_value(value), *step.values[i + 1 :])
-        yield "another value", replace(step, values=values)
+        if values != step.values:
+            yield "another value", replace(step, values=values)
         if step.better is not None:
             yield "no better tuple", replace(step, better=step.values)
     yield "another relation", replace(step, relation=f"{step.relation}_")
@@ -107,9 +111,11 @@ def _of_rule(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
     for name, value in instance.values.items():
         values = {**instance.values, name: other_value(value)}
         other = replace(instance, values=values)
-        yield "another value of a variable", replace(step, instance=other, variables=other.written)
+        if values != instance.values:
+            yield "another value of a variable", replace(step, instance=other, variables=other.written)
     for name, value in step.variables.items():
-        yield "another value shown", replace(step, variables={**step.variables, name: other_value(value)})
+        if other_value(value) != value:
+            yield "another value shown", replace(step, variables={**step.variables, name: other_value(value)})
 
 
 def _of_condition(condition: Condition) -> Iterator[tuple[str, tuple[Condition, ...]]]:

@@ -7,7 +7,7 @@ schema with the schema's facts: each match is a list of axioms, and makes deriva
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -213,10 +213,10 @@ class TripleSearch(ProofSearch):
 
     derivations: TripleDerivations
 
-    def founded(self, goal: Key) -> Found:
+    def founded(self, goal: Key, avoided: Collection[object] = ()) -> Found:
         """Return a proof whose tuples each follow from tuples born before them. Axioms may be younger: where they need
         the goal again, return a proof of least height."""
-        found = super().founded(goal)
+        found = super().founded(goal, avoided)
         if not is_circular(found, goal):
             return found
         self.views.budget = 1 << 60
