@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks import (
     closure,
     crdt,
+    cycles,
     data,
     distances,
     doop,
@@ -39,6 +40,7 @@ GENERATED: dict[str, Lines] = {
     "zodiac": zodiac.lines,
     "memory": memory.lines,
     "equivalence": equivalence.lines,
+    "cycles": cycles.lines,
     "distances": distances.lines,
     "reading": reading.lines,
     "queries": queries.lines,

@@ -16,6 +16,7 @@ import pytest
 
 from tests import choosing, selecting
 from tests.generate import Row
+from tests.maintain import test_cyclic
 from tests.maintain.test_closures_at_random import follow
 from tests.plant_faults import WAYS
 from tests.scripts import Script, run, script_for, scripted
@@ -91,6 +92,12 @@ def test_selections(number: int, strategy: str) -> None:
 @pytest.mark.parametrize("number", range(3 * len(choosing.FAMILIES)))
 def test_choices(number: int, strategy: str) -> None:
     assert not choosing.run(choosing.script_for(number), strategy)
+
+
+@pytest.mark.usefixtures("small_batches", "few_hashes")
+@pytest.mark.parametrize("number", range(40))
+def test_cycles(number: int) -> None:
+    assert not run(test_cyclic.script_for(number), WAYS[number % len(WAYS)])
 
 
 CLOSURE = """

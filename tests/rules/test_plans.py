@@ -172,5 +172,39 @@ def test_no_two_plans_share_the_bindings_of_a_closure() -> None:
     text, declared = "h(x, z) :- h(x, y), t(y, z), e(z, x).", "h/2 t/2 e/2"
     deltas = [(rule(text, declared), 0)]
     known = Known({"t": 1e6, "e": 1e6, "h": 1e6})
-    assert len(plan_deltas(deltas, frozenset("h"), known)) == 2
-    assert len(plan_deltas(deltas, frozenset("h"), Known(known.sizes, {}, frozenset("t")))) == 1
+    (plan,) = plan_deltas(deltas, frozenset("h"), known)
+    assert plan.shared == ((1, 2),)
+    (plan,) = plan_deltas(deltas, frozenset("h"), Known(known.sizes, {}, frozenset("t")))
+    assert (plan.shared, plan.route) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("body", "shared"),
+    [
+        ("e(x, y), e(y, z), e(x, z)", [{1, 2}]),
+        ("e(x, y), e(y, z), e(z, w), e(w, x)", [{2, 3}]),
+        ("e(x, y), e(x, z), e(y, z), e(x, w), e(y, w), e(z, w)", [{1, 2}, {3, 4, 5}]),
+        ("e(x, y), f(x, y, z), f(z, x, y)", [{1, 2}]),
+        ("e(x, y), f(x, z, w), f(y, z, w)", []),
+        ("e(x, y), e(y, z), e(z, z)", []),
+        ("e(x, y), e(y, z), z > 3", []),
+        ("e(x, y), e(y, z), !e(x, z)", []),
+    ],
+)
+def test_atoms_that_bind_one_variable_share_it(body: str, shared: list[set[int]]) -> None:
+    r = rule(f"h(x) :- {body}.", "h/1 e/2 f/3")
+    known = Known({"e": 1e5, "f": 1e5}, {("e", 0): 1e4, ("e", 1): 1e4, ("f", 0): 1e2, ("f", 1): 1e2, ("f", 2): 1e2})
+    plans = plan_deltas([(r, 0)], frozenset(), known)
+    assert sorted(map(set, plans[0].shared), key=min) == shared
+
+
+def test_a_variable_with_few_candidates_is_bound_by_one_atom() -> None:
+    r = rule("h(x) :- e(x, y), e(y, z), e(x, z).", "h/1 e/2")
+    assert not plan_full(r, Known({"e": 1e5}, {("e", 0): 9e4, ("e", 1): 9e4})).shared
+
+
+def test_shared_variables_cost_no_index_on_a_growing_relation() -> None:
+    r = rule("h(x, z) :- h(x, y), e(y, z), h(z, x).", "h/2 e/2")
+    known = Known({"e": 1e5, "h": 1e5}, {("e", 0): 1e3, ("h", 0): 1e3, ("h", 1): 1e3})
+    plans = plan_deltas([(r, 0)], frozenset("h"), known)
+    assert all(not plan.shared for plan in plans)

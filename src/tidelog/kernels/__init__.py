@@ -7,7 +7,7 @@
     indexes    directories of segments: the rows that share a key
     scalars    compare, compute and range levels on a batch
     registers  the columns of a batch
-    probes     levels that look rows up;  ranges  levels that count
+    probes     levels that look rows up;  shortest  those that take the shortest of several ways;  ranges  that count
     remembered  arguments of functors in Python, by hash
     live       levels of an update, which see a relation as it was, in between, or as it is
     closed     levels that look pairs up in a closure

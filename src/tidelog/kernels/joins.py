@@ -57,6 +57,7 @@ from tidelog.kernels.layout import (
     S_WORK,
     SCAN,
     SCAN_LIVE,
+    SHORTEST,
     WIDEN,
 )
 from tidelog.kernels.live import expand_live, member_live, scan_live
@@ -64,6 +65,7 @@ from tidelog.kernels.probes import expand, look_up, member, route
 from tidelog.kernels.ranges import expand_range
 from tidelog.kernels.registers import keep, register
 from tidelog.kernels.scalars import compute, select
+from tidelog.kernels.shortest import expand_shortest, find_shortest
 from tidelog.kernels.words import kernel, load, load32, load64, store, store64
 
 
@@ -157,6 +159,11 @@ def step(D, plan, st, registers, scratch, size, w):
                 n = expand(D, level, st, at, registers, room, room + 8 * size, size, w)
             else:
                 n = expand_live(D, level, st, at, registers, room, room + 8 * size, room + 16 * size, size, w)
+        elif kind == SHORTEST:
+            if st[at + S_CURSOR] < 0:
+                find_shortest(D, level, st[at + S_IN], registers, room, room + 8 * size, room + 16 * size, size, w)
+                st[at + S_CURSOR], st[at + S_INNER] = 0, 0
+            n = expand_shortest(D, level, st, at, registers, room, room + 8 * size, size, w)
         elif kind == PROBE_CLOSED:
             if st[at + S_CURSOR] < 0:
                 look_nodes_up(D, level, st[at + S_IN], registers, room, size, w)
@@ -182,7 +189,7 @@ def step(D, plan, st, registers, scratch, size, w):
         st[S_WORK] += n + 1
         if n == 0:
             # Some scans and probes may come back empty-handed although there is more to look at.
-            if kind not in (SCAN, SCAN_LIVE, PROBE_LIVE, PROBE_CLOSED) or st[at + S_CURSOR] >= st[at + S_IN]:
+            if kind not in (SCAN, SCAN_LIVE, PROBE_LIVE, PROBE_CLOSED, SHORTEST) or st[at + S_CURSOR] >= st[at + S_IN]:
                 depth -= 1
             continue
         if depth == last:

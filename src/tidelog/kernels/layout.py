@@ -136,6 +136,7 @@ In insertions, UP_TO: live rows born before this round; BEFORE: born before the 
 SCAN, PROBE, CHECK, ABSENT, COMPARE, COMPUTE, CALL, RANGE, ROUTE = range(1, 10)
 SCAN_LIVE, PROBE_LIVE, CHECK_LIVE, ABSENT_LIVE = range(10, 14)  # of an update: they look at counts and births
 PROBE_CLOSED, CHECK_CLOSED, ABSENT_CLOSED = range(14, 17)  # of closures whose pairs are not written
+SHORTEST = 17  # of a bootstrap or an update: membership is tested behind it (kernels/shortest.py)
 L_KIND, L_OBJECT, L_VERSION, L_KEYS, L_COLUMNS, L_LIVE, L_EXTRA, L_LISTS = range(8)
 SIEVE = 1 << 16
 """Bits of a sieve, 32 in each int64. Where L_EXTRA has 2, the column that is sifted and the address of the sieve stand

@@ -141,7 +141,8 @@ class _Level:
     live: tuple[tuple[int, int], ...] = ()
     extra: int = 0
     births: tuple[int, ...] = ()
-    sieve: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+    """Words behind the lists, as they are."""
     call: tuple[CallOut, tuple[int, ...], tuple[int, ...]] | None = None
 
     def words(self, place: Callable[[int], int]) -> list[int]:
@@ -149,7 +150,7 @@ class _Level:
         pairs = [x for column, target in self.columns for x in (column, place(target))]
         moves = [place(x) for pair in self.live for x in pair]
         return (
-            head + [place(key) for key in self.keys] + pairs + moves + [place(x) for x in self.births] + [*self.sieve]
+            head + [place(key) for key in self.keys] + pairs + moves + [place(x) for x in self.births] + [*self.behind]
         )
 
 
@@ -253,6 +254,7 @@ class _Assembly:
             case CoreAtom(negated=True):
                 self.negation(i, literal)
             case CoreAtom():
+                self.share(i)
                 self.atom(i, literal)
             case CoreComparison():
                 self.comparison(literal)
@@ -314,7 +316,7 @@ class _Assembly:
             state, sieve = self.sight.states[self.plan.source] or 0, self.sieve(atom)
             extra = int(bool(births)) + 2 * bool(sieve)
             self.levels.append(
-                _Level(layout.SCAN_LIVE, number, state, (), fill, extra=extra, births=births, sieve=sieve)
+                _Level(layout.SCAN_LIVE, number, state, (), fill, extra=extra, births=births, behind=sieve)
             )
         self.equate(equal)
 
@@ -379,6 +381,30 @@ class _Assembly:
             _Level(probe, index.number, version, registers, fill, live, int(own), births)  # type: ignore[arg-type]
         )
         self.equate(equal)
+
+    def share(self, i: int) -> None:
+        """If atom `i` shares a variable with others, bind it to what the shortest of their segments has. Each of the
+        atoms is tested behind that."""
+        atoms = [self.rule.body[j] for group in self.plan.shared if group[0] == i for j in group]
+        registers: list[int] = []
+        behind: list[int] = []
+        for atom in atoms:
+            assert isinstance(atom, CoreAtom)
+            keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
+            index = self.a.relations[atom.relation].index(keys)
+            (column,) = {*range(len(atom.args))} - {*keys}
+            behind += [index.number, 0 if index.payloads else column, len(registers)]
+            registers += [self.value(atom.args[c]) for c in index.keys]
+        if atoms:
+            later, self.later = self.later, self.later | variables(self.rule.body[i])
+            live = self.move()
+            (name,) = variables(self.rule.body[i]) - self.where.keys()
+            self.where[name] = self.fresh()
+            fill = ((0, self.where[name]),)
+            self.levels.append(
+                _Level(layout.SHORTEST, len(atoms), 0, tuple(registers), fill, live, behind=tuple(behind))
+            )
+            self.later = later
 
     def negation(self, i: int, atom: CoreAtom) -> None:
         state, _ = self.state(i, atom)

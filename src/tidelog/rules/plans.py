@@ -5,15 +5,18 @@ computations come as soon as their variables are bound; of the atoms, only those
 candidates, so that a cross product is made only where the rule itself is one. The order with the fewest estimated
 bindings is found by depth-first search with pruning, whose steps are bounded. Where the first atom behind the scan
 could be one of two whose segments differ from binding to binding, two plans share the work: each binding takes the
-shorter way (`Route`). Source: Section 4.2 of the elastic paper; adaptive orders as measured in docs/theory.md.
+shorter way (`Route`). Where several atoms bind the same variable and nothing else, each binding takes its candidates
+from the shortest of their segments (`shared`), so that a cyclic rule makes no more bindings than its result could have
+tuples. Sources: Section 4.2 of the elastic paper; Ngo, Porat, Ré, Rudra, "Worst-case optimal join algorithms", PODS
+2012; adaptive orders as measured in docs/theory.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from tidelog.rules.core import (
     Computation,
@@ -32,6 +35,13 @@ _ROUTE_RANGE = 16.0
 _BUILDING = 0.0005
 """What a row of an index costs that a change would have to build first, in bindings; later changes use it as well."""
 _SMALL = 500_000.0
+_SHARED_FANOUT = 2.0
+"""With fewer candidates on average, one atom alone binds a variable that several share."""
+_INDEXED = 8
+"""The most columns of an index (`layout.MAX_KEYS`)."""
+
+Probe: TypeAlias = tuple[str, tuple[int, ...]]
+"""A relation, and the columns by which its rows are looked up."""
 
 
 class Statistics(Protocol):
@@ -73,6 +83,8 @@ class Plan:
     order: tuple[int, ...]
     delta: bool = False
     route: Route | None = None
+    shared: tuple[tuple[int, ...], ...] = ()
+    """Atoms that bind one variable together, in the order in which they come; the first stands for them all."""
 
 
 def variables(literal: CoreLiteral) -> frozenset[str]:
@@ -147,11 +159,15 @@ class _Planner:
             return 0.0
         return self.building * self.statistics.size(literal.relation)
 
-    def relation(self, i: int) -> str:
-        """Return the relation of atom `i`."""
+    def atom(self, i: int) -> CoreAtom:
+        """Return literal `i`, which is an atom."""
         atom = self.rule.body[i]
         assert isinstance(atom, CoreAtom)
-        return atom.relation
+        return atom
+
+    def relation(self, i: int) -> str:
+        """Return the relation of atom `i`."""
+        return self.atom(i).relation
 
     def candidates(self, done: frozenset[int], bound: frozenset[str]) -> list[int]:
         """Return the literals that may come next: connected ones if there are any."""
@@ -193,7 +209,51 @@ def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
         if found is not None and found is not best:
             best, source = found, i
     assert best is not None, f"the rule {rule} cannot be evaluated"
-    return Plan(rule, source, best[1])
+    return _sharing(planner, Plan(rule, source, best[1]), _SHARED_FANOUT)
+
+
+def _sharing(
+    planner: _Planner,
+    plan: Plan,
+    least: float,
+    *,
+    held: Collection[Probe] = (),
+    growing: Collection[str] = (),
+    free: float = 0.0,
+) -> Plan:
+    """Return a plan in which atoms share variables that have at least `least` candidates on average. Make no index for
+    that on a `growing` relation, nor one that costs more than it saves; those `held` are there anyway, those on `free`
+    rows cost nothing."""
+    statistics, body = planner.statistics, planner.rule.body
+    bound = frozenset[str]() if plan.source is None else variables(body[plan.source])
+    rows = 1.0 if plan.source is None else statistics.size(planner.relation(plan.source))
+    groups: list[tuple[int, ...]] = []
+
+    def is_cheap(i: int) -> bool:
+        probe = planner.relation(i), _keys(planner.atom(i), bound)
+        makes = probe[0] not in growing and statistics.size(probe[0]) <= max(free, rows)
+        return probe in held or statistics.built(*probe) or makes
+
+    for place, i in enumerate(plan.order):
+        if i in planner.atoms:
+            fanout, variable = planner.fanout(i, bound), _shareable(planner, i, bound)
+            if variable is not None and fanout >= least:
+                others = (j for j in plan.order[place + 1 :] if _shareable(planner, j, bound) == variable)
+                group = (i, *(j for j in others if is_cheap(j)))
+                groups += [group] if len(group) > 1 else []
+            rows *= fanout
+        bound |= planner.binds[i]
+    return replace(plan, shared=tuple(groups))
+
+
+def _shareable(planner: _Planner, i: int, bound: frozenset[str]) -> str | None:
+    """Return the only variable that an atom binds, None if it binds several or is not looked up by all other
+    columns."""
+    if i not in planner.atoms or not _looked_up(planner, i, bound):
+        return None
+    atom = planner.atom(i)
+    free = [arg.name for arg in atom.args if isinstance(arg, CoreVariable) and arg.name not in bound]
+    return free[0] if len(free) == 1 and len(atom.args) - 1 <= _INDEXED else None
 
 
 def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
@@ -240,12 +300,13 @@ def plan_deltas(
     found = [_delta(rule, delta, statistics) for rule, delta in deltas]
     held = {probe for _, plan, _ in found for probe in probes(plan)}
     plans: list[Plan] = []
-    for planner, plan, start in found:
+    for planner, first, start in found:
+        plan = _sharing(planner, first, _SHARED_FANOUT, held=held, growing=internal)
         rival = _rival(planner, plan, start, _ROUTE_RANGE, 2.0)
         if rival is None or any(p not in held and p[0] in internal for p in probes(rival)):
             plans.append(plan)
         else:
-            plans += _routed(planner, plan, rival)
+            plans += _routed(planner, plan, _sharing(planner, rival, _SHARED_FANOUT, held=held, growing=internal))
     return tuple(plans)
 
 
@@ -253,11 +314,12 @@ def plan_change(rule: CoreRule, changed: int, statistics: Statistics) -> tuple[P
     """Return the plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that
     share the bindings. Changes are small, so that an unusually long segment decides. Make no large index for a second
     plan, and for a first plan only if there is no other way."""
-    planner, plan, start = _delta(rule, changed, statistics, _BUILDING)
+    planner, first, start = _delta(rule, changed, statistics, _BUILDING)
+    plan = _sharing(planner, first, 0.0, free=_SMALL)
     rival = _rival(planner, plan, start, float("inf"), 0.0)
     if rival is None or needs_large_index(rival, statistics):
         return (plan,)
-    return _routed(planner, plan, rival)
+    return _routed(planner, plan, _sharing(planner, rival, 0.0, free=_SMALL))
 
 
 def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | None:
@@ -288,7 +350,7 @@ def _routed(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan]:
     return replace(plan, route=Route(mine, other, True)), replace(rival, route=Route(other, mine, False))
 
 
-def probes(plan: Plan) -> set[tuple[str, tuple[int, ...]]]:
+def probes(plan: Plan) -> set[Probe]:
     """Return the relations and columns by which a plan looks rows up without knowing all columns."""
     wanted = set()
     bound: frozenset[str] = frozenset() if plan.source is None else variables(plan.rule.body[plan.source])
@@ -298,6 +360,10 @@ def probes(plan: Plan) -> set[tuple[str, tuple[int, ...]]]:
             keys = _keys(literal, bound)
             if len(keys) < len(literal.args):
                 wanted.add((literal.relation, keys))
+            for j in next((group for group in plan.shared if group[0] == i), ()):
+                atom = plan.rule.body[j]
+                assert isinstance(atom, CoreAtom)
+                wanted.add((atom.relation, _keys(atom, bound)))
         if not (isinstance(literal, CoreAtom) and literal.negated):
             bound |= variables(literal)
     return wanted
@@ -319,9 +385,9 @@ def _delta(
 
 
 def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least: float) -> Plan | None:
-    """Return the best plan that begins with another atom, under three conditions: it costs at most `within` times as
-    much, both atoms are looked up by a part of their columns, and the first has at least `least` candidates on
-    average."""
+    """Return the best plan that begins with another atom, under four conditions: it costs at most `within` times as
+    much, both atoms are looked up by a part of their columns, the first has at least `least` candidates on average, and
+    they do not share their variable anyway."""
     order, done, bound = start
     computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], CoreComparison))
     if computed or len(planner.atoms - done) < 2:
@@ -329,15 +395,16 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least:
     first = plan.order[len(order)]
     if first not in planner.atoms or not _looked_up(planner, first, bound) or planner.fanout(first, bound) < least:
         return None
+    sharing = next((group for group in plan.shared if group[0] == first), (first,))
     best, found = planner.search(start, 1.0, 0.0, None), None
     for i in planner.candidates(done, bound):
-        if i != first and i in planner.atoms and _looked_up(planner, i, bound):
+        if i not in sharing and i in planner.atoms and _looked_up(planner, i, bound):
             fanout = planner.fanout(i, bound)
             following = planner.settle((*order, i), done | {i}, bound | planner.binds[i])
             found = planner.search(following, max(fanout, 1e-6), fanout + 1.0 + planner.index_cost(i, bound), found)
     if best is None or found is None or found[0] >= within * max(best[0], 1.0):
         return None
-    return replace(plan, order=found[1])
+    return replace(plan, order=found[1], shared=())
 
 
 def _looked_up(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
