@@ -218,9 +218,13 @@ class Missing:
         """Return the first of some bindings, by values: decoded, and in words."""
         decode = self.derivations.dictionary.decode
         rows = answers[:1_000].tolist()
-        decoded = [tuple(decode(word, flat.kinds[name]) for word, name in zip(row, shown, strict=True)) for row in rows]
-        best = min(range(len(rows)), key=lambda i: repr(decoded[i]))
-        return dict(zip(shown, decoded[best], strict=True)), dict(zip(shown, rows[best], strict=True))
+        bound: dict[str, Value] = {}
+        for i, name in enumerate(shown):
+            values = {word: decode(word, flat.kinds[name]) for word in {row[i] for row in rows}}
+            least = min(values, key=lambda word: repr(values[word]))
+            bound[name] = values[least]
+            rows = [row for row in rows if row[i] == least]
+        return bound, dict(zip(shown, rows[0], strict=True))
 
     def around(
         self, literal: Literal, bound: Mapping[str, Value], words: Mapping[str, int], depth: int
