@@ -60,7 +60,7 @@ front: q(x, c1, h1) <= q(x, c2, h2) :- c2 <= c1, h2 <= h1.
 .decl g(x: number)
 .decl part(p: symbol)
 .decl num(x: number, y: number, i: number)
-.decl mark(x: number, i: number)
+.decl mark(x: number, y: number, i: number)
 .decl pair(i: number, j: number)"""
 
 FIRST = (
@@ -143,9 +143,9 @@ THIRD = (
 )
 COUNTED = (
     "num(x, y, $) :- u(x, y), !g(y).",
-    "mark(x, i) :- g(x), i = autoinc(), y = min z : { v(_, z) }, y < 3.",
-    "pair(i, j) :- num(x, y, i), num(y, _, j), !mark(x, i).",
-    "pair(i, j) :- mark(x, i), num(x, _, j), x < 3.",
+    "mark(x, y, i) :- g(x), i = autoinc(), y = min z : { v(_, z) }, y < 3.",
+    "pair(i, j) :- num(x, y, i), num(y, _, j), !mark(x, _, i).",
+    "pair(i, j) :- mark(x, _, i), num(x, _, j), x < 3.",
 )
 POOLS: tuple[Sequence[str], ...] = (FIRST, SECOND, THIRD, COUNTED)
 GIVEN = GivenFunctions()
@@ -269,7 +269,7 @@ def names_of_numbers(views: Views) -> dict[object, object]:
 def renamed(views: Views) -> dict[str, set[tuple[object, ...]]]:
     """Return the relations with numbers, which have substitutions in their places."""
     names = names_of_numbers(views)
-    places = {"num": (2,), "mark": (1,), "pair": (0, 1)}
+    places = {"num": (2,), "mark": (2,), "pair": (0, 1)}
     return {
         name: {tuple(names.get(part, part) if i in own else part for i, part in enumerate(row)) for row in views[name]}
         for name, own in places.items()
