@@ -147,12 +147,12 @@ def test_heights_are_the_least(seed: int) -> None:
         assert proof.height == height, f"{proof}"
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(10)))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(6)))
 def test_all_proofs_are_those_of_brute_force(seed: int) -> None:
     db, facts, rng = small(seed, 3)
     ways = ways_of(facts, range(3))
     goals = [("t", row) for row in db["t"]] + [("s", row) for row in db["s"]]
-    for goal in rng.sample(goals, min(3, len(goals))):
+    for goal in rng.sample(goals, min(2, len(goals))):
         expected = set(all_of(goal, facts, ways))
         proofs = list(db.explain(*goal, all=True))
         assert [len(proof.steps) for proof in proofs] == sorted(len(proof.steps) for proof in proofs)

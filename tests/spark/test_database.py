@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import subprocess
 import sys
+from contextlib import nullcontext
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -234,6 +236,26 @@ def test_a_session_that_has_been_stopped_is_told() -> None:
     with pytest.raises(SetupError) as stopped:
         check_session(_Stopped())
     assert stopped.value.code == "E0705"
+
+
+@pytest.mark.parametrize(("failures", "is_told"), [(0, False), (1, False), (2, True)])
+def test_a_connection_that_ctrl_c_has_broken_is_no_end(failures: int, is_told: bool) -> None:
+    """A call that Ctrl-C ends may leave a connection of py4j on which one more call fails."""
+    left = [Py4JError("broken")] * failures
+
+    class Java:
+        def sc(self) -> Any:
+            if left:
+                raise left.pop()
+            return type("Context", (), {"isStopped": lambda self: False})()
+
+    class Session(_Stopped):
+        @property
+        def sparkContext(self) -> Any:
+            return type("Context", (), {"_jsc": Java()})
+
+    with pytest.raises(SetupError) if is_told else nullcontext():
+        check_session(Session())
 
 
 STOPPED = """

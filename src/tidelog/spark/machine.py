@@ -14,9 +14,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
 
@@ -138,14 +138,18 @@ def check_session(spark: object) -> None:
     if not isinstance(spark, SparkSession):
         message = f"expected a Spark session, found a value of type {type(spark).__name__}"
         raise UsageError(Problem("E0689", message, hint="start a local one with tidelog.spark.session()"))
-    java = spark.sparkContext._jsc
-    try:
-        alive = java is not None and not java.sc().isStopped()
-    except Exception:  # the process of Java is gone, which shows in many ways
-        alive = False
-    if not alive:
+    if not _is_alive(spark.sparkContext._jsc):
         hint = "make a session and connect again; a state folder keeps its facts"
         raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))
+
+
+def _is_alive(java: Any) -> bool:
+    """Return True if the context of a session answers and was not stopped. A call that Ctrl-C has ended may leave a
+    connection on which one more call fails, so a failure counts when it comes twice."""
+    for _ in range(2):
+        with suppress(Exception):  # The process of Java is gone, which shows in many ways.
+            return java is not None and not java.sc().isStopped()
+    return False
 
 
 def check_workers(spark: SparkSession) -> None:
