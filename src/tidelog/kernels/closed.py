@@ -293,7 +293,7 @@ def expand_changed(D, level, i, e, n, registers, size, w):
     relation, arena = D[index, I_RELATION], D[index, I_ARENA]
     keys, columns, t = load64(level, L_KEYS), load64(level, L_COLUMNS), 0
     h = mix(load(register(registers, level, 0, size, w), i, w)) if keys == 1 else 0
-    v = find_key(D, index, level, 0, i, h, registers, size, w)
+    v = find_key(D, index, level, i, h, registers, size, w)
     if v == 0:
         return 0, 0
     offset = (v & LOW) - 1

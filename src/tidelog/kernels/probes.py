@@ -34,9 +34,8 @@ from tidelog.kernels.words import LOW, kernel, load, load64, prefetch, store, st
 
 
 @kernel
-def find_key(D, index, level, first, i, h, registers, size, w):
-    """Return the directory slot for the key that binding `i` has in the level's registers from list entry `first` on;
-    0 without a slot."""
+def find_key(D, index, level, i, h, registers, size, w):
+    """Return the directory slot for the key that binding `i` has in the level's key registers; 0 without a slot."""
     slots, mask, arena = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA]
     s = (h >> 32) & mask
     while True:
@@ -47,7 +46,7 @@ def find_key(D, index, level, first, i, h, registers, size, w):
             key = (v & LOW) - 1 + HEADER
             same = True
             for j in range(D[index, I_KEYS]):
-                if load(arena, key + j, w) != load(register(registers, level, first + j, size, w), i, w):
+                if load(arena, key + j, w) != load(register(registers, level, j, size, w), i, w):
                     same = False
             if same:
                 return v
@@ -70,7 +69,7 @@ def look_up(D, index, level, m, registers, offsets, lengths, size, w):
                 prefetch(arena + bytes_per_word * ((v & LOW) - 1))
     old = load64(level, L_VERSION) == OLD
     for i in range(m):
-        v = find_key(D, index, level, 0, i, load64(lengths, i), registers, size, w)
+        v = find_key(D, index, level, i, load64(lengths, i), registers, size, w)
         length = 0
         if v != 0:
             offset = (v & LOW) - 1
@@ -183,8 +182,21 @@ def member(D, level, m, registers, hashes, chosen, size, w):
 def segment_length(D, index, level, first, i, h, registers, size, w):
     """Return the number of entries for the key that binding `i` has in the level's registers from list entry `first`
     on."""
-    v = find_key(D, index, level, first, i, h, registers, size, w)
-    return load(D[index, I_ARENA], (v & LOW) - 1, w) if v != 0 else 0
+    slots, mask, arena, keys = D[index, I_SLOTS], D[index, I_MASK], D[index, I_ARENA], D[index, I_KEYS]
+    s = (h >> 32) & mask
+    while True:
+        v = load64(slots, s)
+        if v == 0:
+            return 0
+        if ((v ^ h) >> 32) == 0:
+            segment = (v & LOW) - 1
+            same = True
+            for j in range(keys):
+                if load(arena, segment + HEADER + j, w) != load(register(registers, level, first + j, size, w), i, w):
+                    same = False
+            if same:
+                return load(arena, segment, w)
+        s = (s + 1) & mask
 
 
 @kernel
