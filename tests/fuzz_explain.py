@@ -30,12 +30,16 @@ WAYS = ("update", "auto", "bootstrap")
 States = Iterator[tuple[tidelog.Database, str]]
 
 
-def of_scripts(seed: int) -> States:
-    script = scripts.script_for(seed)
-    follower = scripts.Follower(script, WAYS[seed % 3])
+def followed(follower: scripts.Follower, script: scripts.Script) -> States:
+    """Yield the states of a database that goes through a script."""
     for epoch in script.epochs:
         follower.follow(epoch)
         yield follower.db, str(script)
+
+
+def of_scripts(seed: int) -> States:
+    script = scripts.script_for(seed)
+    return followed(scripts.Follower(script, WAYS[seed % 3]), script)
 
 
 def of_mixtures(seed: int) -> States:
@@ -48,18 +52,12 @@ def of_mixtures(seed: int) -> States:
 
 def of_selections(seed: int) -> States:
     script = selecting.script_for(seed)
-    follower = selecting.Judged(script, WAYS[seed % 3])
-    for epoch in script.epochs:
-        follower.follow(epoch)
-        yield follower.db, str(script)
+    return followed(selecting.Judged(script, WAYS[seed % 3]), script)
 
 
 def of_choices(seed: int) -> States:
     script = choosing.script_for(seed)
-    follower = choosing.Judged(script, WAYS[seed % 3])
-    for epoch in script.epochs:
-        follower.follow(epoch)
-        yield follower.db, str(script)
+    return followed(choosing.Judged(script, WAYS[seed % 3]), script)
 
 
 def of_programs(seed: int) -> States:

@@ -75,8 +75,8 @@ class NodeFunctors:
     def results(
         self, declared: FunctorType, args: NodeRow, rule: str, meter: Meter, records: Mapping[str, RecordType]
     ) -> tuple[Any, ...]:
-        """Return the values for some arguments, all as nodes store them. Raise FailedError if there are none because
-        the node lacks the function, or the function raises or returns what does not fit."""
+        """Return the values for some arguments, all as nodes store them. Raise FailedError if the
+        node lacks the function, or the function raises or returns what does not fit."""
 
         def call() -> tuple[Any, ...]:
             try:
@@ -97,8 +97,7 @@ class NodeFunctors:
         records: Mapping[str, RecordType],
     ) -> tuple[Any, ...]:
         """Return the value of a group as nodes store it, or nothing; `call` is `fold_call` of its members. Raise
-        FailedError if there is none because the node lacks the functions, or one raises or returns what does not
-        fit."""
+        FailedError if the node lacks the functions, or one raises or returns what does not fit."""
         assert rule.own is not None
         own = replace(rule.own, declared=replace(rule.own.declared, given=self.given))
 
@@ -125,7 +124,7 @@ class NodeFunctors:
         return call in self._results
 
     def _remembered(self, call: FunctorCall, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return the results of a call, made by `make` if they are not there. Raise FailedError if there are none."""
+        """Return the results of a call, made by `make` if they are not there. Raise FailedError if the call failed."""
         found = self._results.get(call)
         if found is None:
             try:
