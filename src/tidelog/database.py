@@ -18,6 +18,7 @@ from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
 from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
+from tidelog.errors import Problem, UsageError
 from tidelog.explain.blame import Blame
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
@@ -48,6 +49,12 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
     instead = "copy its relations, or open a store in the other process"
 
     def __init__(self, keeper: EpochKeeper | None = None, functors: FunctorSource = ()) -> None:
+        if keeper is not None and not hasattr(keeper, "recover"):
+            hint = "call `tidelog.connect()` or `tidelog.connect(folder)`, and `db.load(text)` for rules"
+            message = (
+                f"expected an EpochKeeper as the keeper of a database, found a value of type {type(keeper).__name__}"
+            )
+            raise UsageError(Problem("E0635", message, hint=hint))
         super().__init__(Workspace(FactCall))
         for given in marked(functors):
             self.workspace.give(given)

@@ -38,6 +38,7 @@ ROWS: list[Any] = [
 
 CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = {
     "connect(…)": ([each for each in VALUES if not isinstance(each, str)], lambda _, value: tidelog.connect(value)),
+    "Database(…)": (VALUES, lambda _, value: tidelog.Database(value)),
     "check_certificate": (VALUES, lambda _, value: tidelog.check_certificate(value)),
     "load": (VALUES, lambda db, value: db.load(value)),
     "rules.add": (VALUES, lambda db, value: db.rules.add(value)),

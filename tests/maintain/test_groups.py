@@ -128,3 +128,26 @@ def test_nodes_say_that_they_cannot() -> None:
         tidelog.network.Simulation(text)
     assert caught.value.code == "E0316"
     assert "come through the recursion, in rule next" in str(caught.value)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_record_of_wildcards_gives_no_group_a_value(strategy: str) -> None:
+    db = tidelog.connect()
+    db.options(strategy=strategy)
+    db.load("""
+        .type List = [head: number, tail: List]
+        .decl given(list: List)
+        .decl e(x: number)
+        .decl suffix(list: List)
+        suffix(list) :- given(list).
+        rest: suffix(list) :- list = [_, _], 1 <= count : { list = list, e(head) }, suffix([head, list]).
+    """)
+    db.insert("given", [((1, (2, (3, (4, None)))),)])
+    db.insert("e", [(1,), (3,)])
+    db.commit()
+    assert set(db["suffix"]) == {((1, (2, (3, (4, None)))),), ((2, (3, (4, None))),)}
+    db.insert("e", [(2,)])
+    change = db.commit()
+    assert set(change["suffix"].inserted) == {((3, (4, None)),), ((4, None),)}
+    assert strategy != "update" or change.report.updates
+    db.check()

@@ -7,8 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from tidelog.language.syntax import Atom, Cast, Comparison, Disjunction, Functor, Literal, Record, Term, Truth, Variable
-from tidelog.language.trees import variables
+from tidelog.language.syntax import (
+    Anonymous,
+    Atom,
+    Cast,
+    Comparison,
+    Disjunction,
+    Functor,
+    Literal,
+    Record,
+    Term,
+    Truth,
+    Variable,
+)
+from tidelog.language.trees import variables, walk
 
 
 def grounded(body: Iterable[Literal], given: Iterable[str] = ()) -> set[str]:
@@ -45,12 +57,16 @@ def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
             yield from _equal(one, other, bound)
         return
     for target, source in ((left, right), (right, left)):
-        if bound.issuperset(variables([source], aggregates=False)):
+        if bound.issuperset(variables([source], aggregates=False)) and not _has_anonymous(source):
             yield from pattern_variables(target)
             if isinstance(target, Functor) and target.name == "cat":
                 rest = [arg for arg in target.args if not isinstance(arg, Variable)]
                 if bound.issuperset(variables(rest, aggregates=False)):
                     yield from (arg.name for arg in target.args if isinstance(arg, Variable))
+
+
+def _has_anonymous(term: Term) -> bool:
+    return any(isinstance(part, Anonymous) for part in walk([term]))
 
 
 def pattern_variables(term: Term) -> Iterator[str]:
