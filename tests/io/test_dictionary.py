@@ -38,6 +38,33 @@ def test_symbols_are_numbered_from_zero_in_the_order_of_arrival() -> None:
     assert len(known) == 3
 
 
+MANY_TEXTS = [f"{'ä€𝄞x'[i % 4]}{i * 7919 % 5_000}" * (i % 3) for i in range(9_000)]
+
+
+@pytest.mark.parametrize("known_before", [(), ("x", *MANY_TEXTS[100:4_000:7])])
+@pytest.mark.parametrize("most", [None, 1_000])
+def test_many_symbols_get_the_words_of_one_after_the_other(
+    known_before: tuple[str, ...], most: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if most is not None:
+        monkeypatch.setattr("tidelog.storage.dictionary._MOST_CHARACTERS", most)
+    together, single = dictionary(), dictionary()
+    for known in (together, single):
+        known.ids_of(known_before)
+    words = together.words_of(MANY_TEXTS)
+    assert words.dtype == np.int64
+    assert words.tolist() == [single.encode(text, "symbol") for text in MANY_TEXTS]
+    assert together.strings(np.arange(len(together))) == single.strings(np.arange(len(single)))
+    assert together.words_of(MANY_TEXTS[::-1]).tolist() == words.tolist()[::-1]
+
+
+def test_one_of_many_symbols_without_utf_8_is_an_error() -> None:
+    known = dictionary()
+    with pytest.raises(DataError, match="E0408.*udc80"):
+        known.words_of([*MANY_TEXTS, "x\udc80y"])
+    assert len(known) == 0
+
+
 def test_records_are_numbered_from_one_because_nil_is_zero() -> None:
     known = dictionary()
     assert known.encode(None, "Pair") == 0

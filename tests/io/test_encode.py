@@ -25,6 +25,7 @@ from tests.io.samples import (
     ROWS,
     decoded,
     dictionary,
+    fails,
     relation,
     through_words,
 )
@@ -118,6 +119,19 @@ def test_subclasses_of_str_become_plain_strings() -> None:
     (row,) = through_words([(Colour.RED, 1)], NAMED)
     assert row == ("red", 1)
     assert type(row[0]) is str
+
+
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("wrong", [b"bytes", 5, None, float("nan"), 2**70, ["a"], "x\udc80y", pd.NA])
+def test_objects_of_pandas_are_looked_at_one_by_one_where_some_are_no_text(wrong: object, few: bool) -> None:
+    values = ["a", "b", Colour.RED] * (1 if few else 3_000)
+    frame = pd.DataFrame({"name": pd.Series(values, dtype=object), "n": range(len(values))})
+    assert [text for text, _ in through_words(frame, NAMED)] == ["a", "b", "red"] * (len(values) // 3)
+    frame.loc[1, "name"] = wrong
+    assert isinstance(frame.iloc[1, 0], type(wrong))
+    assert "row 2, column name: error[E040" in fails(lambda: encode(frame, NAMED, dictionary()))
+    frame.iat[1, 0], frame.iat[0, 0] = "b", wrong
+    assert "row 1, column name: error[E040" in fails(lambda: encode(frame, NAMED, dictionary()))
 
 
 def test_the_widest_numbers_fit() -> None:

@@ -13,9 +13,9 @@ from tidelog.errors import DataError, Problem
 from tidelog.io.columns import column_words, encode_table, match_columns
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected, shown
-from tidelog.language.syntax import PRIMITIVES, RelationType
+from tidelog.language.syntax import RelationType
 from tidelog.relation import Relation
-from tidelog.storage.arrow_arrays import numbers_to_arrow, text_to_arrow
+from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -114,14 +114,14 @@ def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: 
     for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
         series = frame.iloc[:, source]
         if series.dtype == object:
-            values = series.tolist()
-            if column.kind not in PRIMITIVES and set(map(type, values)) == {str}:
-                texts = pa.chunked_array(
-                    [text_to_arrow(values)]
-                )  # records in text form, as Relation.to_pandas has them
+            wanted = (
+                column.kind not in ("number", "unsigned", "float") and len(series) and isinstance(series.iat[0], str)
+            )
+            texts = _texts(series) if wanted else None
+            if texts is None:
+                words[:, position] = encode_values(series.tolist(), column, dictionary, place)
+            else:  # Records may be written as text, as Relation.to_pandas has them.
                 words[:, position] = column_words(texts, column, dictionary, place)
-            else:
-                words[:, position] = encode_values(values, column, dictionary, place)
             continue
         try:
             array = pa.array(series, from_pandas=False)  # NaN stays NaN, which is refused as such
@@ -132,9 +132,29 @@ def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: 
             raise DataError(
                 Problem("E0401", message, hint="cast the column first", place=place(None, column.name))
             ) from None
-        chunked = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
-        words[:, position] = column_words(chunked, column, dictionary, place)
+        words[:, position] = column_words(_chunked(array), column, dictionary, place)
     return words
+
+
+def _texts(series: pandas.Series[Any]) -> pa.ChunkedArray | None:
+    """Return a column of strings as Arrow finds it, many times faster than Python; None if some value is no string, or
+    is one that UTF-8 cannot express."""
+    import pyarrow as pa
+
+    try:
+        found = pa.array(series, from_pandas=False)
+    except MemoryError:
+        raise
+    except (pa.ArrowException, UnicodeEncodeError, OverflowError):
+        return None
+    is_text = pa.types.is_string(found.type) or pa.types.is_large_string(found.type)
+    return _chunked(found) if is_text and not found.null_count else None
+
+
+def _chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
 def _encode_array(array: np.ndarray[Any, Any], relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:

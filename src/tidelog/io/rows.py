@@ -7,6 +7,7 @@ It does not need pyarrow, so a handful of tuples takes microseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,8 +42,8 @@ def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Diction
         number = next(i for i, row in enumerate(rows) if len(row) != arity)
         raise _wrong_length(rows[number], number, relation, place)
     words = np.empty((len(rows), arity), dtype=np.int64)
-    for position, (column, values) in enumerate(zip(relation.columns, zip(*rows, strict=True), strict=False)):
-        words[:, position] = encode_values(values, column, dictionary, place)
+    for position, column in enumerate(relation.columns):
+        words[:, position] = encode_values(list(map(itemgetter(position), rows)), column, dictionary, place)
     return words
 
 
@@ -63,7 +64,7 @@ def _quick(values: Sequence[Any], kind: Kind, dictionary: Dictionary) -> Words |
     types = set(map(type, values))
     try:
         if kind == "symbol":
-            return np.array(dictionary.ids_of(values), dtype=np.int64) if types <= {str} else None
+            return dictionary.words_of(values) if types <= {str} else None
         if kind == "number":
             return np.array(values, dtype=np.int64) if types <= {int} else None
         if kind == "unsigned":

@@ -42,13 +42,15 @@ def valid_mask(array: pa.Array) -> NDArray[np.bool_]:
     return numbers_to_numpy(array.is_valid().cast(pa.int8())).astype(np.bool_)
 
 
-def text_to_arrow(strings: Sequence[str]) -> pa.Array:
-    """Return strings as a large_string array."""
+def text_to_arrow(strings: Sequence[str], lengths: NDArray[np.int64] | None = None) -> pa.Array:
+    """Return strings as a large_string array. Pass their `lengths` in characters where these are known."""
     import pyarrow as pa
 
     joined = "".join(strings).encode()
     offsets = np.zeros(len(strings) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=offsets[1:])
+    if lengths is None:
+        lengths = np.fromiter(map(len, strings), np.int64, len(strings))
+    np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] != len(joined):  # Some characters take several bytes.
         np.cumsum(np.fromiter((len(text.encode()) for text in strings), np.int64, len(strings)), out=offsets[1:])
     return pa.LargeStringArray.from_buffers(len(strings), pa.py_buffer(offsets), pa.py_buffer(joined))

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 
 
 _PACE = 1_024  # so many parts of one record are encoded between two looks at the limits
+_MANY = 4096
+"""So many symbols or more get their words through Arrow, which takes a quarter of the time that a dict takes."""
+
+_MOST_CHARACTERS = 1 << 30
+"""Symbols of more characters are not copied to Arrow: they may be few texts that stand in many rows."""
+
 _FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
 
 
@@ -231,6 +237,20 @@ class Dictionary:
         _check_text([text for text, word in zip(strings, found, strict=True) if word is None])
         return self._symbols.add(strings)
 
+    def words_of(self, strings: Sequence[str]) -> Words:
+        """Return the words of symbols as `ids_of`, but faster where they are many: Arrow finds the different ones.
+        int64; errors as there."""
+        if len(strings) < _MANY:
+            return np.array(self.ids_of(strings), dtype=np.int64)
+        lengths = np.fromiter(map(len, strings), np.int64, len(strings))
+        if lengths.sum() > _MOST_CHARACTERS:
+            return np.array(self.ids_of(strings), dtype=np.int64)
+        try:
+            column = text_to_arrow(strings, lengths)
+        except UnicodeEncodeError as error:
+            raise _not_utf8(error.object[error.start : error.end]) from None
+        return self._encode_symbols(column)
+
     def extend(self, symbols: pa.Array, *, distinct: bool = False) -> Words:
         """Add symbols that were collected elsewhere. Return the ids of all of them, which are 0, 1, … in an empty
         dictionary if `symbols` are distinct; say if that is known."""
@@ -278,8 +298,11 @@ class Dictionary:
             return [np.empty(0, dtype=np.int64) for _ in columns]
         shared = pa.chunked_array(chunks).unify_dictionaries().chunks
         ids = self.extend(shared[0].dictionary, distinct=True)  # of all chunks, because they share one
-        parts = iter([ids[numbers_to_numpy(chunk.indices)] for chunk in shared])
-        return [np.concatenate([np.empty(0, np.int64), *(next(parts) for _ in column.chunks)]) for column in columns]
+        words = np.empty(sum(map(len, chunks)), dtype=np.int64)
+        ends = np.cumsum([len(chunk) for chunk in chunks])
+        for chunk, end in zip(shared, ends.tolist(), strict=True):
+            np.take(ids, numbers_to_numpy(chunk.indices), out=words[end - len(chunk) : end])
+        return np.split(words, np.cumsum([len(column) for column in columns])[:-1])
 
     def decode_column(self, words: NDArray[Any], kind: Kind) -> pa.Array:
         """Return the values of int32 or int64 words as an Arrow array of the type `arrow_type(kind)`; nil is null."""
