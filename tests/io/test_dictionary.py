@@ -60,7 +60,7 @@ def test_many_symbols_get_the_words_of_one_after_the_other(
 
 def test_one_of_many_symbols_without_utf_8_is_an_error() -> None:
     known = dictionary()
-    with pytest.raises(DataError, match="E0408.*udc80"):
+    with pytest.raises(DataError, match=r"E0408.*udc80"):
         known.words_of([*MANY_TEXTS, "x\udc80y"])
     assert len(known) == 0
 

@@ -123,11 +123,11 @@ def test_subclasses_of_str_become_plain_strings() -> None:
 
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("wrong", [b"bytes", 5, None, float("nan"), 2**70, ["a"], "x\udc80y", pd.NA])
-def test_objects_of_pandas_are_looked_at_one_by_one_where_some_are_no_text(wrong: object, few: bool) -> None:
+def test_objects_of_pandas_are_looked_at_one_by_one_where_some_are_no_text(wrong: Any, few: bool) -> None:
     values = ["a", "b", Colour.RED] * (1 if few else 3_000)
     frame = pd.DataFrame({"name": pd.Series(values, dtype=object), "n": range(len(values))})
     assert [text for text, _ in through_words(frame, NAMED)] == ["a", "b", "red"] * (len(values) // 3)
-    frame.loc[1, "name"] = wrong
+    frame.iat[1, 0] = wrong
     assert isinstance(frame.iloc[1, 0], type(wrong))
     assert "row 2, column name: error[E040" in fails(lambda: encode(frame, NAMED, dictionary()))
     frame.iat[1, 0], frame.iat[0, 0] = "b", wrong
