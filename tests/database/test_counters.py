@@ -139,6 +139,24 @@ def test_a_number_stays_while_the_substitution_holds_and_never_returns(strategy:
     db.check()
 
 
+@pytest.mark.parametrize("strategy", ["auto", "update", "bootstrap"])
+def test_the_value_of_an_aggregate_is_part_of_the_substitution(strategy: str) -> None:
+    db = database(
+        """
+        .decl v(x: number, y: number)
+        .decl mark(y: number, n: number)
+        mark(y, autoinc()) :- y = min z : { v(_, z) }.
+        """,
+        strategy,
+    )
+    db.insert("v", [(1, 5), (2, 9)])
+    db.commit()
+    assert set(db["mark"]) == {(5, 0)}
+    db.insert("v", [(3, 4)])
+    db.commit()
+    assert set(db["mark"]) == {(4, 1)}
+
+
 def test_a_failed_epoch_uses_no_number() -> None:
     db = database(NUMBERED)
     db.insert("item", [(str(i), i, db.branch("Point")()) for i in range(5)])

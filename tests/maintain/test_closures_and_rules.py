@@ -133,6 +133,17 @@ def test_what_shows_a_path_becomes_a_closure_itself(edges: list[Row], reader: st
     story.step(insert={"e": [(5, 1)]})
 
 
+@pytest.mark.parametrize("strategy", ["update", "auto"])
+def test_an_empty_closure_comes_to_show_a_path(strategy: str) -> None:
+    story = Story("step: v(x, z) :- v(x, y), v(y, z).", strategy, f=[(4, 4)])
+    assert story.closures == {"v"}
+    story.step("shown: v(x, y) :- f+(x, y).", remove="step")
+    assert story.closures == {"#path.f+"}
+    assert story.mirrors == {"v": "#path.f+"}
+    story.step(insert={"f": [(4, 5)]})
+    assert story.before["v"] == {(4, 4), (4, 5)}
+
+
 def test_a_closure_is_merged_with_others_and_split_again() -> None:
     rules = f"{BASE} {COMPOSED} u(x, y) :- t(y, x). u(x, z) :- u(x, y), u(y, z)."
     story = Story(rules, e=EDGES, f=[(4, 3), (3, 2), (1, 1)])

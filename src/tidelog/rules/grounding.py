@@ -66,7 +66,7 @@ def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
 
 
 def _has_anonymous(term: Term) -> bool:
-    return any(isinstance(part, Anonymous) for part in walk([term]))
+    return any(isinstance(part, Anonymous) for part in walk([term], aggregates=False))
 
 
 def pattern_variables(term: Term) -> Iterator[str]:

@@ -47,6 +47,7 @@ def mirror(node: HyperNode, state: EpochState) -> bool:
     state.watch.look_at(name, len(graph))
     if not isinstance(view, ClosedRelation) or view.closure is not graph:
         state.views[name] = ClosedRelation(state.engine.catalog, graph)
+    state.closures.pop(name, None)  # It may have been an empty closure of its own.
     known = state.mirrors.get(name) == source
     state.mirrors[name] = source
     if not known and len(state.views[source]):
