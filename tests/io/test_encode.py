@@ -121,6 +121,24 @@ def test_subclasses_of_str_become_plain_strings() -> None:
     assert type(row[0]) is str
 
 
+@pytest.mark.parametrize(
+    "kinds", [(pa.string(), pa.string()), (pa.large_string(), pa.dictionary(pa.int8(), pa.string()))]
+)
+def test_columns_of_text_are_encoded_together(kinds: tuple[pa.DataType, pa.DataType]) -> None:
+    words = relation("w", one="symbol", n="number", two="symbol")
+    rows = [("a", 1, "b"), ("b", 2, "ä"), ("a", 3, "a"), ("", 4, "b")]
+    one, n, two = zip(*rows, strict=True)
+    table = pa.table({"one": pa.array(one, kinds[0]), "n": n, "two": pa.array(two).cast(kinds[1])})
+    known = dictionary()
+    assert decoded(encode(table, words, known), words, known) == rows
+    assert len(known) == 4
+    chunks = pa.concat_tables([table.slice(0, 0), table.slice(0, 1), table.slice(1), table.slice(4)])
+    assert decoded(encode(chunks, words, known), words, known) == rows
+    broken = pa.Array.from_buffers(pa.string(), 4, pa.array([b"a", b"b", b"\xff", b"d"]).buffers())
+    table = table.set_column(2, "two", broken)
+    assert "w, column two: error[E0408]" in fails(lambda: encode(table, words, known))
+
+
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("wrong", [b"bytes", 5, None, float("nan"), 2**70, ["a"], "x\udc80y", pd.NA])
 def test_objects_of_pandas_are_looked_at_one_by_one_where_some_are_no_text(wrong: Any, few: bool) -> None:

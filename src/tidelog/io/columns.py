@@ -6,7 +6,7 @@ values that do not fit: nulls, NaN, values out of range, other types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,10 +32,40 @@ def encode_table(
     """Return the words of an Arrow table; int64 of shape (rows, arity). `look` is called between columns, and while
     records are read from text; it may raise."""
     order = match_columns(table.column_names, [c.name for c in relation.columns], place(None, None))
-    words = np.empty((table.num_rows, len(order)), dtype=np.int64)
-    for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
+    columns = [table.column(source) for source in order]
+    return encode_columns(columns, table.num_rows, relation, dictionary, place, look)
+
+
+def encode_columns(
+    columns: Iterable[pa.ChunkedArray | Words],
+    rows: int,
+    relation: RelationType,
+    dictionary: Dictionary,
+    place: Locator,
+    look: Look = unlimited,
+) -> Words:
+    """Return the words of the columns of a relation with so many rows, as `encode_table`. Columns may be words already.
+    Columns of text are encoded together, because they may have the same texts."""
+    words = np.empty((rows, len(relation.columns)), dtype=np.int64)
+    texts: dict[pa.DataType, list[tuple[int, pa.ChunkedArray]]] = {}
+    for position, (column, found) in enumerate(zip(relation.columns, columns, strict=True)):
         look()
-        words[:, position] = column_words(table.column(source), column, dictionary, place, look)
+        if isinstance(found, np.ndarray):
+            words[:, position] = found
+            continue
+        plain = _plain(found)
+        if column.kind == "symbol" and _is_text(plain.type) and not plain.null_count:
+            texts.setdefault(plain.type, []).append((position, plain))
+        else:
+            words[:, position] = column_words(plain, column, dictionary, place, look)
+    for alike in texts.values():
+        look()
+        try:
+            encoded = dictionary.encode_texts([found for _, found in alike])
+        except DataError:  # Each alone, because the error names its column.
+            encoded = [column_words(found, relation.columns[at], dictionary, place, look) for at, found in alike]
+        for (position, _), each in zip(alike, encoded, strict=True):
+            words[:, position] = each
     return words
 
 

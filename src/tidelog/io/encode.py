@@ -10,10 +10,10 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
-from tidelog.io.columns import column_words, encode_table, match_columns
+from tidelog.io.columns import column_words, encode_columns, encode_table, match_columns
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected, shown
-from tidelog.language.syntax import RelationType
+from tidelog.language.syntax import Column, RelationType
 from tidelog.relation import Relation
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.dictionary import Dictionary
@@ -107,33 +107,34 @@ def _table(data: Any, place: Locator) -> pa.Table:
 
 
 def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
+    order = match_columns(list(frame.columns), [column.name for column in relation.columns], place(None, None))
+    columns = (
+        _pandas_column(frame.iloc[:, source], column, dictionary, place)
+        for column, source in zip(relation.columns, order, strict=True)
+    )
+    return encode_columns(columns, len(frame), relation, dictionary, place)
+
+
+def _pandas_column(
+    series: pandas.Series[Any], column: Column, dictionary: Dictionary, place: Locator
+) -> pa.ChunkedArray | Words:
+    """Return a column as Arrow has it; the words of its values where these are objects of Python, except strings."""
     import pyarrow as pa
 
-    order = match_columns(list(frame.columns), [column.name for column in relation.columns], place(None, None))
-    words = np.empty((len(frame), len(order)), dtype=np.int64)
-    for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
-        series = frame.iloc[:, source]
-        if series.dtype == object:
-            wanted = (
-                column.kind not in ("number", "unsigned", "float") and len(series) and isinstance(series.iat[0], str)
-            )
-            texts = _texts(series) if wanted else None
-            if texts is None:
-                words[:, position] = encode_values(series.tolist(), column, dictionary, place)
-            else:  # Records may be written as text, as Relation.to_pandas has them.
-                words[:, position] = column_words(texts, column, dictionary, place)
-            continue
-        try:
-            array = pa.array(series, from_pandas=False)  # NaN stays NaN, which is refused as such
-        except MemoryError:
-            raise
-        except pa.ArrowException:
-            message = f"expected {expected(column)}, found a column of type {series.dtype}"
-            raise DataError(
-                Problem("E0401", message, hint="cast the column first", place=place(None, column.name))
-            ) from None
-        words[:, position] = column_words(_chunked(array), column, dictionary, place)
-    return words
+    if series.dtype == object:
+        # Records may be written as text, as Relation.to_pandas has them.
+        wanted = column.kind not in ("number", "unsigned", "float") and len(series) and isinstance(series.iat[0], str)
+        texts = _texts(series) if wanted else None
+        return encode_values(series.tolist(), column, dictionary, place) if texts is None else texts
+    try:
+        return _chunked(pa.array(series, from_pandas=False))  # NaN stays NaN, which is refused as such
+    except MemoryError:
+        raise
+    except pa.ArrowException:
+        message = f"expected {expected(column)}, found a column of type {series.dtype}"
+        raise DataError(
+            Problem("E0401", message, hint="cast the column first", place=place(None, column.name))
+        ) from None
 
 
 def _texts(series: pandas.Series[Any]) -> pa.ChunkedArray | None:

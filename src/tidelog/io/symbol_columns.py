@@ -35,7 +35,7 @@ class SymbolColumns:
 
     def encode(self) -> None:
         """Write the words of all columns that wait."""
-        encoded = self._dictionary.encode_symbols([column for _, column in self._waiting])
+        encoded = self._dictionary.encode_texts([column for _, column in self._waiting])
         for (words, _), found in zip(self._waiting, encoded, strict=True):
             words[:] = found
         self._waiting.clear()

@@ -46,8 +46,9 @@ class Triples:
     def encoded(self, columns: TripleColumns) -> Words:
         """Return the words of triples that have been read."""
         words = numpy.empty((len(columns), 3), numpy.int64)
-        for i, column in enumerate((columns.subjects, columns.predicates, columns.objects)):
-            words[:, i] = self.dictionary.encode_column(column, "symbol")
+        found = self.dictionary.encode_texts([columns.subjects, columns.predicates, columns.objects])
+        for i, column in enumerate(found):
+            words[:, i] = column
         return words
 
     def split(self, words: Words) -> Iterator[tuple[str, str, Words]]:

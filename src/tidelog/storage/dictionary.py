@@ -249,7 +249,7 @@ class Dictionary:
             column = text_to_arrow(strings, lengths)
         except UnicodeEncodeError as error:
             raise _not_utf8(error.object[error.start : error.end]) from None
-        return self._encode_symbols(column)
+        return self.encode_texts([column])[0]
 
     def extend(self, symbols: pa.Array, *, distinct: bool = False) -> Words:
         """Add symbols that were collected elsewhere. Return the ids of all of them, which are 0, 1, … in an empty
@@ -268,7 +268,7 @@ class Dictionary:
         import pyarrow as pa
 
         if kind == "symbol":
-            return self._encode_symbols(column)
+            return self.encode_texts([column])[0]
         if isinstance(column, pa.ChunkedArray):
             parts = [self.encode_column(chunk, kind) for chunk in column.chunks]
             return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
@@ -282,27 +282,25 @@ class Dictionary:
         ids[present] = self.pack(kind, columns, len(records))
         return ids
 
-    def _encode_symbols(self, column: pa.Array | pa.ChunkedArray) -> Words:
+    def encode_texts(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> list[Words]:
+        """Return the words of columns of text, or of dictionaries of text, all of one type and without nulls; int64.
+        Each different text is looked up once, however many columns have it."""
         import pyarrow as pa
 
-        if not pa.types.is_dictionary(column.type):
-            column = column.dictionary_encode()
-        return self.encode_symbols([column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])])[0]
-
-    def encode_symbols(self, columns: Sequence[pa.ChunkedArray]) -> list[Words]:
-        """Return the words of columns that are dictionaries of text, all of one type and without nulls."""
-        import pyarrow as pa
-
-        chunks = [chunk for column in columns for chunk in column.chunks]
-        if not chunks:
+        chunks = [chunk for column in columns for chunk in (column.chunks if hasattr(column, "chunks") else [column])]
+        lengths = [len(column) for column in columns]
+        if not sum(lengths):
             return [np.empty(0, dtype=np.int64) for _ in columns]
-        shared = pa.chunked_array(chunks).unify_dictionaries().chunks
-        ids = self.extend(shared[0].dictionary, distinct=True)  # of all chunks, because they share one
-        words = np.empty(sum(map(len, chunks)), dtype=np.int64)
-        ends = np.cumsum([len(chunk) for chunk in chunks])
-        for chunk, end in zip(shared, ends.tolist(), strict=True):
-            np.take(ids, numbers_to_numpy(chunk.indices), out=words[end - len(chunk) : end])
-        return np.split(words, np.cumsum([len(column) for column in columns])[:-1])
+        texts = pa.chunked_array(chunks)
+        plain = not pa.types.is_dictionary(texts.type)
+        shared = (texts.dictionary_encode() if plain else texts.unify_dictionaries()).chunks
+        ids = self.extend(shared[-1].dictionary, distinct=True)
+        words = np.empty(len(texts), dtype=np.int64)
+        start = 0
+        for chunk in shared:
+            words[start : start + len(chunk)] = ids[numbers_to_numpy(chunk.indices)]
+            start += len(chunk)
+        return np.split(words, np.cumsum(lengths)[:-1])
 
     def decode_column(self, words: NDArray[Any], kind: Kind) -> pa.Array:
         """Return the values of int32 or int64 words as an Arrow array of the type `arrow_type(kind)`; nil is null."""
