@@ -7,3 +7,7 @@
   `peers` are the engines that stand beside tidelog in the same run.
 - `findings` writes a run as JSON; `published` takes tables of runs into `results`, and writes them into the pages.
 """
+
+import os
+
+os.environ.setdefault("TIDELOG_KERNELS", "compiled")  # warm-ups are small, and have to load what is measured then

@@ -196,7 +196,8 @@ def in_child(function: Callable[..., Measured], *arguments: Any, cache: str | No
     name = f"{function.__module__}:{function.__name__}"
     environment = dict(os.environ)
     if cache is not None:
-        environment.pop("NUMBA_CACHE_DIR", None)
+        for name in ("NUMBA_CACHE_DIR", "TIDELOG_CACHE_DIR"):
+            environment.pop(name, None)
         environment["XDG_CACHE_HOME"] = cache
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.child", name, json.dumps(arguments)],

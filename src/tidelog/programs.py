@@ -2,7 +2,7 @@
 
 Reading, checking and compiling thousands of rules takes seconds, but depends on the text, the files that it includes
 and tidelog alone. So a program that is the first of a database, and large, is kept in the user's cache folder
-(`~/.cache/tidelog/programs`, or below `XDG_CACHE_HOME`), together with the states of `Checker` and `Compiler`, which go
+(`programs` in the folder of caches), together with the states of `Checker` and `Compiler`, which go
 on from there as if they had made it themselves. The command line keeps the forms with demand besides (`Demanded`).
 
 A file there has a checksum, the included files with their digests, and a pickle. Pickles can do harm, so that files
@@ -32,6 +32,7 @@ from typing import Any
 
 import lark
 
+from tidelog.cache_folder import cache_folder
 from tidelog.callables import GivenFunctions
 from tidelog.collecting import old_at_once
 from tidelog.durable.local import LocalFiles
@@ -201,8 +202,7 @@ def _keep(text: ProgramText, consulted: Consulted, content: Compiled | Automatic
 
 
 def _folder() -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "tidelog" / "programs"
+    return cache_folder() / "programs"
 
 
 def _is_private(folder: Path) -> bool:

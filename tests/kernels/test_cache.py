@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -10,11 +12,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numba
 import pytest
 
-from tidelog.errors import KernelCacheWarning
-from tidelog.kernels.cache import remove_unused, use_cache
+from tidelog.kernels.places import folder_of_kernels, remove_unused, use_folder
 
 DAY = 24 * 3600
 MIX_OF_5 = -1362782137763164912
@@ -23,16 +23,16 @@ MIX_OF_5 = -1362782137763164912
 @pytest.fixture
 def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's folder of tidelog's caches, which is not there yet."""
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    for name in ("NUMBA_CACHE_DIR", "TIDELOG_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     return tmp_path / "tidelog"
 
 
 def used() -> Path:
     """The folder that a process uses that begins now."""
-    use_cache()
-    return Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]  # numba fills its config at run time
+    use_folder(folder_of_kernels())
+    return folder_of_kernels()
 
 
 def kernels(base: Path, name: str, *, days: float) -> Path:
@@ -96,17 +96,12 @@ def test_many_may_remove_at_once(base: Path) -> None:
     assert names(folders) == {f"kernels-{i}" for i in range(0, 40, 2)}
 
 
-def test_a_folder_that_cannot_be_made_is_replaced_by_a_temporary_one(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base.write_bytes(b"a file is in the way")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("tidelog.kernels.cache._warned", [])
-    with pytest.warns(KernelCacheWarning, match="Not a directory"):
-        folder = used()
-    assert folder.parent == tmp_path
-    assert folder.is_dir()
-    assert used().parent == tmp_path  # The warning comes once.
+def test_variables_name_the_folder(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert folder_of_kernels().parent == base
+    monkeypatch.setenv("TIDELOG_CACHE_DIR", str(tmp_path / "own"))
+    assert folder_of_kernels().parent == tmp_path / "own"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "numba"))
+    assert folder_of_kernels().parent == tmp_path / "numba"
 
 
 # --- caches that cannot be used: a process with one tiny kernel ------------------------------------------------------
@@ -127,7 +122,8 @@ for each in found:
 
 def one_kernel(cache: Path, *arguments: str, **variables: str) -> list[str]:
     """Return the output of a process that compiles a kernel, or loads it, with this folder for caches."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+    other = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "TIDELOG_CACHE_DIR")
+    environment = {name: value for name, value in os.environ.items() if name not in other}
     done = subprocess.run(
         [sys.executable, "-c", ONE_KERNEL, *arguments],
         capture_output=True, text=True, check=True, env={**environment, "XDG_CACHE_HOME": str(cache), **variables},
@@ -142,7 +138,7 @@ def warned(lines: list[str], folder: Path, reason: str) -> None:
     (line,) = lines
     assert line.startswith(f"KernelCacheWarning tidelog cannot keep its compiled kernels in {folder}")
     assert reason in line
-    assert "set NUMBA_CACHE_DIR to another folder" in line
+    assert "set TIDELOG_CACHE_DIR to another folder" in line
 
 
 def test_a_full_disk_costs_a_warning(tmp_path: Path) -> None:
@@ -162,3 +158,21 @@ def test_a_damaged_cache_costs_a_warning(tmp_path: Path) -> None:
     for file in tmp_path.rglob("*.nbi"):
         file.write_bytes(file.read_bytes()[:20])
     warned(one_kernel(tmp_path), tmp_path / "tidelog", "")
+
+
+def test_a_cache_that_was_copied_serves_from_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    assert one_kernel(tmp_path / "built") == []
+    copied = tmp_path / "copied"
+    shutil.copytree(tmp_path / "built", copied, copy_function=shutil.copyfile)
+    files = {file: file.read_bytes() for file in copied.rglob("*.nb?")}
+    assert one_kernel(copied, "full") == []  # Nothing was compiled: that would have cost a warning.
+    assert files == {file: file.read_bytes() for file in copied.rglob("*.nb?")}
+
+
+def test_a_killed_process_leaves_what_it_has_compiled(tmp_path: Path) -> None:
+    environment = os.environ | {"TIDELOG_CACHE_DIR": str(tmp_path), "TIDELOG_KERNELS": "compiled"}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    code = "import os; from tidelog.kernels.words import mix; mix(5); os.kill(os.getpid(), 9)"
+    killed = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert list(tmp_path.rglob("words.mix-*.nbc"))

@@ -12,7 +12,8 @@ import tidelog
 from tests.maintain.stopping import at_looks, fails_without_trace, limit
 from tidelog.errors import LimitError
 from tidelog.kernels import fixpoint
-from tidelog.kernels.cache import KernelCache, between_kernels
+from tidelog.kernels.cache import KernelCache
+from tidelog.kernels.compiling import between_kernels, tell
 from tidelog.kernels.words import kernel
 
 pytestmark = pytest.mark.skipif(
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_a_look_before_each_kernel_that_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
 
     @kernel
     def inner(x: Any) -> Any:
@@ -58,8 +59,10 @@ def test_an_epoch_that_has_to_compile_keeps_to_its_limits(monkeypatch: pytest.Mo
     db.load(".decl e(x: number, y: number) .decl r(x: number, y: number)")
     db.load("r(x, y) :- e(x, y). r(x, z) :- r(x, y), r(y, z).")
     db.options(closures=False, strategy="bootstrap")
-    db.commit()
-    compiled: Any = fixpoint.run_rounds
+    for change in (db.insert, db.delete):  # with a fact, so that the kernel has run
+        change("e", [(1, 2)])
+        db.commit()
+    compiled: Any = fixpoint.run_rounds.dispatcher  # type: ignore[attr-defined]  # a kernel
     cache = compiled._cache
 
     def cold(*arguments: Any) -> Any:
@@ -81,3 +84,25 @@ def test_an_epoch_that_has_to_compile_keeps_to_its_limits(monkeypatch: pytest.Mo
     _, failures = fails_without_trace(db, attempt, at_looks(limit))
     assert with_cold > failures
     assert set(db["r"]) == {(1, 2), (2, 3), (1, 3)}
+
+
+def test_a_notice_comes_once_and_only_if_a_kernel_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    notices: list[int] = []
+
+    def fresh() -> Any:
+        @kernel
+        def seven(x: Any) -> Any:
+            return x + 7
+
+        return seven
+
+    tell(lambda: notices.append(1))
+    assert fresh()(1) == 8
+    assert fresh()(1.5) == 8.5
+    assert notices == [1]
+    tell(lambda: notices.append(2))
+    assert fresh()(1) == 8  # loaded
+    assert notices == [1]
+    assert fresh()(True) == 8
+    assert notices == [1, 2]

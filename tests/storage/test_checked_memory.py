@@ -56,8 +56,9 @@ def test_checked_kernels_give_what_compiled_ones_give() -> None:
     assert done.stdout == f"{here['found']}\n"
 
 
-def test_an_access_outside_of_every_block_raises() -> None:
+def test_an_access_outside_of_every_block_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     from tidelog.kernels import checked
 
+    monkeypatch.setattr(checked, "CHECKING", True)
     with pytest.raises(checked.AccessError, match="outside of every block"):
         checked.load64(64, 0)

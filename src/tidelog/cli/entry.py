@@ -11,8 +11,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tidelog.cli import apply, check, demo, explain, graph, init, network, node, pipeline, run, show
+from tidelog.cli import apply, check, demo, explain, graph, init, network, node, pipeline, run, show, warm
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
+from tidelog.kernels.compiling import tell
 
 DONE, WRONG_INPUT, WRONG_USAGE, OUT_OF_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -24,6 +25,7 @@ REPORT_HINT = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (those of the process if None) and return the exit code."""
     parsed: argparse.Namespace | None = None
+    tell(_announce_compilation)
     try:
         parsed = parser().parse_args(arguments)
         status: int = parsed.execute(parsed)
@@ -43,6 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_as_tidelog_error(error), as_json=getattr(parsed, "json", False), every=every)
 
 
+def _announce_compilation() -> None:
+    print("tidelog: compiling kernels, which later runs will find (`tidelog warm` compiles all)", file=sys.stderr)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; `execute` of its result is the command's function."""
     top = argparse.ArgumentParser(
@@ -53,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_Version)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, check, init, apply, show, explain, graph, node, network, pipeline, demo):
+    for command in (run, check, init, apply, show, explain, graph, node, network, pipeline, demo, warm):
         command.add(commands)
     return top
 

@@ -1,7 +1,9 @@
 """Native speed: kernels compiled by numba, which know addresses and 64-bit integers and no Python objects.
 
-    cache      the cache of compiled code
-    words      load and store words by address, prefetch, hash;  checked  the same in plain Python, every access checked
+    calling    who runs a kernel: Python while there is little to do, then machine code
+    compiling  calls before a kernel is compiled
+    native     what numba makes of kernels;  cache  the code compiled before;  places  the folders where it is
+    words      load and store words by address, prefetch, hash;  checked  the same in plain Python
     layout     the fields of the descriptor table, of a plan and of the state of a run
     sets       the rows of a relation and the hash table that keeps them distinct
     indexes    directories of segments: the rows that share a key
@@ -24,7 +26,7 @@
 
 Every kernel exists once and serves both word sizes: its last argument `w`, `numpy.int32(0)` or `numpy.int64(0)`, is a
 type tag. Kernels are resumable: one that needs more memory, a Python function or a look at the clock returns a status
-of `layout` and is called again. Compiled code is kept in the user's cache folder under a hash of these sources, because
+of `layout` and is called again. Compiled code is kept in the folder of caches under a hash of these sources, because
 numba does not notice when a helper in another file changes. With NUMBA_DISABLE_JIT=1 the same kernels run as Python
-over checked memory. Nothing is imported here, so that the constants of `layout` can be had without loading numba.
+over checked memory. Only `native` and `cache` load numba.
 """

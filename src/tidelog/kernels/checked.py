@@ -1,17 +1,21 @@
-"""The memory of `words` in plain Python, with every access checked: kernels run on it with NUMBA_DISABLE_JIT=1.
+"""The memory of `words` in plain Python: kernels run on it while there is little to do, and with NUMBA_DISABLE_JIT=1.
 
-Raw addresses forgive nothing; here an access outside of a live block raises AccessError, which no code handles. Blocks
-are registered by `storage.memory` in `blocks`.
+Raw addresses forgive nothing. With NUMBA_DISABLE_JIT=1 every access is checked: one outside of a live block raises
+AccessError, which no code handles. Blocks are registered by `storage.memory` in `blocks`.
 """
 
 from __future__ import annotations
 
 import bisect
 import ctypes
+import os
 import struct
 from typing import Any
 
 import numpy
+
+CHECKING = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+"""Whether nothing is compiled and every access is checked."""
 
 blocks: dict[int, int] = {}
 """The live blocks of memory: address -> size in bytes. Filled only when the compiler is switched off."""
@@ -29,12 +33,14 @@ def _check(address: int, size: int) -> None:
 
 
 def _read(address: int, kind: Any) -> int:
-    _check(address, ctypes.sizeof(kind))
+    if CHECKING:
+        _check(address, ctypes.sizeof(kind))
     return int(kind.from_address(address).value)
 
 
 def _write(address: int, value: int, kind: Any) -> None:
-    _check(address, ctypes.sizeof(kind))
+    if CHECKING:
+        _check(address, ctypes.sizeof(kind))
     kind.from_address(address).value = int(value)
 
 
@@ -56,6 +62,11 @@ def load64(base: int, i: int) -> int:
 def store64(base: int, i: int, value: int) -> None:
     """Set the 64-bit word `i` behind address `base`."""
     _write(int(base) + 8 * int(i), value, ctypes.c_int64)
+
+
+def load_shared(base: int, i: int) -> int:
+    """Return the 64-bit word `i` behind address `base`, which another thread may write at any time."""
+    return load64(base, i)
 
 
 def load(base: int, i: int, w: Any) -> int:

@@ -7,18 +7,17 @@ at the next line that begins outside of brackets, so that one run reports severa
 
 from __future__ import annotations
 
-import os
 import threading
 from copy import copy
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
+from tidelog.cache_folder import cache_folder
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes, nesting
 from tidelog.language.annotations import apart, comment, with_notes
@@ -185,6 +184,6 @@ def _parser() -> tuple[Lark, Builder]:
 
 
 def _cache_file() -> str:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tidelog"
+    folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     return str(folder / "grammar.lark.cache")

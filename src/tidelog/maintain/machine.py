@@ -14,6 +14,8 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.kernels import layout
+from tidelog.kernels.calling import until_look
+from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
@@ -138,13 +140,13 @@ class Interpreter:
         `numbers` are the relations whose rounds it keeps, `node` its state, `arguments` come between the state of the
         levels and the memory. `look` may raise to stop it, also between two kernels that have to be compiled.
         """
-        from tidelog.kernels.cache import between_kernels
-
         indexes = {index.number: index for stored in self.derived for index in stored.indexes.values()}
         stored_by_number = {stored.number: stored for stored in self.derived}
         index_numbers = numpy.array(list(indexes), numpy.int64)
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
+        budget = int(self.levels[layout.S_BUDGET])
         while True:
+            self.levels[layout.S_BUDGET] = until_look(budget)
             with between_kernels(look):
                 status = kernel(
                     self.catalog.table,
@@ -162,6 +164,7 @@ class Interpreter:
                     self.catalog.tag,
                 )
             concerned = int(node[layout.N_OBJECT])
+            self.levels[layout.S_BUDGET] = budget
             look()
             match status:
                 case layout.DONE | layout.REPLAN | layout.ORDER:

@@ -41,7 +41,7 @@ class Memory:
     def find(self, columns: list[Words], size: int, make: Callable[[Words], Results]) -> tuple[Words, Words]:
         """Return for each row of arguments its number of values, and where these start in `values`; `make` gives the
         results for arguments that are new. An exception of it changes nothing."""
-        from tidelog.kernels.remembered import number_rows  # numba is slow to load
+        from tidelog.kernels.remembered import number_rows
 
         rows = numpy.stack(columns, axis=1) if columns else numpy.empty((size, 0), numpy.int64)
         self._reserve(self._used + size)
@@ -93,7 +93,7 @@ class Memory:
         self._fill()
 
     def _fill(self) -> None:
-        from tidelog.kernels.remembered import fill_slots  # numba is slow to load
+        from tidelog.kernels.remembered import fill_slots
 
         fill_slots(self._keys, self._slots, self._used)
 

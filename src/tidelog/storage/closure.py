@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
+from tidelog.kernels.calling import expect, until_look
 from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, SAVED
 from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
@@ -169,7 +170,8 @@ class Closure:
                 first = at
                 self._pool, at, pairs, n = kernel(
                     self._pool, self._lists, self._used, self._component, self._loops, self._scratch, self._marks,
-                    self._clock, self.irreflexive, ids, at, numpy.empty((64, 2), numpy.int32), _AT_ONCE, stop.address,
+                    self._clock, self.irreflexive, ids, at, numpy.empty((64, 2), numpy.int32), until_look(_AT_ONCE),
+                    stop.address,
                 )  # fmt: skip
                 self._edges_taken.append((ids[first:at], kernel is remove_edges))
                 found.append(pairs[:n])
@@ -219,6 +221,7 @@ class Closure:
         self._take(came, gone=False)
         self._build(partial(self._look, look), stop)
         now = self._pool, self._lists, self._component
+        expect(self.size)
         died, born = differences(
             before, now, loops, self._loops, self.irreflexive, self._scratch, self._marks, self._clock,
             stop.address,
@@ -247,7 +250,7 @@ class Closure:
         look(0)
         at = 0
         while at < len(order):
-            self._pool, at = build_reach(self._pool, *shared, order, at, _AT_ONCE, stop.address)
+            self._pool, at = build_reach(self._pool, *shared, order, at, until_look(_AT_ONCE), stop.address)
             look(0)
 
     def _tidy(self) -> None:
@@ -362,7 +365,7 @@ class Closure:
         weights = numpy.full(len(counts), -1, numpy.int64)
         while at < len(counts):
             look(0)
-            at = count_pairs(*self._state(), weights, counts, at, _AT_ONCE)
+            at = count_pairs(*self._state(), weights, counts, at, until_look(_AT_ONCE))
         return counts
 
     def batches(self, dtype: numpy.dtype[Any], count: int | None = None) -> Iterator[AnyWords]:
@@ -378,6 +381,7 @@ class Closure:
     def _pairs(self, nodes: NDArray[numpy.int64], count: int, dtype: numpy.dtype[Any]) -> AnyWords:
         from tidelog.kernels.pairs import write_pairs
 
+        expect(count)
         target: AnyWords = numpy.empty((count, 2), dtype)
         known = min(self._nodes.rows, len(self._component))
         write_pairs(*self._state(), self._words(numpy.arange(known)), nodes[nodes < known], target)
@@ -450,6 +454,7 @@ class Closure:
         `look` between searches; it may raise."""
         from tidelog.kernels.pairs import lengths
 
+        expect(len(rows) * self.nodes)
         ids = self._nodes.find(numpy.ascontiguousarray(rows, numpy.int64).reshape(-1, 1)).reshape(-1, 2)
         order = numpy.argsort(ids[:, 0], kind="stable")
         sources, counts = numpy.unique(ids[order, 0], return_counts=True)

@@ -8,7 +8,6 @@ where the system has no mremap, are NumPy arrays that are copied.
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from typing import Any
 
@@ -22,7 +21,6 @@ _HUGE = 1 << 22
 _PAGE = 1 << 12
 _PROTECTION, _FLAGS, _MAY_MOVE, _MADV_HUGEPAGE = 3, 0x22, 1, 14
 _FAILED = ctypes.c_void_p(-1).value
-_CHECKING = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def _system_calls() -> Any:
@@ -61,14 +59,14 @@ class Block:
         """Make room for `size` bytes; the new part is zero."""
         if size <= self.size:
             return
-        if _CHECKING:
+        if checked.CHECKING:
             checked.blocks.pop(self.address, None)
         is_mapped = self._array is None and self.address != 0  # It may have been cleared down to a small size.
         if is_mapped or (_LIBRARY is not None and size >= _MAPPED):
             self._map(size, is_mapped)
         else:
             self._copy(size)
-        if _CHECKING:
+        if checked.CHECKING:
             checked.blocks[self.address] = self.size
 
     def _copy(self, size: int) -> None:
@@ -100,7 +98,7 @@ class Block:
             if kept < self.size:
                 _LIBRARY.munmap(self.address + kept, self.size - kept)
                 self.size = kept
-                if _CHECKING:
+                if checked.CHECKING:
                     checked.blocks[self.address] = kept
         ctypes.memset(self.address, 0, self.size)
 
@@ -112,7 +110,7 @@ class Block:
         return numpy.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.address)).view(dtype)
 
     def __del__(self) -> None:
-        if _CHECKING:
+        if checked.CHECKING:
             checked.blocks.pop(self.address, None)
         if self._array is None and self.address:
             _LIBRARY.munmap(self.address, self.size)
@@ -124,7 +122,7 @@ class Stop:
     def __init__(self) -> None:
         self._words = (ctypes.c_int64 * 2)(2**62, 0)
         self.address = ctypes.addressof(self._words)
-        if _CHECKING:
+        if checked.CHECKING:
             checked.blocks[self.address] = ctypes.sizeof(self._words)
 
     @property
@@ -142,7 +140,7 @@ class Stop:
         self._words[0] = looks
 
     def __del__(self) -> None:
-        if _CHECKING:
+        if checked.CHECKING:
             checked.blocks.pop(self.address, None)
 
 
@@ -152,9 +150,9 @@ class Pinned:
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array
         self.address: int = array.ctypes.data
-        if _CHECKING:
+        if checked.CHECKING:
             checked.blocks[self.address] = array.nbytes
 
     def __del__(self) -> None:
-        if _CHECKING:
+        if checked.CHECKING:
             checked.blocks.pop(self.address, None)

@@ -10,7 +10,7 @@ from tidelog.arrays import Words
 def positions(rows: Words, wanted: Words) -> Words:
     """Return for each row of `wanted` its position in `rows`, which are distinct, or -1; both are int64 of shape
     (n, arity)."""
-    from tidelog.kernels.remembered import fill_slots, number_rows  # numba is slow to load
+    from tidelog.kernels.remembered import fill_slots, number_rows
 
     count = len(rows)
     keys = numpy.concatenate([rows, wanted])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
+from tidelog.kernels.calling import expect
 from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog, Descriptor, Stopwatch
 from tidelog.storage.epochs import RowEpochs
@@ -174,6 +175,7 @@ class StoredRelation:
         """Return the row number of each row of `words`, shape (n, arity), or -1."""
         from tidelog.kernels.sets import find_rows
 
+        expect(len(words))
         buffer, fitting = self.catalog.stage(words), self._fitting(words)
         found = Block(8 * len(words))
         find_rows(self.catalog.table, self.number, buffer.address, len(words), found.address, self.catalog.tag)
@@ -192,6 +194,7 @@ class StoredRelation:
             near = self.select(first, numpy.unique(groups[:, : layout.MAX_KEYS], axis=0))
             rows = self.take(near)[:, list(keys)].astype(numpy.int64)
             return near[positions(groups.astype(numpy.int64), rows) >= 0]
+        expect(len(groups))
         index = self.index(keys)
         index.extend(self.rows)
         rows = numpy.zeros((len(groups), self.arity), numpy.int64)
@@ -253,6 +256,7 @@ class StoredRelation:
         used = self.fields[layout.R_USED] + more + SPARE
         if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
             return
+        expect(need - 2 * SPARE)
         with Stopwatch(self.catalog):
             capacity = max(self._capacity, _ROOM)
             while capacity < need:

@@ -1,0 +1,82 @@
+"""`tidelog warm`: compile all kernels, so that no later run waits for that; for images and CI.
+
+Compiled kernels go to the folder of caches: the one that TIDELOG_CACHE_DIR names, or `~/.cache/tidelog`. Later runs
+only read it. It can be copied to machines with the same kind of processor, and be read-only there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add(commands: Commands) -> None:
+    """Add the command `warm` to the parser."""
+    from tidelog.cli.shared import positive
+
+    command = commands.add_parser(
+        "warm", help="compile all kernels now, once per machine", description=__doc__, allow_abbrev=False
+    )
+    command.add_argument(
+        "--jobs", metavar="N", type=positive(int), help="compile in N processes (default: one per core)"
+    )
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
+    command.add_argument("--part", type=int, help=argparse.SUPPRESS)
+    command.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Run programs that need all kernels, in processes of their own; return 1 if one of them fails."""
+    from tidelog.errors import KernelCacheWarning
+    from tidelog.kernels.places import folder_of_kernels
+    from tidelog.warming import PARTS, run
+
+    if arguments.part is not None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", KernelCacheWarning)
+                run(PARTS[arguments.part])
+        except KernelCacheWarning as warning:
+            print(f"tidelog: {warning}", file=sys.stderr)
+            return 1
+        return 0
+    started = time.perf_counter()
+    if not _run_parts(len(PARTS), arguments.jobs or len(os.sched_getaffinity(0))):
+        return 1
+    folder = folder_of_kernels()
+    sizes = [file.stat().st_size for file in folder.glob("*.nbc")]
+    seconds = round(time.perf_counter() - started, 3)
+    if arguments.json:
+        from tidelog.cli.report import print_json
+
+        print_json({"ok": True, "folder": folder, "kernels": len(sizes), "bytes": sum(sizes), "seconds": seconds})
+    else:
+        print(f"{folder}: {len(sizes)} kernels, {sum(sizes) / 1e6:.1f} MB, {seconds:.0f} s")
+    return 0
+
+
+def _run_parts(parts: int, jobs: int) -> bool:
+    """Run all parts, at most `jobs` at a time. After one that fails, stop the others and return False."""
+    environment = {**os.environ, "TIDELOG_KERNELS": "compiled"}
+    waiting = list(range(parts))
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                command = [sys.executable, "-m", "tidelog", "warm", "--part", str(waiting.pop(0))]
+                running.append(subprocess.Popen(command, env=environment))
+            if running.pop(0).wait():
+                return False
+        return True
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()

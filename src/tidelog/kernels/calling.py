@@ -1,0 +1,155 @@
+"""Kernels run in Python as long as there is little to do, and then as machine code.
+
+To compile what a first join needs takes some fifteen seconds, and to load what was compiled a third of one. Python
+needs microseconds where machine code needs nanoseconds, so that it is done sooner with a few hundred rows. Kernels
+therefore begin in Python. They are compiled, or loaded, once there are many rows (`expect`) or Python has run for
+long; then all later calls are machine code. Both find the same words at the same addresses, so that any
+kernel can continue what another one has begun.
+
+TIDELOG_KERNELS=compiled compiles each kernel at its first call.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from tidelog.kernels import checked
+
+A_STEP = 2e-5
+"""Seconds in which Python inserts a row or makes a binding, about."""
+FEW = 1_000
+"""Bindings, or other steps, after which a kernel in Python returns, so that machine code can continue."""
+PLAIN, KEPT, COMPILED = range(3)
+PATIENCE, PATIENCE_IF_COLD = 0.15, 1.0
+"""Seconds for which Python runs kernels in a process: as long as loading them takes, and for those that were never
+compiled, a fraction of what that takes."""
+
+
+class _Pace:
+    """The work that Python has done so far in this process, and would have to do."""
+
+    def __init__(self, compiled: bool) -> None:
+        self.compiled = compiled
+        """Whether each kernel is machine code, however little there is to do."""
+        self.spent = 0.0
+        self.due = 0.0
+        """Seconds: how long Python has run kernels, and how long it would have by the end of what is expected."""
+        self.followers: list[Callable[[], object]] = []
+        self._followed = self.stage
+
+    @property
+    def stage(self) -> int:
+        """PLAIN; KEPT once Python has taken so long that kernels compiled before are worth loading; COMPILED once all
+        kernels have to be machine code."""
+        if self.compiled or self.due > PATIENCE_IF_COLD:
+            return COMPILED
+        return KEPT if self.due > PATIENCE else PLAIN
+
+    def follow(self) -> int:
+        """Return the stage. If it is a new one, call the followers first."""
+        stage = self.stage
+        if stage > self._followed:
+            self._followed = stage
+            for follower in self.followers:
+                follower()
+        return stage
+
+
+_pace = _Pace(os.environ.get("TIDELOG_KERNELS") == "compiled")
+
+
+def expect(steps: int) -> None:
+    """Note that kernels will be called for so many rows, or other steps, which may be too many for Python."""
+    if steps > FEW:
+        _pace.due = max(_pace.due, _pace.spent + steps * A_STEP)
+
+
+def until_look(steps: int) -> int:
+    """Return after how many steps a kernel is to return: `steps`, or as long as Python may run it, fewer, so that
+    machine code can continue soon."""
+    return steps if _pace.stage == COMPILED or checked.CHECKING else min(steps, FEW)
+
+
+def at_each_stage(follower: Callable[[], object]) -> None:
+    """Let `follower` be called when more kernels become machine code than before, to call those that have to be ready:
+    it may be in the midst of an epoch."""
+    _pace.followers.append(follower)
+
+
+class Kernel:
+    """A function over words and addresses that Python runs at first, and numba compiles once that pays."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._run = self._begin
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the kernel."""
+        return self._run(*arguments)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """The kernel as numba has it."""
+        from tidelog.kernels.native import compiled
+
+        return compiled(self.function)
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        """The type by which numba knows a kernel that another one calls."""
+        from tidelog.kernels.native import kernel_type
+
+        return kernel_type(self.dispatcher)
+
+    @functools.cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The kernel in Python, which calls no other one but in Python."""
+        of = self.function
+        scope = _plain_scope(of.__module__)
+        return types.FunctionType(of.__code__, scope, of.__name__, of.__defaults__, of.__closure__)
+
+    @functools.cached_property
+    def _is_kept(self) -> bool:
+        """True if a process has compiled the kernel before."""
+        from tidelog.kernels.places import folder_of_kernels
+
+        module = self.function.__module__.rpartition(".")[2]
+        return any(folder_of_kernels().glob(f"{module}.{self.function.__name__}-*.nbi"))
+
+    def _begin(self, *arguments: Any) -> Any:
+        stage = _pace.follow()
+        if stage == COMPILED or (stage == KEPT and self._is_kept):
+            self._run = self.dispatcher
+            return self._run(*arguments)
+        started = time.perf_counter()
+        try:
+            with numpy.errstate(all="ignore"):
+                return self.plain(*arguments)
+        finally:
+            _pace.spent += time.perf_counter() - started
+            _pace.due = max(_pace.due, _pace.spent)
+
+
+_scopes: dict[str, dict[str, Any]] = {}
+
+
+def _plain_scope(module: str) -> dict[str, Any]:
+    """Return the names of a module, with all kernels in Python."""
+    if module not in _scopes:
+        scope = _scopes[module] = dict(vars(sys.modules[module]))
+        scope.update({name: value.plain for name, value in scope.items() if isinstance(value, Kernel)})
+    return _scopes[module]
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function a kernel. With NUMBA_DISABLE_JIT=1 it stays what it is."""
+    return function if checked.CHECKING else Kernel(function)

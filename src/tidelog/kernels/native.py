@@ -1,0 +1,151 @@
+"""Kernels as machine code: what the functions of `words` compile to, and numba's dispatcher of each kernel.
+
+This is the only module of kernels, with `cache`, that loads numba, which takes as long as a small program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.core.typing.templates import infer_global, make_intrinsic_template
+from numba.extending import overload
+
+from tidelog.kernels import checked
+from tidelog.kernels.cache import cached
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Return numba's dispatcher, which compiles a function when it is first called, or loads what was compiled."""
+    return cached(numba.njit(nogil=True)(function))
+
+
+def kernel_type(dispatcher: Any) -> Any:
+    """Return the type by which numba knows a kernel that another kernel calls."""
+    return types.Dispatcher(dispatcher)
+
+
+def _becomes(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], None]:
+    """Let the decorated definition of an intrinsic say what calls of a function of `checked` compile to."""
+
+    def register(definition: Callable[..., Any]) -> None:
+        template = make_intrinsic_template(function, definition, function.__name__)  # type: ignore[no-untyped-call]  # numba has no types
+        infer_global(function, types.Function(template))  # type: ignore[no-untyped-call]  # the same
+
+    return register
+
+
+_INT = types.int64
+_INT_IR = ir.IntType(64)
+
+
+def _load_ir(builder: Any, address: Any, index: Any, bits: int) -> Any:
+    word = ir.IntType(bits)
+    value = builder.load(builder.gep(builder.inttoptr(address, word.as_pointer()), [index]))
+    value.align = bits // 8
+    return builder.sext(value, _INT_IR) if bits < 64 else value
+
+
+def _store_ir(builder: Any, address: Any, index: Any, value: Any, bits: int) -> None:
+    word = ir.IntType(bits)
+    pointer = builder.gep(builder.inttoptr(address, word.as_pointer()), [index])
+    builder.store(builder.trunc(value, word) if bits < 64 else value, pointer).align = bits // 8
+
+
+def _fixed(bits: int, load_word: Callable[..., Any], store_word: Callable[..., Any]) -> None:
+    @_becomes(load_word)
+    def load(context, base, i):  # type: ignore[no-untyped-def]
+        return _INT(_INT, _INT), lambda _, builder, sig, args: _load_ir(builder, args[0], args[1], bits)
+
+    @_becomes(store_word)
+    def store(context, base, i, value):  # type: ignore[no-untyped-def]
+        def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+            _store_ir(builder, args[0], args[1], args[2], bits)
+            return ctx.get_dummy_value()
+
+        return types.void(_INT, _INT, _INT), generate
+
+
+_fixed(32, checked.load32, checked.store32)
+_fixed(64, checked.load64, checked.store64)
+
+
+@_becomes(checked.load)
+def _load(context, base, i, w):  # type: ignore[no-untyped-def]
+    return _INT(_INT, _INT, w), lambda _, builder, sig, args: _load_ir(builder, args[0], args[1], w.bitwidth)
+
+
+@_becomes(checked.store)
+def _store(context, base, i, value, w):  # type: ignore[no-untyped-def]
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        _store_ir(builder, args[0], args[1], args[2], w.bitwidth)
+        return ctx.get_dummy_value()
+
+    return types.void(_INT, _INT, _INT, w), generate
+
+
+@_becomes(checked.load_shared)
+def _load_shared(context, base, i):  # type: ignore[no-untyped-def]
+    """Load a word that another thread may write at any time; the compiler cannot cache it."""
+
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        address = builder.gep(builder.inttoptr(args[0], _INT_IR.as_pointer()), [args[1]])
+        return builder.load_atomic(address, "monotonic", 8)
+
+    return _INT(_INT, _INT), generate
+
+
+@_becomes(checked.width)
+def _width(context, w):  # type: ignore[no-untyped-def]
+    return _INT(w), lambda _, builder, sig, args: _INT_IR(w.bitwidth // 8)
+
+
+@_becomes(checked.prefetch)
+def _prefetch(context, address):  # type: ignore[no-untyped-def]
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
+        signature = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], signature)
+        builder.call(function, [builder.inttoptr(args[0], byte), flag(0), flag(3), flag(1)])
+        return ctx.get_dummy_value()
+
+    return types.void(_INT), generate
+
+
+@_becomes(checked.wrap)
+def _wrap(context, value):  # type: ignore[no-untyped-def]
+    return _INT(_INT), lambda _, builder, sig, args: args[0]
+
+
+@_becomes(checked.as_float)
+def _as_float(context, bits):  # type: ignore[no-untyped-def]
+    return types.float64(_INT), lambda _, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
+
+
+@_becomes(checked.as_bits)
+def _as_bits(context, value):  # type: ignore[no-untyped-def]
+    return _INT(types.float64), lambda _, builder, sig, args: builder.bitcast(args[0], _INT_IR)
+
+
+@_becomes(checked.unsigned)
+def _unsigned(context, operator, a, b):  # type: ignore[no-untyped-def]
+    """Apply an operator to int64 taken as unsigned: 0 is a < b, 1 is a / b, 2 is a % b, 3 is a >> b."""
+
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        operation = operator.literal_value
+        _, a, b = args
+        if operation == 0:
+            return builder.zext(builder.icmp_unsigned("<", a, b), _INT_IR)
+        return (builder.udiv, builder.urem, builder.lshr)[operation - 1](a, b)
+
+    if not isinstance(operator, types.IntegerLiteral):
+        return None
+    return _INT(operator, _INT, _INT), generate
+
+
+@overload(checked.raised)
+def _raised(x, y):  # type: ignore[no-untyped-def]
+    return lambda x, y: x**y

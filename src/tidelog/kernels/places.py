@@ -1,0 +1,62 @@
+"""The folder of compiled kernels: one per state of the kernels' sources and per version of Python, numba and numpy.
+
+A folder can be copied, or be part of an image, and may be one that cannot be written. Code of another kind of processor
+is never loaded: numba keeps the codes of several in one folder. The time stamp of a folder is the time when a process
+last began to use it. The process that makes a new folder removes those that no process has used for long.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import sys
+import time
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from tidelog.cache_folder import cache_folder
+
+LONG = 30 * 24 * 3600.0
+"""Seconds."""
+
+
+@functools.cache
+def _name() -> str:
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
+    digest.update(f"{sys.version} {version('numba')} {version('numpy')}".encode())
+    return f"kernels-{digest.hexdigest()[:16]}"
+
+
+def folder_of_kernels() -> Path:
+    """Return the folder for kernels compiled from these sources: in the folder that NUMBA_CACHE_DIR names, or in
+    tidelog's folder of caches. It may not be there yet."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    try:
+        return (Path(named) if named else cache_folder()) / _name()
+    except RuntimeError:  # a user without a home
+        return Path("/nonexistent") / _name()
+
+
+def use_folder(folder: Path) -> None:
+    """Make a folder of kernels, or take note that it is in use; one that cannot be written stays as it is."""
+    with suppress(OSError):
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        if is_new:
+            remove_unused(folder.parent)
+
+
+def remove_unused(base: Path) -> None:
+    """Remove the folders in `base` that no process has begun to use for long. What cannot be removed stays.
+
+    Several processes may do so at once. One that has run for longer does not miss its folder: numba makes it again.
+    """
+    with suppress(OSError):
+        for folder in base.glob("kernels-*"):
+            if time.time() - folder.lstat().st_mtime > LONG:
+                shutil.rmtree(folder, ignore_errors=True)

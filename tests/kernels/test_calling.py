@@ -1,0 +1,102 @@
+"""Python runs kernels until that takes too long; then machine code continues what it has begun."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+
+from tests import choosing, scripts, selecting
+from tests.depth import cases
+from tests.suite import FIRST_SEED
+from tidelog.kernels import calling
+from tidelog.kernels.calling import Kernel
+
+pytestmark = pytest.mark.skipif(
+    numba.config.DISABLE_JIT,  # type: ignore[attr-defined]  # numba fills its config at run time
+    reason="nothing is compiled",
+)
+
+CHAIN = """
+import sys
+from tidelog.kernels import calling
+calling.PATIENCE = calling.PATIENCE_IF_COLD = float(sys.argv[2])
+import tidelog
+db = tidelog.connect()
+db.load(".decl e(x: number, y: number) .decl t(x: number, y: number)"
+        "t(x, y) :- e(x, y). t(x, z) :- t(x, y), e(y, z), x != 0.")
+db.insert("e", [(i, i + 1) for i in range(int(sys.argv[1]))])
+db.commit()
+print(len(db["t"]), "numba" in sys.modules)
+"""
+
+
+def chain(length: int, patience: float = 9.0, **variables: str) -> list[str]:
+    """Return the size of a view and whether numba was loaded, from a process that begins in Python."""
+    command = [sys.executable, "-c", CHAIN, str(length), str(patience)]
+    environment = os.environ | {"TIDELOG_KERNELS": "auto", **variables}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_a_small_program_compiles_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    assert chain(20, NUMBA_CACHE_DIR=str(folder)) == ["191", "False"]
+    assert not list(folder.rglob("*.nb?"))
+
+
+def test_many_rows_are_left_to_machine_code() -> None:
+    assert chain(1_100, patience=0.02) == [str(1_100 + 1_099 * 1_098 // 2), "True"]
+
+
+def test_machine_code_continues_once_python_has_taken_too_long() -> None:
+    """Long after the facts are there, in the midst of the fixpoint."""
+    assert chain(300, patience=0.03) == [str(300 + 299 * 298 // 2), "True"]
+
+
+@pytest.fixture
+def mixed(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
+    """Let chance decide for each call of a kernel whether Python runs it; return how each was called."""
+    rng, calls = random.Random(FIRST_SEED), dict[str, set[bool]]()
+
+    def call(self: Kernel, *arguments: Any) -> Any:
+        plain = rng.random() < 0.5
+        calls.setdefault(self.function.__name__, set()).add(plain)
+        return (self.plain if plain else self.dispatcher)(*arguments)
+
+    monkeypatch.setattr(Kernel, "__call__", call)
+    monkeypatch.setattr("tidelog.maintain.machine.until_look", lambda steps: rng.choice((1, 10, steps)))
+    monkeypatch.setattr("tidelog.storage.closure.until_look", lambda steps: rng.choice((1, 10, steps)))
+    return calls
+
+
+@pytest.mark.parametrize("stories", [scripts, selecting, choosing])
+def test_python_and_machine_code_take_turns(stories: Any, mixed: dict[str, set[bool]]) -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(40)):
+        script = stories.script_for(seed)
+        problem = stories.run(script)
+        assert not problem, f"{problem}\n{script}"
+    both = {name for name, ways in mixed.items() if len(ways) == 2}
+    assert {"run_rounds", "run_changes", "insert_rows", "bury"} <= both
+
+
+def test_what_has_to_be_ready_becomes_so_at_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = calling._Pace(compiled=False)
+    monkeypatch.setattr(calling, "_pace", pace)
+    stages: list[int] = []
+    calling.at_each_stage(lambda: stages.append(pace.stage))
+    assert calling.until_look(10**6) == calling.FEW
+    assert pace.follow() == calling.PLAIN
+    calling.expect(calling.FEW)
+    assert pace.follow() == calling.PLAIN
+    calling.expect(int(2 * calling.PATIENCE / calling.A_STEP))
+    assert [pace.follow(), pace.follow()] == [calling.KEPT, calling.KEPT]
+    calling.expect(int(2 * calling.PATIENCE_IF_COLD / calling.A_STEP))
+    assert [pace.follow(), pace.follow()] == [calling.COMPILED, calling.COMPILED]
+    assert stages == [calling.KEPT, calling.COMPILED]
+    assert calling.until_look(10**6) == 10**6
