@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+import sys
+
 import numpy
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,3 +40,25 @@ def test_a_small_block_that_was_large_keeps_its_contents() -> None:
     block.view(numpy.uint8, 100)[:] = 7
     block.grow(block.size + 1)
     assert (block.view(numpy.uint8, 100) == 7).all()
+
+
+FAULTS = """
+import os, resource
+os.environ["NUMPY_MADVISE_HUGEPAGE"] = "0"  # one fault for each small page
+import numpy
+from tidelog.storage.memory import reuse_memory
+{first}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(6):
+    numpy.ones(40_000_000, numpy.uint8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="the C library has no mallopt")
+def test_memory_that_is_used_again_is_not_touched_for_the_first_time() -> None:
+    def faults(first: str) -> int:
+        code = FAULTS.format(first=first)
+        return int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout)
+
+    assert faults("reuse_memory()") * 3 < faults("")

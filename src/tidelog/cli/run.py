@@ -67,8 +67,10 @@ def execute(arguments: argparse.Namespace) -> int:
     import tidelog
     from tidelog.cli.report import print_json, stats
     from tidelog.programs import Demanded
+    from tidelog.storage.memory import reuse_memory
 
     started = time.perf_counter()
+    reuse_memory()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
     check_folders(arguments.fact_dir, folder)
     with ExitStack() as stack:

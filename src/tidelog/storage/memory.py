@@ -20,6 +20,7 @@ _MAPPED = 1 << 17
 _HUGE = 1 << 22
 _PAGE = 1 << 12
 _PROTECTION, _FLAGS, _MAY_MOVE, _MADV_HUGEPAGE = 3, 0x22, 1, 14
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _FAILED = ctypes.c_void_p(-1).value
 
 
@@ -38,6 +39,21 @@ def _system_calls() -> Any:
 
 
 _LIBRARY = _system_calls()
+
+
+def reuse_memory() -> None:
+    """Let this process keep the memory that NumPy, Arrow and Python free, and use it again, instead of giving it back.
+
+    For a process that ends soon: a fifth of the time of `tidelog run` would go into first touches of fresh pages. Does
+    nothing on systems without mallopt (glibc has it).
+    """
+    if _LIBRARY is None or not hasattr(_LIBRARY, "mallopt"):
+        return
+    import pyarrow as pa
+
+    _LIBRARY.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+    _LIBRARY.mallopt(_M_MMAP_THRESHOLD, 2**30)
+    pa.set_memory_pool(pa.system_memory_pool())
 
 
 class Block:
