@@ -57,7 +57,7 @@ def test_saving_without_memory(db: tidelog.Database, tmp_path: Path, for_good: b
         if not budget.failed:
             break
         last += step
-    assert failures > 20
+    assert failures > 10
     tidelog.check_certificate(folder)
 
 
