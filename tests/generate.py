@@ -511,6 +511,7 @@ class RuleMaker:
         if self.chance(0.06):
             body += inner.interval()
         local = {name: type_name for name, type_name in inner.bound.items() if name not in shared}
+        self.bound |= {name: inner.bound[name] for name in shared}
         self.rng.shuffle(body)
         text = ", ".join(body)
         numeric = [name for name, type_name in local.items() if kind_of(type_name) in ("number", "unsigned", "float")]
@@ -555,4 +556,6 @@ class RuleMaker:
 
     def counted(self) -> str:
         inner = RuleMaker(self.rng, self.schema, self.target, self.recursive, prefix="z", bound=dict(self.bound))
-        return inner.positive_atom([each for each in self.schema if self.below(each)])
+        literal = inner.positive_atom([each for each in self.schema if self.below(each)])
+        self.bound |= {name: inner.bound[name] for name in self.bound}
+        return literal
