@@ -13,6 +13,7 @@
     rivals        the tuples that a selection or a choice prefers, or passes over
     steps         the steps of a proof, and their conditions:  conditions;  wording  how tuples and rules are shown
     proof         the proof that a user gets:  drawing  as a picture or page,  lean  for another checker
+    composing     from the derivations that a search has found to these steps
     checking      its check, step by step;  stretches  walks by the rules of a closure
     blame         since which epoch a tuple holds
     explainer     from a relation and a tuple to a proof

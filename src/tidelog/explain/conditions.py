@@ -28,26 +28,28 @@ _LOOKS = 10_000
 
 
 def conditions_of(
-    flat: FlatRule, words: tuple[int, ...], search: ProofSearch, most: int | None
+    flat: FlatRule, words: tuple[int, ...], bound: Mapping[str, Any], search: ProofSearch, most: int | None
 ) -> tuple[Condition, ...]:
-    """Return the conditions of an instance, whose variables have these words, in the order written; of each aggregate
-    at most so many members, None for all."""
-    bound = dict(zip(flat.variables, words, strict=True))
-    return tuple(condition_of(literal, flat, bound, search, most) for literal in flat.conditions)
+    """Return the conditions of an instance, whose variables have these words and values, in the order written; of each
+    aggregate at most so many members, None for all."""
+    return tuple(condition_of(literal, flat, words, bound, search, most) for literal in flat.conditions)
 
 
 def condition_of(
-    literal: Literal, flat: FlatRule, words: Mapping[str, int], search: ProofSearch, most: int | None
+    literal: Literal,
+    flat: FlatRule,
+    words: tuple[int, ...],
+    bound: Mapping[str, Any],
+    search: ProofSearch,
+    most: int | None,
 ) -> Condition:
     """Return a literal with values for the variables that are bound."""
-    decode = search.derivations.dictionary.decode
-    bound = {name: decode(word, flat.kinds[name]) for name, word in words.items()}
     plain = plain_condition(literal, bound, flat.made)
     aggregate = next(outermost([literal]), None)
     if aggregate is None or plain.sort != "aggregate":
         return plain
     try:
-        number, first = members(aggregate, flat, words, search, most)
+        number, first = members(aggregate, flat, dict(zip(flat.variables, words, strict=True)), search, most)
     except LimitError:
         return plain
     return replace(plain, members=number, first=first)

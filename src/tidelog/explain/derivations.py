@@ -6,7 +6,7 @@ Tuples are asked for in batches: one evaluation for each rule and all tuples.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,6 +106,23 @@ class TupleDerivations:
         """Return the tuple of a key."""
         decode = self.dictionary.decode
         return tuple(decode(word, kind) for word, kind in zip(key.words, self.kinds(key.relation), strict=True))
+
+    def values_of(self, keys: Collection[Key]) -> list[tuple[Value, ...]]:
+        """Return the tuples of many keys: faster than one by one."""
+        listed = list(keys)
+        found: list[tuple[Value, ...]] = [()] * len(listed)
+        for name, numbers in _grouped(listed).items():
+            values = self.decoded(rows_of([listed[i] for i in numbers]), self.kinds(name))
+            for i, row in zip(numbers, values, strict=True):
+                found[i] = row
+        return found
+
+    def decoded(self, rows: Words, kinds: Sequence[Kind]) -> Iterable[tuple[Value, ...]]:
+        """Return the values of rows of words, of columns of these kinds."""
+        if not kinds:
+            return [()] * len(rows)
+        columns = [self.dictionary.decode_list(rows[:, i], kind) for i, kind in enumerate(kinds)]
+        return zip(*columns, strict=True)
 
     def sort_key(self, parts: Iterable[object]) -> list[str]:
         """Return what sorts sets of facts, or of names of rules, by relation and values."""

@@ -6,26 +6,25 @@ An `Explainer` belongs to a database. What it has compiled of the rules it keeps
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
-from tidelog.errors import LimitError, Problem, UsageError
+from tidelog.errors import Problem, UsageError
 from tidelog.explain.absence import Absence, Missing
 from tidelog.explain.alternatives import all_proofs, smallest_ends
 from tidelog.explain.blame import Ages, Blame
-from tidelog.explain.conditions import MOST_MEMBERS, conditions_of, with_witnesses
-from tidelog.explain.derivations import TupleDerivation, TupleDerivations
-from tidelog.explain.instances import FlatRule
+from tidelog.explain.composing import Composer
+from tidelog.explain.conditions import MOST_MEMBERS
+from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.proof import Proof
 from tidelog.explain.repair import Repair
 from tidelog.explain.rivals import Rivals
-from tidelog.explain.search import Found, ProofSearch
-from tidelog.explain.steps import BoundRule, Facts, ProofStep, Removal, Walk, row_text
+from tidelog.explain.search import ProofSearch
+from tidelog.explain.steps import Facts, Removal, row_text
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.explain.wording import Wording
 from tidelog.io import encode
-from tidelog.language.syntax import CheckedProgram, RelationType, Rule, Value
+from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.limits.watch import Watch
 from tidelog.relation import declared
 from tidelog.storage.dictionary import Dictionary
@@ -40,35 +39,36 @@ class Explainer:
         self._dictionary = workspace.dictionary
         self._derivations: TupleDerivations | None = None
         self._rivals: Rivals | None = None
-        self._written: Mapping[str, Rule] = {}
-        self._texts: dict[str, str] = {}
+        self._wording = Wording({})
 
     def explain(
         self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
     ) -> Proof:
         """Return a proof of a tuple, see `Database.explain`."""
         search, goal = self._search(relation, values, views, watch)
-        return self._proof(goal, search.proof(goal), search, members)
+        return self._composer(search).proof(goal, search.proof(goal), members)
 
     def founded(self, relation: str, values: object, views: EngineViews, watch: Watch | None = None) -> Proof:
         """Return the proof that births give, however few derivations there are: for tests."""
         search, goal = self._search(relation, values, views, watch or Watch())
-        return self._proof(goal, search.founded(goal), search)
+        return self._composer(search).proof(goal, search.founded(goal))
 
     def proofs(
         self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
     ) -> Iterator[Proof]:
         """Yield all proofs of a tuple, the smallest first."""
         search, goal = self._search(relation, values, views, watch)
-        return (self._proof(goal, found, search, members) for found in all_proofs(search, goal))
+        composer = self._composer(search)
+        return (composer.proof(goal, found, members) for found in all_proofs(search, goal))
 
     def blame(self, relation: str, values: object, views: EngineViews, watch: Watch, since: Mapping[str, int]) -> Blame:
         """Return since which epoch a tuple holds, see `Database.blame`; `since` has the epochs of rules."""
         search, goal = self._search(relation, values, views, watch)
         ages = Ages(search, lambda name: since.get(name, 0))
         found, is_whole = ages.oldest(goal)
-        proof, numbers = self._numbered(goal, found, search, MOST_MEMBERS)
-        return ages.blame(found, proof, numbers, is_whole=is_whole)
+        composer = self._composer(search)
+        proof = composer.proof(goal, found)
+        return ages.blame(found, proof, composer.numbers, is_whole=is_whole)
 
     def ends(
         self,
@@ -94,7 +94,7 @@ class Explainer:
     def absence(self, relation: str, values: object, depth: int, views: EngineViews, watch: Watch) -> Absence:
         """Return why a tuple does not hold, see `Database.why_not`."""
         key, derivations = self._absent(relation, values, views)
-        return Missing(derivations, views, watch, Wording(self._written)).absence(key, depth)
+        return Missing(derivations, views, watch, self._wording).absence(key, depth)
 
     def _absent(self, relation: str, values: object, views: EngineViews) -> tuple[Key, TupleDerivations]:
         """Return a tuple in words. Raise UsageError (E0672) if it holds."""
@@ -142,8 +142,7 @@ class Explainer:
         if self._derivations is None or self._derivations.checked is not checked:
             self._derivations = TupleDerivations(checked, self._dictionary)
             self._rivals = Rivals(self._derivations)
-            self._texts = {}
-            self._written = {rule.name: rule for rule in checked.texts if rule.name is not None}
+            self._wording = Wording({rule.name: rule for rule in checked.texts if rule.name is not None})
         return self._derivations
 
     def _key(self, relation: RelationType, values: object, checked: CheckedProgram) -> Key | None:
@@ -156,87 +155,6 @@ class Explainer:
         known = [word for word in words if word is not None]
         return Key(relation.name, tuple(known)) if len(known) == len(words) else None
 
-    # --- proofs ------------------------------------------------------------------------------------------------------
-
-    def _proof(self, goal: Key, found: Found, search: ProofSearch, members: int | None = MOST_MEMBERS) -> Proof:
-        """Return the proof that a search has found, premises first."""
-        return self._numbered(goal, found, search, members)[0]
-
-    def _numbered(
-        self, goal: Key, found: Found, search: ProofSearch, members: int | None
-    ) -> tuple[Proof, Mapping[Key, int]]:
-        """Return a proof, and the number of the step of each tuple."""
-        numbers: dict[Key, int] = {}
-        steps: list[ProofStep] = []
-        waiting = [(goal, False)]
-        while waiting:
-            key, ready = waiting.pop()
-            if key in numbers:
-                continue
-            chosen = found.chosen.get(key)
-            if not ready and chosen is not None:
-                waiting.append((key, True))
-                waiting += [(premise, False) for premise in reversed(chosen.premises)]
-                continue
-            below = () if chosen is None else tuple(numbers[premise] for premise in chosen.premises)
-            height = 0 if chosen is None else 1 + max((steps[number].height for number in below), default=0)
-            numbers[key] = len(steps)
-            step = self._with_rivals(self._step(key, chosen, search, members), key, search)
-            if chosen is not None and chosen.flat is not None:
-                step = replace(step, conditions=with_witnesses(step.conditions, chosen.flat, below))
-            sort = step.sort if key in found.chosen else "open"
-            steps.append(replace(step, premises=below, height=height, sort=sort))
-        return Proof(tuple(steps)), numbers
-
-    def _step(self, key: Key, chosen: TupleDerivation | None, search: ProofSearch, members: int | None) -> ProofStep:
-        """Return the step for a tuple, without its premises."""
-        derivations = search.derivations
-        name, values = derivations.shown(key.relation), derivations.values(key)
-        if chosen is None:
-            return ProofStep(name, values, "fact")
-        flat = chosen.flat
-        if flat is None:
-            walk = Walk(name, derivations.automaton(search.views, key.relation))
-            return ProofStep(name, values, "walk", instance=walk)
-        instance = BoundRule(flat, self._bound(flat, chosen))
-        rule = self._written.get(flat.rule.name or "", flat.rule)
-        return ProofStep(
-            name,
-            values,
-            "rule",
-            flat.rule.name,
-            self._text(rule),
-            rule.span,
-            instance.written,
-            conditions=conditions_of(flat, chosen.words, search, members),
-            instance=instance,
-        )
-
-    def _with_rivals(self, step: ProofStep, key: Key, search: ProofSearch) -> ProofStep:
-        """Return the step of a tuple of a relation that selects with the tuples that it competes with."""
+    def _composer(self, search: ProofSearch) -> Composer:
         assert self._rivals is not None
-        if step.relation != key.relation:
-            if search.derivations.holds(search.views, Key(step.relation, key.words)):
-                return step
-            try:
-                better = self._rivals.better(search.views, key, search.watch)
-            except LimitError:
-                better = None
-            return replace(step, is_candidate=True, better=better)
-        rivals = self._rivals.rivals(search.views, key)
-        return replace(step, rivals=len(rivals), first_rivals=tuple(rivals[:MOST_MEMBERS])) if rivals else step
-
-    def _text(self, rule: Rule) -> str:
-        """Return a rule as text, which is made once."""
-        name = rule.name or ""
-        if name not in self._texts:
-            self._texts[name] = str(rule)
-        return self._texts[name]
-
-    def _bound(self, flat: FlatRule, chosen: TupleDerivation) -> dict[str, Any]:
-        """Return the values of the variables of an instance."""
-        decode = self._dictionary.decode
-        found: dict[str, Value] = {}
-        for name, word in zip(flat.variables, chosen.words, strict=True):
-            found[name] = decode(word, flat.kinds[name])
-        return found
+        return Composer(search, self._rivals, self._wording)

@@ -90,6 +90,11 @@ class FlatRule:
         return (*self.premises, *(premise for _, own in self.witnesses for premise in own))
 
     @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The variables that the program has written."""
+        return tuple(name for name in self.variables if "#" not in name and name not in self.made)
+
+    @cached_property
     def literals(self) -> tuple[Literal, ...]:
         """The body, and what holds for witnesses."""
         return (*self.body, *(literal for witness, _ in self.witnesses for literal in witness.literals))

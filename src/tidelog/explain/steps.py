@@ -89,7 +89,8 @@ class BoundRule:
     @property
     def written(self) -> dict[str, Any]:
         """Return the values of the variables that the program has written."""
-        return {name: value for name, value in self.values.items() if "#" not in name and name not in self.flat.made}
+        values = self.values
+        return {name: values[name] for name in self.flat.written}
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class Wording:
 
     def __init__(self, written: Mapping[str, Rule]) -> None:
         self.written = written
+        self._rules: dict[int, RuleWords] = {}
 
     def row(self, relation: str, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
         """Return the relation and the values under which a tuple is shown."""
@@ -40,6 +41,8 @@ class Wording:
         return str(literal)
 
     def rule(self, flat: FlatRule) -> RuleWords:
-        """Return the words for a rule."""
-        rule = self.written.get(flat.rule.name or "", flat.rule)
-        return RuleWords(flat.rule.name or "", str(rule), flat.rule.span)
+        """Return the words for a rule, which are made once."""
+        if flat.number not in self._rules:
+            rule = self.written.get(flat.rule.name or "", flat.rule)
+            self._rules[flat.number] = RuleWords(flat.rule.name or "", str(rule), rule.span)
+        return self._rules[flat.number]

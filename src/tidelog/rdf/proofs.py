@@ -187,7 +187,7 @@ class ProofOfTriples:
         decode, words = self.derivations.dictionary.decode, zip(flat.variables, chosen.words, strict=True)
         bound = {name: decode(word, flat.kinds[name]) for name, word in words}
         rule, below = self.wording.rule(flat), self._in_order(chosen)
-        conditions = tuple(map(self._worded, conditions_of(flat, chosen.words, self.search, MOST_MEMBERS)))
+        conditions = tuple(map(self._worded, conditions_of(flat, chosen.words, bound, self.search, MOST_MEMBERS)))
         instance = BoundRule(flat, bound, self.wording.row, self._worded)
         return replace(
             step,
