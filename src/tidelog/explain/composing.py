@@ -6,7 +6,7 @@ rule together, and each step is made once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,7 +58,7 @@ class Composer:
         return Proof(tuple(steps))
 
     def _instances(self, chosen: Sequence[TupleDerivation | None]) -> dict[int, Iterator[tuple[Value, ...]]]:
-        """Return the values of the variables of all instances of each rule, by its number, in the order of the steps."""
+        """Return the values of the variables of the instances of each rule, by its number, in the order of steps."""
         words: dict[int, tuple[FlatRule, list[tuple[int, ...]]]] = {}
         for way in chosen:
             if way is not None and way.flat is not None:

@@ -6,16 +6,18 @@ Tuples are asked for in batches: one evaluation for each rule and all tuples.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords, Words
 from tidelog.explain.groups import MemberGroup, group_of
-from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, rows_of_premise
+from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import (
     STEP,
@@ -26,11 +28,15 @@ from tidelog.explain.walks import (
     shortest_walk,
     steps_into,
 )
-from tidelog.language.syntax import Aggregate, CheckedProgram, Constant, Kind, Literal, Value
+from tidelog.language.syntax import Aggregate, CheckedProgram, Kind, Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.rules.selections import ALL
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.positions import positions
+
+_MANY = 200
+"""From so many rows on, kernels find their positions."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +49,61 @@ class TupleDerivation:
     premises: tuple[Key, ...]
 
 
+class PremiseColumns(NamedTuple):
+    """The columns of instances in which they have the tuple of a premise; see Batch."""
+
+    relation: str
+    columns: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Batch:
     """Instances of one rule: `words` of shape (n, variables), the number of the tuple asked for that each derives, and
-    for each premise its tuples, of shape (n, arity)."""
+    the columns of its premises. Columns behind the variables stand for the `constants`."""
 
     flat: FlatRule
     words: AnyWords
     numbers: NDArray[numpy.int64]
-    premises: tuple[tuple[str, AnyWords], ...]
+    premises: tuple[PremiseColumns, ...]
+    constants: tuple[int, ...] = ()
 
-    def derivation(self, i: int) -> TupleDerivation:
-        """Return instance number i."""
-        keys = tuple(Key(name, tuple(rows[i].tolist())) for name, rows in self.premises)
-        return TupleDerivation(self.flat, tuple(self.words[i].tolist()), keys)
+    def rows(self, premise: PremiseColumns) -> AnyWords:
+        """Return the tuples of a premise, shape (n, arity), one for each instance."""
+        return _taken(self.words, self.constants, premise.columns)
 
-    def derivations(self) -> list[TupleDerivation]:
-        """Return all instances."""
-        words = list(map(tuple, self.words.tolist()))
-        columns = [[Key(name, tuple(row)) for row in rows.tolist()] for name, rows in self.premises]
-        premises = zip(*columns, strict=True) if columns else [()] * len(words)
-        return [TupleDerivation(self.flat, own, keys) for own, keys in zip(words, premises, strict=True)]
+    def with_premise(self, relation: str, words: tuple[int, ...]) -> Batch:
+        """Return the instances with a tuple as one more premise of each."""
+        start = self.words.shape[1] + len(self.constants)
+        premise = PremiseColumns(relation, tuple(range(start, start + len(words))))
+        return replace(self, constants=(*self.constants, *words), premises=(*self.premises, premise))
+
+    def derivations(self, which: NDArray[numpy.int64] | None = None) -> list[TupleDerivation]:
+        """Return all instances, or those with some numbers."""
+        words = map(tuple, (self.words if which is None else self.words[which]).tolist())
+        parts = [(relation, _picker(columns)) for relation, columns in self.premises]
+        found: list[TupleDerivation] = []
+        for own in words:
+            row = own + self.constants
+            found.append(TupleDerivation(self.flat, own, tuple([Key(name, pick(row)) for name, pick in parts])))
+        return found
+
+
+def _picker(columns: tuple[int, ...]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """Return a function that picks some columns of a row."""
+    if len(columns) > 1:
+        return itemgetter(*columns)
+    return lambda row: tuple([row[column] for column in columns])
+
+
+def _taken(words: AnyWords, constants: tuple[int, ...], columns: tuple[int, ...]) -> AnyWords:
+    """Return some columns of rows; those behind the last one stand for constants."""
+    width = words.shape[1]
+    if max(columns, default=0) < width:
+        return words[:, list(columns)]
+    rows = numpy.empty((len(words), len(columns)), numpy.int64)
+    for i, column in enumerate(columns):
+        rows[:, i] = words[:, column] if column < width else constants[column - width]
+    return rows
 
 
 class TupleDerivations:
@@ -207,27 +247,22 @@ class TupleDerivations:
 
     def instances(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
         """Yield the instances of all rules that derive tuples of one relation, rule by rule, in their order."""
-        name = keys[0].relation
-        shown = self.shown(name)
+        shown = self.shown(keys[0].relation)
+        renamed = views.candidates_read(shown)
         rows = rows_of(keys)
         for flat in self.by_head.get(shown, ()):
-            renamed = views.candidates_read(shown)
             answers = self._question(flat, renamed).answers(views, rows, watch)
             if not len(answers):
                 continue
-            constants = self._constants(flat)
-            heads = rows_of_premise(flat.head, answers, constants)
-            numbers = _positions(heads, rows)
-            premises = tuple(
-                (
-                    premise.relation
-                    if premise.atom.path is not None
-                    else renamed.get(premise.relation, premise.relation),
-                    rows_of_premise(premise, answers, constants),
-                )
-                for premise in flat.needed
+            head, *needed = flat.columns
+            encode = self.dictionary.encode
+            constants = tuple([encode(normal(value, kind), kind) for value, kind in flat.constants])
+            numbers = _positions(_taken(answers, constants, head), rows)
+            names = (
+                each.relation if each.atom.path is not None else renamed.get(each.relation, each.relation)
+                for each in flat.needed
             )
-            yield Batch(flat, answers, numbers, premises)
+            yield Batch(flat, answers, numbers, tuple(map(PremiseColumns, names, needed)), constants)
 
     def _question(self, flat: FlatRule, renamed: dict[str, str]) -> Question:
         used = frozenset(each.relation for each in flat.needed if each.relation in renamed)
@@ -253,15 +288,6 @@ class TupleDerivations:
             self._groups[key] = group_of(aggregate, flat, self.checked)
         return self._groups[key]
 
-    def _constants(self, flat: FlatRule) -> dict[tuple[object, Kind], int]:
-        """Return the words of the constants of the atoms of a rule that has an instance."""
-        return {
-            (source.value, kind): self.dictionary.encode(normal(source.value, kind), kind)
-            for premise in (flat.head, *flat.needed)
-            for source, kind in zip(premise.arguments, premise.kinds, strict=True)
-            if isinstance(source, Constant)
-        }
-
 
 def rows_of(keys: Sequence[Key]) -> Words:
     """Return tuples of one relation as rows, int64."""
@@ -276,9 +302,11 @@ def _grouped(keys: Sequence[Key]) -> dict[str, list[int]]:
     return found
 
 
-def _positions(rows: AnyWords, among: AnyWords) -> NDArray[numpy.int64]:
+def _positions(rows: AnyWords, among: Words) -> NDArray[numpy.int64]:
     """Return for each row its position among others, which are distinct."""
     if len(among) == 1:
         return numpy.zeros(len(rows), numpy.int64)
+    if len(rows) >= _MANY:
+        return positions(among, rows.astype(numpy.int64))
     places = {tuple(row): i for i, row in enumerate(among.tolist())}
     return numpy.array([places[tuple(row)] for row in rows.tolist()], numpy.int64)

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
-import numpy
-
 from tidelog.arrays import AnyWords, Words
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds
@@ -88,6 +86,26 @@ class FlatRule:
     def needed(self) -> tuple[Premise, ...]:
         """The tuples that an instance needs: the premises, then those of witnesses."""
         return (*self.premises, *(premise for _, own in self.witnesses for premise in own))
+
+    @cached_property
+    def constants(self) -> tuple[tuple[object, Kind], ...]:
+        """The constants among the arguments of its atoms, each once."""
+        atoms = (self.head, *self.needed)
+        pairs = (pair for atom in atoms for pair in zip(atom.arguments, atom.kinds, strict=True))
+        return tuple(dict.fromkeys((each.value, kind) for each, kind in pairs if isinstance(each, Constant)))
+
+    @cached_property
+    def columns(self) -> tuple[tuple[int, ...], ...]:
+        """Of the head and of each tuple that is needed: the columns in which instances have its words. Those behind the
+        variables stand for the constants."""
+        places = {each: len(self.variables) + i for i, each in enumerate(self.constants)}
+        return tuple(
+            tuple(
+                source if isinstance(source, int) else places[source.value, kind]
+                for source, kind in zip(atom.arguments, atom.kinds, strict=True)
+            )
+            for atom in (self.head, *self.needed)
+        )
 
     @cached_property
     def written(self) -> tuple[str, ...]:
@@ -273,11 +291,3 @@ def question_of(
     given = checked.relations[flat.head.relation].columns
     body = tuple(map(read, flat.literals))
     return Question(body, flat.variables, given, flat.kinds, checked, {**candidates, **flat.read})
-
-
-def rows_of_premise(premise: Premise, answers: AnyWords, constants: Mapping[tuple[object, Kind], int]) -> AnyWords:
-    """Return the tuples of an atom, shape (n, arity), one for each answer."""
-    rows = numpy.empty((len(answers), len(premise.arguments)), numpy.int64)
-    for i, (source, kind) in enumerate(zip(premise.arguments, premise.kinds, strict=True)):
-        rows[:, i] = answers[:, source] if isinstance(source, int) else constants[source.value, kind]
-    return rows

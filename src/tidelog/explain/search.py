@@ -164,33 +164,36 @@ class ProofSearch:
         born = self.views.births(name, rows_of(keys), self.watch) if own else numpy.zeros(len(keys), numpy.int64)
         best: dict[int, tuple[tuple[int, int], TupleDerivation]] = {}
         for batch in self.derivations.instances(self.views, keys, self.watch):
-            youngest = self.youngest(batch, own)
-            allowed = youngest < born[batch.numbers] if own else numpy.ones(len(youngest), bool)
-            order = numpy.flatnonzero(allowed)
-            avoided = self.avoided_in(batch)
-            order = order[numpy.lexsort((youngest[order], avoided[order], batch.numbers[order]))]
-            firsts = numpy.flatnonzero(numpy.diff(batch.numbers[order], prepend=-1))
-            for i in order[firsts].tolist():
-                number, rank = int(batch.numbers[i]), (int(avoided[i]), int(youngest[i]))
+            youngest, avoided = self.youngest(batch, own), self.avoided_in(batch)
+            firsts = numpy.flatnonzero(youngest < born[batch.numbers]) if own else numpy.arange(len(youngest))
+            if len(firsts) > 1:
+                order = firsts[numpy.lexsort((youngest[firsts], avoided[firsts], batch.numbers[firsts]))]
+                numbers = batch.numbers[order]
+                firsts = order[numpy.append(True, numbers[1:] != numbers[:-1])]
+            ranks = zip(avoided[firsts].tolist(), youngest[firsts].tolist(), strict=True)
+            ways = batch.derivations(firsts)
+            for number, rank, way in zip(batch.numbers[firsts].tolist(), ranks, ways, strict=True):
                 if number not in best or rank < best[number][0]:
-                    best[number] = rank, batch.derivation(i)
+                    best[number] = rank, way
         return {keys[number]: derivation for number, (_, derivation) in best.items()}
 
     def youngest(self, batch: Batch, own: frozenset[str]) -> numpy.ndarray:
         """Return for each instance the birth of its youngest premise among the relations `own`."""
         youngest = numpy.full(len(batch.words), -1, numpy.int64)
-        for name, rows in batch.premises:
-            if name in own:
-                numpy.maximum(youngest, self.views.births(name, rows, self.watch), out=youngest)
+        for premise in batch.premises:
+            if premise.relation in own:
+                born = self.views.births(premise.relation, batch.rows(premise), self.watch)
+                numpy.maximum(youngest, born, out=youngest)
         return youngest
 
     def avoided_in(self, batch: Batch) -> numpy.ndarray:
         """Return for each instance how many of its premises are to be avoided; one more if its rule is."""
         found = numpy.full(len(batch.words), batch.flat.rule.name in self.avoided, numpy.int64)
         names = {each.relation for each in self.avoided if isinstance(each, Key)}
-        for name, rows in batch.premises:
-            if name in names:
-                found += [Key(name, tuple(row)) in self.avoided for row in rows.tolist()]
+        for premise in batch.premises:
+            if premise.relation in names:
+                rows = map(tuple, batch.rows(premise).tolist())
+                found += [Key(premise.relation, row) in self.avoided for row in rows]
         return found
 
     def walk(self, key: Key) -> TupleDerivation:

@@ -11,9 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-import numpy
-
-from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations
+from tidelog.explain.derivations import Batch, PremiseColumns, TupleDerivation, TupleDerivations
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.search import Cone, Found, ProofSearch
 from tidelog.explain.views import EngineViews
@@ -75,13 +73,13 @@ class TripleDerivations(TupleDerivations):
                 yield batch
                 continue
             for more in self.axioms(batch.flat):
-                size = len(batch.words)
-                words = [self._words(axiom) for axiom in more]
-                columns = [(name, numpy.tile(numpy.array(row, numpy.int64), (size, 1))) for name, row in words]
+                extended = batch
+                for axiom in more:
+                    extended = extended.with_premise(*self._words(axiom))
                 if self._is_itself(batch.flat):
-                    (name, pairs), *_ = batch.premises
-                    columns.append((name, pairs[:, ::-1]))
-                yield replace(batch, premises=(*batch.premises, *columns))
+                    pair = PremiseColumns(batch.premises[0].relation, batch.premises[0].columns[::-1])
+                    extended = replace(extended, premises=(*extended.premises, pair))
+                yield extended
 
     @contextmanager
     def leaving_out_axioms(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.kernels.calling import expect
 
 
 def positions(rows: Words, wanted: Words) -> Words:
@@ -13,6 +14,7 @@ def positions(rows: Words, wanted: Words) -> Words:
     from tidelog.kernels.remembered import fill_slots, number_rows
 
     count = len(rows)
+    expect(count + len(wanted))
     keys = numpy.concatenate([rows, wanted])
     slots = numpy.zeros(1 << (2 * len(keys) + 1).bit_length(), numpy.int32)
     fill_slots(keys, slots, count)
