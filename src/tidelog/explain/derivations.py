@@ -6,7 +6,7 @@ Tuples are asked for in batches: one evaluation for each rule and all tuples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -30,6 +30,7 @@ from tidelog.explain.walks import (
 )
 from tidelog.language.syntax import Aggregate, CheckedProgram, Kind, Literal, Value
 from tidelog.limits.watch import Watch
+from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.selections import ALL
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
@@ -113,7 +114,7 @@ class TupleDerivations:
         self.checked = checked
         self.dictionary = dictionary
         self.by_head = flat_rules(checked)
-        self._questions: dict[tuple[int, frozenset[str]], Question] = {}
+        self._questions: dict[tuple[str, frozenset[str]], Evaluations] = {}
         self._groups: dict[tuple[int, Aggregate], MemberGroup] = {}
         self._partial: dict[tuple[int, tuple[Literal, ...]], Question] = {}
         self._paths = {
@@ -237,21 +238,22 @@ class TupleDerivations:
 
     def bring(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> None:
         """Prepare the instances that derive tuples, which may be of several relations."""
-        asked = []
+        views.bring(self._asked(views, keys), watch)
+
+    def _asked(self, views: EngineViews, keys: Sequence[Key]) -> Iterator[tuple[Evaluation, Words]]:
         for name, numbers in _grouped(keys).items():
             if not self.is_walk(views, name):
-                shown, rows = self.shown(name), rows_of([keys[i] for i in numbers])
-                questions = [self._question(flat, views.candidates_read(shown)) for flat in self.by_head.get(shown, ())]
-                asked += [(question.evaluation, rows) for question in questions]
-        views.bring(asked, watch)
+                rows, shown = rows_of([keys[i] for i in numbers]), self.shown(name)
+                for part in self._together(shown, views.candidates_read(shown)).parts:
+                    yield part, rows
 
     def instances(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> Iterable[Batch]:
         """Yield the instances of all rules that derive tuples of one relation, rule by rule, in their order."""
         shown = self.shown(keys[0].relation)
         renamed = views.candidates_read(shown)
         rows = rows_of(keys)
-        for flat in self.by_head.get(shown, ()):
-            answers = self._question(flat, renamed).answers(views, rows, watch)
+        found = views.answers(self._together(shown, renamed), rows, watch)
+        for flat, answers in zip(self.by_head.get(shown, ()), found, strict=True):
             if not len(answers):
                 continue
             head, *needed = flat.columns
@@ -264,14 +266,16 @@ class TupleDerivations:
             )
             yield Batch(flat, answers, numbers, tuple(map(PremiseColumns, names, needed)), constants)
 
-    def _question(self, flat: FlatRule, renamed: dict[str, str]) -> Question:
-        used = frozenset(each.relation for each in flat.needed if each.relation in renamed)
-        key = flat.number, used
-        if key not in self._questions:
-            relations = self.checked.relations
-            candidates = {renamed[name]: relations[name] for name in used}
-            self._questions[key] = question_of(flat, self.checked, renamed, candidates)
-        return self._questions[key]
+    def _together(self, shown: str, renamed: Mapping[str, str]) -> Evaluations:
+        """Return the evaluations of the rules of a relation, in their order; they read others in the place of relations
+        that are `renamed`."""
+        rules = self.by_head.get(shown, ())
+        read = frozenset(each.relation for flat in rules for each in flat.needed if each.relation in renamed)
+        if (shown, read) not in self._questions:
+            candidates = {renamed[name]: self.checked.relations[name] for name in read}
+            questions = [question_of(flat, self.checked, renamed, candidates) for flat in rules]
+            self._questions[shown, read] = Evaluations(tuple(each.evaluation for each in questions))
+        return self._questions[shown, read]
 
     def partial(self, flat: FlatRule, body: tuple[Literal, ...], shown: tuple[str, ...]) -> Question:
         """Return the question for the bindings of a part of a rule with its head bound."""

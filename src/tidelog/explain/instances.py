@@ -38,7 +38,7 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import outermost, variables, whole
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
-from tidelog.queries.evaluation import Evaluation
+from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.queries.pattern import QUERY, with_nodes
 from tidelog.rules import Compiler
 from tidelog.rules.arguments import arguments
@@ -272,10 +272,11 @@ class Question:
         )
         core = Compiler(as_written=True).compile(with_nodes(program, checked, ()))
         self.evaluation = Evaluation(core, QUERY, (GIVEN,))
+        self._alone = Evaluations((self.evaluation,))
 
     def answers(self, views: EngineViews, given: Words, watch: Watch) -> AnyWords:
         """Return the answers, shape (n, len(columns)), for given tuples, int64. Raise what `Evaluation.rows` raises."""
-        return views.answers(self.evaluation, given, watch)
+        return views.answers(self._alone, given, watch)[0]
 
 
 def question_of(

@@ -17,7 +17,7 @@ from tidelog.limits.watch import Watch
 from tidelog.maintain import closures
 from tidelog.maintain.state import EngineState
 from tidelog.queries.bodies import GIVEN
-from tidelog.queries.evaluation import Evaluation
+from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.core import ClosureShape, HyperNode
 from tidelog.rules.selections import candidates_of
 
@@ -63,9 +63,9 @@ class EngineViews:
         stored = views.get(name.removeprefix(ASSERTED))
         return numpy.empty((0, 2), numpy.int64) if stored is None else stored.rows_with(columns, groups)
 
-    def answers(self, evaluation: Evaluation, given: Words, watch: Watch) -> AnyWords:
-        """Return the rows of an evaluation over the views, for given tuples. Raise what `Evaluation.rows` raises."""
-        return evaluation.rows(self.state, {GIVEN: given}, watch)
+    def answers(self, evaluations: Evaluations, given: Words, watch: Watch) -> list[AnyWords]:
+        """Return the rows of evaluations over the views, for given tuples. Raise what `Evaluation.rows` raises."""
+        return evaluations.rows(self.state, {GIVEN: given}, watch)
 
     def bring(self, asked: Iterable[tuple[Evaluation, Words]], watch: Watch) -> None:
         """Prepare the answers of several evaluations, each for its given tuples. Here nothing has to be done."""

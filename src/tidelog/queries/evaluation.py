@@ -2,31 +2,28 @@
 
 Views are read in place and by their indexes; the relations that the rules derive are temporary. The first evaluation
 drops the indexes that it had to make: a query may be asked only once. From the second one on they stay, like the
-assembled plans of a single hyper-node without recursion. Evaluation from scratch is that of `maintain.bootstrap`.
+assembled plans of a single hyper-node without recursion (`assembled`). Evaluation from scratch is that of
+`maintain.bootstrap`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 
 import numpy
 
 from tidelog.arrays import AnyWords
-from tidelog.kernels import layout
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
-from tidelog.maintain.machine import Inputs, Interpreter, Job, WidenError, narrow
+from tidelog.maintain.machine import Inputs, WidenError
 from tidelog.maintain.state import EngineState
-from tidelog.maintain.statistics import LiveStatistics
+from tidelog.queries.assembled import Assembled, fill
 from tidelog.rules.core import CoreProgram, CoreRule, HyperNode
-from tidelog.rules.plans import plan_full
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
-
-_WORK_BEFORE_LOOK = 10_000_000
 
 
 class Evaluation:
@@ -34,10 +31,8 @@ class Evaluation:
 
     def __init__(self, core: CoreProgram, goal: str, facts: tuple[str, ...]) -> None:
         self._core = core
-        self._goal = goal
+        self.goal = goal
         self._facts = facts
-        self._asked = 0
-        self._assembled: _Assembled | None = None
 
     @property
     def nodes(self) -> tuple[HyperNode, ...]:
@@ -62,33 +57,39 @@ class Evaluation:
     def rows(self, state: EngineState, facts: Mapping[str, AnyWords], watch: Watch) -> AnyWords:
         """Return the rows of the goal, each once. Raises LimitError, KeyboardInterrupt and MemoryError; the state of
         the engine stays as it is."""
-        self._asked += 1
-        if self._assembled is not None and self._assembled.is_valid(state):
-            rows = self._assembled.run(facts, watch)
-            if rows is not None:
-                return rows
-        self._assembled = None
+        return self._alone.rows(state, facts, watch)[0]
+
+    def release(self, state: EngineState) -> None:
+        """Release plans, with the relations that they read, if the engine has others now."""
+        self._alone.release(state)
+
+    @cached_property
+    def _alone(self) -> Evaluations:
+        return Evaluations((self,))
+
+    def plain_node(self, state: EngineState) -> HyperNode | None:
+        """Return the hyper-node that derives the goal in one pass of plans, if that evaluates everything."""
         nodes = self._nodes(state.views)
-        read = [name for name in (*self.reads(state.views), UNIT) if name in state.views]
-        views = {name: state.views[name] for name in read}
+        is_plain = len(nodes) == 1 and not nodes[0].recursive and nodes[0].relations == (self.goal,)
+        return nodes[0] if is_plain and all(isinstance(rule, CoreRule) for rule in nodes[0].rules) else None
+
+    def from_scratch(
+        self, state: EngineState, facts: Mapping[str, AnyWords], watch: Watch, *, keep_indexes: bool
+    ) -> AnyWords:
+        """Return the rows of the goal, of an evaluation whose plans nobody keeps."""
+        nodes = self._nodes(state.views)
+        views = self.views(state)
         try:
-            with _without_new_indexes(views) if self._asked == 1 else nullcontext():
+            with nullcontext() if keep_indexes else _without_new_indexes(views):
                 relations = self._relations(state.catalog, views, facts)
                 self._evaluate(nodes, state, state.catalog, relations, watch)
-                if self._asked > 1 and _is_plain(nodes) and self._goal in nodes[0].relations:
-                    self._assembled = _Assembled(state, nodes[0], views, relations)
-                return relations[self._goal].words()
+                return relations[self.goal].words()
         except WidenError:
             wide = Catalog(64)
             copies = {name: stored.copy_to(wide, look=watch.look) for name, stored in views.items()}
             relations = self._relations(wide, copies, facts)
             self._evaluate(nodes, state, wide, relations, watch)
-            return relations[self._goal].words()
-
-    def release(self, state: EngineState) -> None:
-        """Release plans, with the relations that they read, if the engine has others now."""
-        if self._assembled is not None and not self._assembled.is_valid(state):
-            self._assembled = None
+            return relations[self.goal].words()
 
     def _relations(
         self, catalog: Catalog, views: Mapping[str, StoredRelation], facts: Mapping[str, AnyWords]
@@ -96,15 +97,29 @@ class Evaluation:
         """Return the relations to evaluate over: the views, and new ones with the facts, or empty; the goal among them,
         which has no rules where none can ever hold."""
         relations = dict(views)
-        for name in dict.fromkeys([UNIT, self._goal, *self._facts, *self.reads(views)]):
-            if name not in relations:
-                arity = 0 if name == UNIT else len(self._core.relations[name].columns)
-                relations[name] = StoredRelation(catalog, arity, counted=False)
+        self.complete(relations, catalog)
+        relations[self.goal] = self.new(self.goal, catalog)
         for name, words in facts.items():
-            _fill(relations[name], words)
-        if UNIT not in views:
-            _fill(relations[UNIT], numpy.empty((1, 0), numpy.int64))
+            fill(relations[name], words)
         return relations
+
+    def views(self, state: EngineState) -> dict[str, StoredRelation]:
+        """Return the views that the rules read."""
+        read = [name for name in (*self.reads(state.views), UNIT) if name in state.views]
+        return {name: state.views[name] for name in read}
+
+    def complete(self, relations: dict[str, StoredRelation], catalog: Catalog) -> None:
+        """Add those relations that the rules read, and that are not there, without rows."""
+        if UNIT not in relations:
+            relations[UNIT] = StoredRelation(catalog, 0, counted=False)
+            fill(relations[UNIT], numpy.empty((1, 0), numpy.int64))
+        for name in (*self._facts, *self.reads(relations)):
+            if name not in relations:
+                relations[name] = self.new(name, catalog)
+
+    def new(self, name: str, catalog: Catalog) -> StoredRelation:
+        """Return a relation of the program without rows."""
+        return StoredRelation(catalog, len(self._core.relations[name].columns), counted=False)
 
     def _evaluate(
         self,
@@ -116,17 +131,9 @@ class Evaluation:
     ) -> None:
         for node in nodes:
             for name in node.relations:
-                relations[name] = StoredRelation(catalog, len(self._core.relations[name].columns), counted=False)
+                relations[name] = self.new(name, catalog)
             bootstrap(node, Inputs(catalog, state.dictionary, relations, watch, 0))
             watch.derived += sum(len(relations[name]) for name in node.relations)
-
-
-def _fill(stored: StoredRelation, words: AnyWords) -> None:
-    """Insert facts. Raise WidenError if they do not fit."""
-    if stored.catalog.bits == 32 and not narrow(words):
-        raise WidenError
-    stored.insert(words)
-    stored.settle()
 
 
 @contextmanager
@@ -141,71 +148,50 @@ def _without_new_indexes(views: Mapping[str, StoredRelation]) -> Iterator[None]:
                 del stored.indexes[keys]
 
 
-def _is_plain(nodes: tuple[HyperNode, ...]) -> bool:
-    """Return True if one pass of plans evaluates everything."""
-    return len(nodes) == 1 and not nodes[0].recursive and all(isinstance(rule, CoreRule) for rule in nodes[0].rules)
+class Evaluations:
+    """Several programs over the same facts, asked for their goals together."""
 
+    def __init__(self, parts: tuple[Evaluation, ...]) -> None:
+        self.parts = parts
+        self._asked = 0
+        self._assembled: Assembled | None = None
 
-class _Assembled:
-    """The plans of a hyper-node, assembled for the views and the words that an engine has now."""
+    def rows(self, state: EngineState, facts: Mapping[str, AnyWords], watch: Watch) -> list[AnyWords]:
+        """Return the rows of each goal, see `Evaluation.rows`."""
+        self._asked += 1
+        found = self._together(state, facts, watch) if self._asked > 1 else {}
+        for i, part in enumerate(self.parts):
+            if i not in found:
+                found[i] = part.from_scratch(state, facts, watch, keep_indexes=self._asked > 1)
+        return [found[i] for i in range(len(self.parts))]
 
-    def __init__(
-        self,
-        state: EngineState,
-        node: HyperNode,
-        views: Mapping[str, StoredRelation],
-        relations: Mapping[str, StoredRelation],
-    ) -> None:
-        (goal,) = node.relations
-        self._views = dict(views)
-        self._stamp = state.dictionary.stamp
-        self._facts = {name: stored for name, stored in relations.items() if name not in views and name != goal}
-        self._goal = relations[goal]
-        statistics = LiveStatistics(relations, frozenset(node.relations))
-        plans = [plan_full(rule, statistics) for rule in node.rules if isinstance(rule, CoreRule)]
-        jobs = [Job(plan) for plan in plans]
-        self._machine = Interpreter(state.catalog, state.dictionary, relations, node.relations, jobs)
-        self._machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
-        self._numbers = numpy.array([self._goal.number], numpy.int64)
-        self._log = Block(8 * 64)
-        self._indexes = {name: tuple(stored.indexes.items()) for name, stored in self._views.items()}
-        self._settled = dict.fromkeys(self._views, -1)
-        self._rows = {name: len(stored) for name, stored in self._views.items()}
+    def release(self, state: EngineState) -> None:
+        """Release plans, with the relations that they read, if the engine has others now."""
+        if self._assembled is not None and not self._assembled.is_valid(state):
+            self._assembled = None
 
-    def is_valid(self, state: EngineState) -> bool:
-        """Return True if the plans still fit: words have the same meaning, the views are the same objects with the same
-        indexes, and none has outgrown the plans."""
-        if self._stamp != state.dictionary.stamp:
-            return False
-        return all(
-            state.views.get(name) is stored
-            and all(stored.indexes.get(keys) is index for keys, index in self._indexes[name])
-            and len(stored) <= 4 * self._rows[name] + 1_000
-            for name, stored in self._views.items()
-        )
-
-    def run(self, facts: Mapping[str, AnyWords], watch: Watch) -> AnyWords | None:
-        """Return the rows of the goal; None where a word does not fit."""
-        from tidelog.kernels.fixpoint import run_rounds
-
+    def _together(self, state: EngineState, facts: Mapping[str, AnyWords], watch: Watch) -> dict[int, AnyWords]:
+        """Return the rows of the goals that plans derive in one pass, by the number of the part; none where a word does
+        not fit."""
+        self.release(state)
         try:
-            for name, stored in self._facts.items():
-                if name in facts:
-                    stored.restart()
-                    _fill(stored, facts[name])
-            for name, stored in self._views.items():
-                rows = stored.rows
-                if rows != self._settled[name] or stored.form != "written":
-                    stored.settle()
-                    self._settled[name] = rows
-            self._goal.restart()
-            numbers = numpy.zeros(layout.N_FIELDS, numpy.int64)
-            numbers[layout.N_LOG], numbers[layout.N_LOG_CAPACITY] = self._log.address, 64
-
-            def look() -> None:
-                watch.look(self._goal.rows)
-
-            self._machine.converse(run_rounds, "", self._numbers, numbers, (1,), look)
+            if self._assembled is None:
+                self._assembled = self._assemble(state, facts)
+            return {} if self._assembled is None else self._assembled.run(facts, watch)
         except WidenError:
-            return None
-        return self._goal.words()
+            self._assembled = None
+            return {}
+
+    def _assemble(self, state: EngineState, facts: Mapping[str, AnyWords]) -> Assembled | None:
+        """Return the plans of those parts that one pass evaluates, None without any."""
+        nodes = [(i, part, part.plain_node(state)) for i, part in enumerate(self.parts)]
+        plain = [(i, part, node) for i, part, node in nodes if node is not None]
+        views: dict[str, StoredRelation] = {}
+        for _, part, _ in plain:
+            views |= part.views(state)
+        relations = dict(views)
+        for _, part, _ in plain:
+            part.complete(relations, state.catalog)
+        goals = {i: part.new(part.goal, state.catalog) for i, part, _ in plain}
+        rules = [(i, rule) for i, _, node in plain for rule in node.rules if isinstance(rule, CoreRule)]
+        return Assembled(state, views, relations, goals, rules, facts) if plain else None

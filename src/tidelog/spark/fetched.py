@@ -21,7 +21,7 @@ from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import ASSERTED
 from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState
-from tidelog.queries.evaluation import Evaluation
+from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.core import ClosureShape, CoreProgram
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.rounds import Lookup
@@ -75,9 +75,9 @@ class FetchedViews(EngineViews):
         self._fetch([Wanted(name, columns, groups)])
         return super().near(name, columns, groups)
 
-    def answers(self, evaluation: Evaluation, given: Words, watch: Watch) -> AnyWords:
-        self.bring([(evaluation, given)], watch)
-        return super().answers(evaluation, given, watch)
+    def answers(self, evaluations: Evaluations, given: Words, watch: Watch) -> list[AnyWords]:
+        self.bring([(evaluation, given) for evaluation in evaluations.parts], watch)
+        return super().answers(evaluations, given, watch)
 
     def bring(self, asked: Iterable[tuple[Evaluation, Words]], watch: Watch) -> None:
         kept = self.state.program.relations
