@@ -137,8 +137,8 @@ class ProofSearch:
                 if goal not in found.chosen:
                     raise
                 return found
-            for key in needed:
-                waiting.setdefault(self.views.place_of(key.relation), []).append(key)
+            for name, keys in by_relation(key for key in needed if key not in found.chosen).items():
+                waiting.setdefault(self.views.place_of(name), []).extend(keys)
         return found
 
     def founded_level(self, waiting: list[Key], found: Found) -> list[Key]:
@@ -189,6 +189,8 @@ class ProofSearch:
     def avoided_in(self, batch: Batch) -> numpy.ndarray:
         """Return for each instance how many of its premises are to be avoided; one more if its rule is."""
         found = numpy.full(len(batch.words), batch.flat.rule.name in self.avoided, numpy.int64)
+        if not self.avoided:
+            return found
         names = {each.relation for each in self.avoided if isinstance(each, Key)}
         for premise in batch.premises:
             if premise.relation in names:

@@ -46,7 +46,7 @@ class EngineViews:
     def asserted(self, name: str, rows: Words) -> NDArray[numpy.bool_]:
         """Return for each row whether it is an asserted fact of a relation."""
         stored = self.state.asserted.get(self.state.program.candidates.get(name, name))
-        if stored is None:
+        if stored is None or not len(stored):
             return numpy.zeros(len(rows), bool)
         found: NDArray[numpy.bool_] = stored.find(rows) >= 0
         return found
@@ -77,7 +77,7 @@ class EngineViews:
             shape, graph = self.state.closures[name]
             edges = closures.all_edges(shape, self.state.views, self.state.asserted[name])
             return closures.births(graph, rows.astype(numpy.int64), edges, watch.look)
-        return stored.marks.births_of(stored.find(rows.astype(numpy.int64)))
+        return stored.marks.births_of(stored.find(rows))
 
     def with_births(self, watch: Watch) -> EngineViews:
         """Return the same views with births."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
 from tidelog.kernels.layout import FIELDS
-from tidelog.storage.memory import Block
+from tidelog.storage.memory import Block, Pinned
 
 
 class Catalog:
@@ -51,11 +51,9 @@ class Catalog:
         """Take a row back."""
         self._free.append(number)
 
-    def stage(self, words: AnyWords) -> Block:
+    def stage(self, words: AnyWords) -> Pinned:
         """Return a copy of words in the word size of the catalog, cut off where they do not fit."""
-        block = Block(words.size * self.dtype.itemsize)
-        block.view(self.dtype, words.size).reshape(words.shape)[:] = words
-        return block
+        return Pinned(words.astype(self.dtype, order="C"))
 
 
 class Descriptor:

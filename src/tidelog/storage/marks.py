@@ -13,11 +13,13 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.arrays import AnyWords, Words
 from tidelog.kernels import layout
 from tidelog.kernels.layout import MOST_COUNTED
 from tidelog.storage.catalog import Descriptor
 from tidelog.storage.memory import Block
+
+_NONE: Words = numpy.empty(0, numpy.int64)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,9 @@ class RowMarks:
 
     def __init__(self, fields: Descriptor, counted: bool) -> None:
         self.runs: list[tuple[int, int]] = []
+        """First row and birth of neighbours that were born in the same round; a new list whenever they change."""
+        self._of_runs: tuple[object, Words, Words] = None, _NONE, _NONE
+        """The runs that were last asked for, as columns."""
         self.saturated = False
         self._fields = fields
         self._counts = Block(0) if counted else None
@@ -134,8 +139,10 @@ class RowMarks:
             return self._births.view(numpy.int32, self._rows)[numbers].astype(numpy.int64)
         if not self.runs:
             return numpy.zeros(len(numbers), numpy.int64)
-        starts, births = numpy.array(self.runs, numpy.int64).T
-        found: NDArray[numpy.int64] = births[numpy.searchsorted(starts, numbers, side="right") - 1]
+        if self._of_runs[0] is not self.runs:
+            self._of_runs = self.runs, *numpy.array(self.runs, numpy.int64).T.copy()
+        _, starts, births = self._of_runs
+        found: NDArray[numpy.int64] = births[starts.searchsorted(numbers, side="right") - 1]
         return found
 
     @property

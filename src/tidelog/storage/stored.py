@@ -21,7 +21,7 @@ from tidelog.storage.index import Index
 from tidelog.storage.journal import SPARE, ChangeJournal
 from tidelog.storage.looking import in_parts
 from tidelog.storage.marks import RowMarks
-from tidelog.storage.memory import Block
+from tidelog.storage.memory import Block, Pinned
 from tidelog.storage.positions import positions
 
 _SCANS = 8
@@ -176,11 +176,11 @@ class StoredRelation:
         from tidelog.kernels.sets import find_rows
 
         expect(len(words))
-        buffer, fitting = self.catalog.stage(words), self._fitting(words)
-        found = Block(8 * len(words))
+        staged, numbers = words.astype(self.catalog.dtype, order="C"), numpy.empty(len(words), numpy.int64)
+        buffer, found = Pinned(staged), Pinned(numbers)
         find_rows(self.catalog.table, self.number, buffer.address, len(words), found.address, self.catalog.tag)
-        numbers = found.view(numpy.int64, len(words)).copy()
-        numbers[~fitting] = -1
+        if words.dtype != staged.dtype:
+            numbers[(staged != words).any(axis=1)] = -1
         return numbers
 
     def select(self, keys: tuple[int, ...], groups: AnyWords) -> AnyWords:
