@@ -25,7 +25,7 @@ from tidelog.storage.stored import StoredRelation
 _WORK_BEFORE_LOOK = 10_000_000
 
 
-class Assembled:
+class AssembledPlans:
     """The plans of rules, assembled for the views and the words that an engine has now."""
 
     def __init__(

@@ -20,7 +20,7 @@ from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.machine import Inputs, WidenError
 from tidelog.maintain.state import EngineState
-from tidelog.queries.assembled import Assembled, fill
+from tidelog.queries.assembled import AssembledPlans, fill
 from tidelog.rules.core import CoreProgram, CoreRule, HyperNode
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation
@@ -154,7 +154,7 @@ class Evaluations:
     def __init__(self, parts: tuple[Evaluation, ...]) -> None:
         self.parts = parts
         self._asked = 0
-        self._assembled: Assembled | None = None
+        self._assembled: AssembledPlans | None = None
 
     def rows(self, state: EngineState, facts: Mapping[str, AnyWords], watch: Watch) -> list[AnyWords]:
         """Return the rows of each goal, see `Evaluation.rows`."""
@@ -182,7 +182,7 @@ class Evaluations:
             self._assembled = None
             return {}
 
-    def _assemble(self, state: EngineState, facts: Mapping[str, AnyWords]) -> Assembled | None:
+    def _assemble(self, state: EngineState, facts: Mapping[str, AnyWords]) -> AssembledPlans | None:
         """Return the plans of those parts that one pass evaluates, None without any."""
         nodes = [(i, part, part.plain_node(state)) for i, part in enumerate(self.parts)]
         plain = [(i, part, node) for i, part, node in nodes if node is not None]
@@ -194,4 +194,4 @@ class Evaluations:
             part.complete(relations, state.catalog)
         goals = {i: part.new(part.goal, state.catalog) for i, part, _ in plain}
         rules = [(i, rule) for i, _, node in plain for rule in node.rules if isinstance(rule, CoreRule)]
-        return Assembled(state, views, relations, goals, rules, facts) if plain else None
+        return AssembledPlans(state, views, relations, goals, rules, facts) if plain else None
