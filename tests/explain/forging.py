@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from tidelog.explain.proof import Proof
-from tidelog.explain.steps import BoundRule, Condition, ProofStep
+from tidelog.explain.steps import BoundRule, Condition, ProofStep, Walk
 
 Steps = tuple[ProofStep, ...]
 
@@ -21,6 +21,10 @@ def forgeries(proof: Proof) -> Iterator[tuple[str, Proof]]:
     """Yield altered proofs with the name of the alteration."""
     steps = proof.steps
     for number, step in enumerate(steps):
+        for other in steps:
+            if _shown(other) != _shown(step) and other.relation in (step.relation, steps[-1].relation):
+                changed = replace(step, relation=other.relation, values=other.values, is_candidate=other.is_candidate)
+                yield "the tuple of another step", with_step(steps, number, changed)
         for name, changed in _of_tuple(step):
             yield name, with_step(steps, number, changed)
         for name, changed in _of_premises(steps, number):
@@ -94,6 +98,7 @@ def _of_rule(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
     if step.sort == "fact":
         yield "a rule for a fact", replace(step, sort="rule", rule="r1")
         yield "a walk for a fact", replace(step, sort="walk")
+        yield "a condition of a fact", replace(step, conditions=(Condition("comparison", "1 = 1"),))
         return
     bare = ProofStep(step.relation, step.values, "fact", is_candidate=step.is_candidate, better=step.better)
     yield "a fact for a rule", bare
@@ -101,6 +106,9 @@ def _of_rule(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
     instance = step.instance
     if not isinstance(instance, BoundRule):
         yield "a rule for a walk", replace(step, sort="rule", rule="r1")
+        if isinstance(instance, Walk) and step.relation.startswith("<"):  # Rules check the walks of a closure.
+            anywhere = replace(instance.automaton, ends=frozenset(range(99)))
+            yield "another automaton", replace(step, instance=replace(instance, automaton=anywhere))
         return
     yield "a walk for a rule", replace(step, sort="walk")
     yield "another name of the rule", replace(step, rule=f"{step.rule}_")
@@ -127,7 +135,9 @@ def _of_condition(condition: Condition) -> Iterator[tuple[str, tuple[Condition, 
     if condition.absent is not None:
         name, values = condition.absent
         yield "another absent tuple", (replace(condition, absent=(f"{name}_", values)),)
-    if condition.members is not None:
+    if condition.members is None:
+        yield "members of no group", (replace(condition, members=1),)
+    else:
         yield "more members", (replace(condition, members=condition.members + 1),)
         if condition.first:
             first = (f"{condition.first[0]} ", *condition.first[1:])

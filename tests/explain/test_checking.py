@@ -100,6 +100,7 @@ KINDS = {
 """The kinds of steps in the proofs of each construct: a new one says here which it has."""
 OF_ITSELF = {
     "a condition less",
+    "a condition of a fact",
     "a condition twice",
     "a cycle",
     "a later premise",
@@ -116,6 +117,7 @@ OF_ITSELF = {
     "another premise",
     "another sort of condition",
     "another value shown",
+    "members of no group",
     "no witness",
     "nothing to show it by",
     "premises swapped",

@@ -10,10 +10,13 @@ from itertools import combinations
 import pytest
 
 import tidelog
+from tests.explain.forging import forgeries
 from tests.rdf.random_ontologies import ontology, triple
 from tests.rdf.stores import EXAMPLE, delete, everything, full, insert, short, triples
 from tests.rdf.test_rule_tables import CASES, CLASHES
 from tests.rdf.w3c import closure
+from tidelog.explain.checking import ViewTables, check_steps
+from tidelog.explain.proof import Proof
 from tidelog.rdf import TYPE, Store, connect
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.tables import RULE_SETS, TableRule, table
@@ -327,6 +330,50 @@ def test_a_proof_with_a_fault_is_rejected() -> None:
             fewer = replace(step, premises=step.premises[:-1])
             with pytest.raises(tidelog.ProofRejected, match="E0820"):
                 replace(list_proof, steps=(*list_proof.steps[:number], fewer, *list_proof.steps[number + 1 :])).check()
+
+
+STILL_PROOFS = {"a premise twice", "premises swapped", "the tuple of another step"}
+"""Alterations that may leave a proof: the order of premises does not count, and some rules derive both directions."""
+
+
+def assert_forgeries_rejected(proof: Proof, views: ViewTables) -> None:
+    for name, forged in forgeries(proof):
+        if name not in STILL_PROOFS:
+            with pytest.raises(tidelog.ProofRejected, match="E0820"):
+                check_steps(forged.steps, views)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_altered_step_of_a_conclusion_is_rejected(case: str) -> None:
+    store = store_of(CASES[case][0])
+    for goal in sorted(everything(store))[:3]:
+        assert_forgeries_rejected(store.explain(*map(full, goal)), store.checking())
+
+
+@pytest.mark.parametrize("rule", CLASHES)
+def test_every_altered_step_of_a_contradiction_is_rejected(rule: str) -> None:
+    store = store_of(CLASHES[rule])
+    for row in store.inconsistencies():
+        proof = store.explain(*row)
+        assert_forgeries_rejected(proof, store.checking())
+        for values in ((f"{row[0]}-", *row[1:]), (*row[:3], f"{row[3]}-")):
+            with pytest.raises(tidelog.ProofRejected, match="E0820"):
+                replace(proof, steps=(*proof.steps[:-1], replace(proof.goal, values=values))).check()
+
+
+def test_every_altered_step_of_a_program_is_rejected(people: Store) -> None:
+    goals = (ex("ann", "a", "Adult"), ("circle", ex("cy")), ("size", (2,)), (*ex("ann", "named"), '"yes"'))
+    for goal in goals:
+        assert_forgeries_rejected(people.explain(*goal), people.checking())
+
+
+def test_a_premise_stands_for_its_own_triple_only() -> None:
+    store = store_of(CASES["sub-classes"][0] + "; :y rdf:type :B")
+    proof, other = store.explain(*map(full, (":x", "rdf:type", ":C"))), tuple(map(full, (":y", "rdf:type", ":B")))
+    for number, step in enumerate(proof.steps[:-1]):
+        forged = (*proof.steps[:number], replace(step, values=other), *proof.steps[number + 1 :])
+        with pytest.raises(tidelog.ProofRejected, match="E0820"):
+            replace(proof, steps=forged).check()
 
 
 def test_blame_counts_commits(people: Store) -> None:

@@ -159,8 +159,7 @@ class ProofOfTriples:
 
     def _step(self, key: Key, shown: tuple[str, Any], chosen: TupleDerivation | None, is_open: bool) -> TripleStep:
         relation, values = shown
-        triples = (Triple(*values),) if relation == TRIPLES else ()
-        step = TripleStep(relation, values, "fact", label=self.wording.shown_text(*shown), triples=triples)
+        step = TripleStep(relation, values, "fact", label=self.wording.shown_text(*shown))
         if chosen is None:
             return replace(step, sort="open" if is_open else "fact")
         if chosen.flat is None:
@@ -264,7 +263,7 @@ class ProofOfTriples:
                     step.values,
                     "axiom",
                     label=self.wording.axiom_text(Triple(*map(str, step.values)), members),
-                    triples=tuple(triple for each in premises for triple in self.steps[each].triples),
+                    of_list=tuple(triple for each in premises for triple in self.steps[each].triples),
                     premises=premises,
                     details=tuple(each for each in premises if self.steps[each].sort == "fact"),
                     instance=AxiomCheck(),

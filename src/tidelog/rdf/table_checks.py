@@ -75,10 +75,17 @@ class TripleStep(ProofStep):
 
     label: str = ""
     """The tuple as text."""
-    triples: tuple[Triple, ...] = ()
-    """The triples that it shows: one, those of a whole list, or none."""
+    of_list: tuple[Triple, ...] = ()
+    """The triples of an axiom with a list."""
     details: tuple[int, ...] = ()
     """Premises that the text of an axiom has already."""
+
+    @property
+    def triples(self) -> tuple[Triple, ...]:
+        """Return the triples that it shows: one, those of a whole list, or none."""
+        if self.sort == "axiom":
+            return self.of_list
+        return (Triple(*map(str, self.values)),) if self.relation == TRIPLES else ()
 
     @property
     def tuple_text(self) -> str:
@@ -110,8 +117,8 @@ class TableCheck(OwnCheck):
 
     def wrong(self, step: ProofStep, below: Sequence[ProofStep]) -> str:
         """Return what is wrong with a step that has these premises, "" if nothing is."""
-        if step.relation != TRIPLES and step.rule != step.values[0]:
-            return f"rule {step.rule} finds no such contradiction"
+        if step.sort != "rule" or (step.relation != TRIPLES and step.rule != step.values[0]):
+            return f"rule {step.rule} finds no such triple or contradiction"
         premises = [triple for each in below if isinstance(each, TripleStep) for triple in each.triples]
         if step.rule is None or not follows(step.rule, goal_of(step), premises):
             return f"rule {step.rule} does not derive it from its premises"
@@ -125,5 +132,5 @@ class AxiomCheck(OwnCheck):
     def wrong(self, step: ProofStep, below: Sequence[ProofStep]) -> str:
         """Return what is wrong with a step that has these premises, "" if nothing is."""
         found = {triple for each in below if isinstance(each, TripleStep) for triple in each.triples}
-        same = isinstance(step, TripleStep) and {Triple(*map(str, step.values)), *step.triples} == found
-        return "" if same else "its premises are not the triples of its list"
+        shown = {Triple(*map(str, step.values)), *step.triples} if isinstance(step, TripleStep) else set()
+        return "" if step.sort == "axiom" and shown == found else "its premises are not the triples of its list"
