@@ -21,10 +21,8 @@ def forgeries(proof: Proof) -> Iterator[tuple[str, Proof]]:
     """Yield altered proofs with the name of the alteration."""
     steps = proof.steps
     for number, step in enumerate(steps):
-        for other in steps:
-            if _shown(other) != _shown(step) and other.relation in (step.relation, steps[-1].relation):
-                changed = replace(step, relation=other.relation, values=other.values, is_candidate=other.is_candidate)
-                yield "the tuple of another step", with_step(steps, number, changed)
+        for name, changed in _of_others(steps, number):
+            yield name, with_step(steps, number, changed)
         for name, changed in _of_tuple(step):
             yield name, with_step(steps, number, changed)
         for name, changed in _of_premises(steps, number):
@@ -58,6 +56,14 @@ def other_value(value: Any) -> Any:
         return value
     first = other_value(value[0])
     return type(value)(first, *value[1:]) if hasattr(value, "_fields") else (first, *value[1:])
+
+
+def _of_others(steps: Steps, number: int) -> Iterator[tuple[str, ProofStep]]:
+    step = steps[number]
+    for other in steps:
+        if _shown(other) != _shown(step) and other.relation in (step.relation, steps[-1].relation):
+            moved = replace(step, relation=other.relation, values=other.values, is_candidate=other.is_candidate)
+            yield "the tuple of another step", moved
 
 
 def _of_tuple(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
@@ -106,6 +112,12 @@ def _of_rule(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
     instance = step.instance
     if not isinstance(instance, BoundRule):
         yield "a rule for a walk", replace(step, sort="rule", rule="r1")
+        if isinstance(instance, Walk) and all(edge.form == "forward" for edge in instance.automaton.edges):
+            turned = tuple(edge._replace(form="backward") for edge in instance.automaton.edges)
+            back = replace(instance, automaton=replace(instance.automaton, edges=turned))
+            if step.values[0] != step.values[1]:
+                ends, premises = step.values[::-1], step.premises[::-1]
+                yield "a walk backwards", replace(step, values=ends, premises=premises, instance=back)
         if isinstance(instance, Walk) and step.relation.startswith("<"):  # Rules check the walks of a closure.
             anywhere = replace(instance.automaton, ends=frozenset(range(99)))
             yield "another automaton", replace(step, instance=replace(instance, automaton=anywhere))
@@ -114,8 +126,9 @@ def _of_rule(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
     yield "another name of the rule", replace(step, rule=f"{step.rule}_")
     yield "another text of the rule", replace(step, text=f"{step.text} ")
     flat = instance.flat
-    renamed = replace(flat, rule=replace(flat.rule, name="somebody's"))
-    yield "a rule of nobody", replace(step, rule="somebody's", instance=replace(instance, flat=renamed))
+    other_rule = replace(flat, rule=replace(flat.rule, name="somebody's", body=()))
+    by_other = replace(instance, flat=other_rule)
+    yield "a rule of nobody", replace(step, rule="somebody's", text=str(other_rule.rule), instance=by_other)
     for name, value in instance.values.items():
         values = {**instance.values, name: other_value(value)}
         other = replace(instance, values=values)

@@ -211,3 +211,19 @@ def test_absent_tuples_and_complete_groups_are_checked_with_the_views() -> None:
     for proof in proofs:
         with pytest.raises(tidelog.ProofRejected, match="E0820"):
             proof.check(db)
+
+
+def test_a_negation_that_fails_is_refused_also_where_another_rule_derives_the_tuple() -> None:
+    db = tidelog.connect()
+    db.load(
+        ".decl e(x: number) .decl f(x: number) .decl b(x: number) .decl p(x: number) p(x) :- e(x), !b(x). p(x) :- f(x)."
+    )
+    db.insert("e", [(1,)])
+    db.commit()
+    proof = db.explain("p", (1,))
+    for name in ("f", "b"):
+        proof.check(db)
+        db.insert(name, [(1,)])
+        db.commit()
+    with pytest.raises(tidelog.ProofRejected, match=r"E0820.*`!b\(x\)` does not hold"):
+        proof.check(db)
