@@ -19,13 +19,12 @@ from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
 from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
 from tidelog.errors import Problem, UsageError
-from tidelog.explain.blame import Blame
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
 from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import CheckedProgram, Value
 from tidelog.limits.interrupts import Interrupts
-from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
+from tidelog.limits.watch import Watch, changing_within_memory, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.options import DatabaseOptions
@@ -207,20 +206,6 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
 
     def _explained(self) -> EngineViews:
         return EngineViews(self.engine)
-
-    def blame(self, relation: str, values: Any) -> Blame:
-        """Return since which epoch a relation has a tuple, by the facts and rules that are there now, and which of them
-        came in that epoch.
-
-        Epochs are numbered as in `stats()`: by `epochs`, in a store by `epoch` of `store`. A fact is there since the
-        epoch that last asserted it. The tuple may have held before, by facts that have gone since. See
-        docs/how-to/explanations.md. Raise as `explain`.
-        """
-        with self._using(), reading_within_memory:
-            watch = self._options.watch()
-            with guarded(watch):
-                since = self.workspace.committed.since
-                return self._explainer.blame(relation, values, self._explained(), watch, since)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.

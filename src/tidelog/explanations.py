@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar, overload
 from tidelog.arrays import Words
 from tidelog.engine import Outcome
 from tidelog.explain.absence import Absence
+from tidelog.explain.blame import Blame
 from tidelog.explain.conditions import MOST_MEMBERS
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Proof
@@ -129,6 +130,21 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
             watch = self._options.watch()
             with guarded(watch):
                 return self._explainer.absence(relation, values, depth, self._explained(), watch)
+
+    def blame(self, relation: str, values: Any) -> Blame:
+        """Return since which epoch a relation has a tuple, by the facts and rules that are there now, and which of them
+        came in that epoch.
+
+        Epochs are numbered as in `stats()`: by `epochs`, in a store by `epoch` of `store`. A fact is there since the
+        epoch that last asserted it. The tuple may have held before, by facts that have gone since. See
+        docs/how-to/explanations.md. Raise as `explain`; on Spark's cluster engine, whose partitions do not keep since
+        when facts are there, UsageError (E0677).
+        """
+        with self._using(), self._reading():
+            watch = self._options.watch()
+            with guarded(watch):
+                since = self.workspace.committed.since
+                return self._explainer.blame(relation, values, self._explained(), watch, since)
 
     def undo(self, relation: str, values: Any, *, rules: bool = False) -> Iterator[Removal]:
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have

@@ -164,6 +164,76 @@ def test_a_reopened_state_folder_after_changes(
             assert db.explain(*goal) == here.explain(*goal)
 
 
+def test_a_job_that_fails_is_an_error_with_a_hint(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of an explanation, and of the trial that confirms one."""
+
+    def failing(*_: object) -> None:
+        spark.sparkContext.range(1).map(lambda x: x / 0).collect()
+
+    with tidelog.connect(spark=spark) as db:
+        filled(db, "cluster")
+        before = state(db)
+        with monkeypatch.context() as patched:
+            patched.setattr(PartitionedEngine, "matching", failing)
+            for ask in (db.explain, db.why_not, db.undo, db.repair):
+                with pytest.raises(tidelog.SetupError, match=r"E0708.*read the views(.|\n)*hint: ask again"):
+                    ask("r", ("a", "d"))
+        sets = db.undo("r", ("a", "d"))
+        with monkeypatch.context() as patched:
+            patched.setattr(PartitionedEngine, "epoch", failing)
+            with pytest.raises(tidelog.SetupError, match=r"E0708.*evaluate the trial(.|\n)*hint: try again"):
+                next(sets)
+        assert state(db) == before
+        assert str(db.explain("r", ("a", "d"))) == PROOFS["r", ("a", "d")]
+        assert next(db.undo("r", ("a", "d"))).facts == (("e", ("c", "d")),)
+
+
+CHAIN = ".decl e(x: number, y: number) .decl t(x: number, y: number) t1: t(x, y) :- e(x, y). "
+LONGER = "t2: t(x, z) :- t(x, y), e(y, z)."
+
+
+def test_since_when_a_tuple_holds(spark: SparkSession, tmp_path: Path) -> None:
+    with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
+        db.load(CHAIN)
+        db.insert("e", [(1, 2)])
+        db.commit()
+        db.insert("e", db.session.createDataFrame([(2, 3)], "x bigint, y bigint"))
+        db.commit()
+        db.load(LONGER)
+        db.commit()
+        assert (db.blame("t", (1, 2)).epoch, db.blame("t", (2, 3)).epoch) == (1, 2)
+        found = db.blame("t", (1, 3))
+        assert (found.epoch, found.or_before, found.facts, found.rules) == (3, False, (), ("t2",))
+        assert str(db.blame("t", (2, 3))) == "t(2, 3) holds since epoch 2\n  fact: e(2, 3)"
+        with db.what_if() as trial:
+            trial.delete("e", [(1, 2)])
+        db.insert("e", [(3, 4)])
+        db.commit()
+    with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
+        db.insert("e", [(4, 5)])
+        db.commit()
+        assert db.stats()["epochs"] == 5
+        for goal, epoch, before in (((1, 2), 4, True), ((1, 4), 4, True), ((1, 5), 5, False)):
+            found = db.blame("t", goal)
+            assert (found.epoch, found.or_before) == (epoch, before)
+
+
+def test_partitions_do_not_know_since_when(spark: SparkSession) -> None:
+    with tidelog.connect(spark=spark) as db:
+        db.options(engine="cluster")
+        db.load(CHAIN + LONGER)
+        db.insert("e", [(1, 2)])
+        db.commit()
+        with pytest.raises(tidelog.UsageError, match=r'E0677(.|\n)*options\(engine="embedded"\)'):
+            db.blame("t", (1, 2))
+        db.options(engine="embedded")
+        db.insert("e", [(2, 3)])
+        db.commit()
+        for goal, epoch, before in (((1, 2), 1, True), ((1, 3), 2, False)):
+            found = db.blame("t", goal)
+            assert (found.epoch, found.or_before) == (epoch, before)
+
+
 def test_partitions_that_have_ended_are_asked_again(spark: SparkSession) -> None:
     """Processes of partitions come back from their files, here behind a trial as well."""
     with tidelog.connect(spark=spark) as db:

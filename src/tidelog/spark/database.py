@@ -24,6 +24,7 @@ from tidelog.callables import FunctorSource, files_of
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
 from tidelog.errors import Problem, UsageError
+from tidelog.explain.blame import Blame
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
 from tidelog.language.syntax import CheckedProgram, Column
@@ -40,7 +41,7 @@ from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, Sp
 from tidelog.spark.choice import EngineChoice
 from tidelog.spark.cluster.engine import ClusterChanges, PartitionedEngine
 from tidelog.spark.embedded import DriverChanges, Embedded
-from tidelog.spark.failures import reading, working
+from tidelog.spark.failures import answering, reading, working
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
@@ -171,6 +172,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         self, interrupts: Interrupts, notes: Notes | None = None, deliver: Callable[[Delivered], object] = nowhere
     ) -> SparkChange:
         with changing_within_memory:
+            self.workspace.epoch_number = self._epoch_number
             draft, facts = self.workspace.draft(), self.workspace.due(self._retraction)
             change = self._evaluated(draft, facts, notes or {}, deliver, interrupts)
             self._release()
@@ -264,6 +266,8 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
                     facts = self._net(engine, draft, pending)
                     if engine is not self.engine:
                         self._hand_over(engine)
+                    if isinstance(engine, Embedded):
+                        engine.state.epoch_number = self._epoch_number
                     keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
                 interrupts.look()
                 watch = self._options.watch(draft.checked.size_limits, interrupts)
@@ -298,6 +302,23 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         )
         return change
 
+    @property
+    def _epoch_number(self) -> int:
+        """Return the number of the next epoch for `blame`. Facts and rules of a state folder came in its last epoch or
+        before."""
+        state = self.keeper.state
+        return -state.manifest.epoch if self.keeper.restoring and state is not None else self._epochs + 1
+
+    def blame(self, relation: str, values: Any) -> Blame:
+        """Return since which epoch a relation has a tuple, see `Database.blame`. Facts that were on the cluster engine,
+        or in the state folder, have come in the epoch of the change to this engine, or of the folder, or before. Raise
+        UsageError (E0677) on the cluster engine."""
+        if not isinstance(self.engine, Embedded):
+            message = "the partitions of the cluster engine do not keep since when facts are there"
+            hint = 'ask a database with `options(engine="embedded")`, or a store'
+            raise UsageError(Problem("E0677", message, hint=hint))
+        return super().blame(relation, values)
+
     def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
         started, deltas = time.perf_counter(), dict[str, RowChange[Words]]()
 
@@ -306,7 +327,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
                 deltas.update(local_changes(prospect.deltas, self._choice.embedded_limit))
             raise TakenBackError
 
-        with changing_within_memory, working():
+        with changing_within_memory, working("evaluate the trial", "try again; nothing has changed"):
             with interrupts.let_through():
                 draft = self.workspace.draft()
                 facts = self._net(self.engine, draft, self.workspace.due(self._retraction))
@@ -410,6 +431,8 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
     def _hand_over(self, engine: Engine[Rows]) -> None:
         """Bring another engine to where the present one is."""
         committed = self.workspace.committed
+        if isinstance(engine, Embedded):
+            engine.state.epoch_number = -self._epochs
         present = {name: self.engine.facts(name) for name in committed.checked.relations}
         facts = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in present.items()}
         with self.workspace.dictionary.reading():  # What changes then has words that nothing holds yet.
@@ -474,7 +497,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
     def local(self, name: str) -> Relation:
         """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
         (E0601) if there is no relation of this name."""
-        with self._using(), working():
+        with self._using(), answering():
             columns, rows = self.workspace.relation(name).columns, self._rows(name)
             words = no_rows(len(columns)).local() if rows is None else rows.local()
             return Relation(name, WordRows(columns, self.workspace.dictionary, words))
@@ -495,14 +518,14 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         """Return the name, rows and columns of an answer of the cluster engine."""
         most, options = self._choice.embedded_limit, self._options
         if isinstance(query, BodyQuery):
-            with working():
+            with answering():
                 return NAME, self._aside.body(query, parameters, self.engine, most, options), query.columns
         if query.program is None:
             columns = self.workspace.relation(query.relation).columns
             rows = self._rows(query.relation) or no_rows(len(columns))
         else:
             columns = query.program.relations[QUERY].columns
-            with working():
+            with answering():
                 rows = self._aside.pairs(query, self.engine, most, options)
         return query.relation, rows.matching(query, self.workspace.dictionary), columns
 
@@ -554,7 +577,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with super()._reading(), working():
+        with super()._reading(), answering():
             yield
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -51,13 +51,15 @@ def reading(place: str) -> Iterator[None]:
 
 
 @contextmanager
-def working() -> Iterator[None]:
-    """Turn what Spark says about the work of an epoch into SetupError (E0708)."""
-    hint = "commit again; nothing has changed"
-    with _told(
-        lambda error: SetupError(Problem("E0708", f"Spark failed to evaluate the epoch: {said(error)}", hint=hint))
-    ):
+def working(doing: str = "evaluate the epoch", hint: str = "commit again; nothing has changed") -> Iterator[None]:
+    """Turn what Spark says about the work of a database, `doing` something, into SetupError (E0708) with a hint."""
+    with _told(lambda error: SetupError(Problem("E0708", f"Spark failed to {doing}: {said(error)}", hint=hint))):
         yield
+
+
+def answering() -> AbstractContextManager[None]:
+    """Return `working` for a question, which changes nothing."""
+    return working("read the views", "ask again; nothing has changed")
 
 
 @contextmanager
