@@ -20,7 +20,8 @@ HELP = """\
   +link("a", "b").   assert a fact      ?link          show a relation
   -link("a", "b").   retract it         ?link("a", "b")  say why it holds
   +r3: p(@x) :- q(@x, _).               add a rule
-  -r2                remove a rule      (an empty line: this help)"""
+  -r2                remove a rule      !link("a", "b")  say why it does not hold
+  (an empty line: this help)"""
 
 
 def add(commands: Any) -> None:
@@ -67,6 +68,9 @@ def _follow(network: LocalNetwork, line: str, wait: float) -> None:
     sign, text = line[:1], line[1:].strip()
     if sign == "?" and "(" in text:
         print(network.explain(*_fact(network, text)), flush=True)
+        return
+    if sign == "!" and text:
+        print(network.why_not(*_fact(network, text)), flush=True)
         return
     if sign == "?" and text:
         for row in sorted(network[text], key=repr):

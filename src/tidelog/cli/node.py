@@ -142,6 +142,8 @@ def _do(node: Node, command: dict[str, Any]) -> Any:
             node.remove_rule(name)
         case {"show": relation}:
             return sorted(node.machine.view(relation), key=repr)
+        case {"asserted": relation}:
+            return sorted(node.machine.asserted(relation), key=repr)
         case {"explain": relation, "row": row, "seconds": seconds}:
             return _reasons(node.inquire(relation, row, seconds))
         case {"quiet": seconds}:

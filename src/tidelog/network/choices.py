@@ -92,6 +92,10 @@ class Choices:
         """Return the tuples of a relation that live here."""
         return self.tuples.rows(relation)
 
+    def asserted(self, relation: str) -> list[tuple[Any, ...]]:
+        """Return the facts of a relation that are asserted here."""
+        return [row for (name, row), offers in self.offers.items() if name == relation and BASE in offers]
+
     def owner(self, fact: LocatedTuple) -> str:
         """Return the node of a tuple: this one, if every node has the relation for itself. The node remembers the
         locations of relations of removed rules, because their offers must be withdrawn."""

@@ -16,10 +16,11 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.callables import GivenFunctions
+from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.errors import Problem, SetupError, UsageError, wrong_argument
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of
+from tidelog.network.gathering import NetworkVerbs
 from tidelog.network.inquiry import Inquiry
 from tidelog.network.limits import checked_seconds
 from tidelog.network.program import LocatedProgram
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from tidelog.explain.proof import Proof
 
 
-class LocalNetwork:
+class LocalNetwork(NetworkVerbs):
     """The processes of `config`, all running and with their facts. Raises ProgramError, UsageError and DataError for a
     wrong configuration.
 
@@ -110,6 +111,12 @@ class LocalNetwork:
         found = {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
         return {name: shown(rows, name, self.book.program) for name, rows in found.items()}
 
+    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
+        """Return the asserted facts of a relation at all nodes together; this asks every node."""
+        self._post(self.names, {"asserted": declared(relation, self.book.program)})
+        rows = {_row(row) for answer in [self._read(name) for name in self.names] for row in _checked(answer)}
+        return shown(rows, relation, self.book.program)
+
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, seconds: float = 10.0) -> Proof:
         """Return a proof of a tuple, for which the process of the node `at`, else that of the tuple, asks the others
         for at most `seconds`. Where no answer comes, the proof is open, and names the node. Raise UsageError if the
@@ -181,6 +188,9 @@ class LocalNetwork:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _functions(self) -> FunctorSource:
+        return self._functors
 
     def _split(self, relation: str, rows: Iterable[Any]) -> dict[str, list[Any]]:
         program: LocatedProgram = self.book.program

@@ -20,6 +20,7 @@ from tidelog.errors import LimitError, Problem, TidelogError, UsageError, wrong_
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
+from tidelog.network.gathering import NodeVerbs
 from tidelog.network.inquiry import Inquiry
 from tidelog.network.journal import Journal
 from tidelog.network.limits import (
@@ -55,7 +56,7 @@ MOST_MESSAGES = 1_000
 _WITHIN_MEMORY = WithinMemory("nothing has changed; take fewer rows at a time, or a machine with more memory")
 
 
-class Node(Uncopied):
+class Node(NodeVerbs, Uncopied):
     """A node called `name` of the located `program` (text, or a path), or of a `NodeState` that the caller has made.
 
     `peers` are nodes known from the beginning. The node meets others by their messages, and when it has something to
@@ -201,6 +202,12 @@ class Node(Uncopied):
         memory does not suffice."""
         program = self.machine.book.program
         return shown(self.machine.view(declared(relation, program)), relation, program)
+
+    @_WITHIN_MEMORY
+    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
+        """Return the asserted facts of a relation at this node. Raise UsageError (E0601) for an unknown name."""
+        program = self.machine.book.program
+        return shown(self.machine.asserted(declared(relation, program)), relation, program)
 
     @property
     def quiet(self) -> bool:

@@ -36,6 +36,7 @@ class Assembled:
 
     program: LocatedProgram
     checked: CheckedProgram
+    written: Program
     rules: tuple[str, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,6 +68,11 @@ class Rulebook:
     def checked(self) -> CheckedProgram:
         """Return the same program before it was made local."""
         return self._assembled.checked
+
+    @property
+    def written(self) -> Program:
+        """Return the same program before it was checked."""
+        return self._assembled.written
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -231,7 +237,7 @@ def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     program = Program(*parts, functors=tuple(functors))
     names = tuple(name for name in rules if name is not None)
     checked = check(program)
-    return Assembled(localize(checked), checked, names)
+    return Assembled(localize(checked), checked, program, names)
 
 
 def _read_change(name: str, text: str) -> Program:

@@ -17,6 +17,7 @@ from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.choices import Options
 from tidelog.network.functors import NodeFunctors
+from tidelog.network.gathering import NetworkVerbs
 from tidelog.network.machine import NodeState
 from tidelog.network.messages import RuleChange
 from tidelog.network.node import Node
@@ -42,7 +43,7 @@ TRIES = 20
 """How often a node asks another one for reasons that does not answer."""
 
 
-class Simulation:
+class Simulation(NetworkVerbs):
     """A network of nodes that run `program` (text or a path). Raises ProgramError for a wrong program.
 
     `loss` and `duplicates` are the probabilities that a packet is lost or comes again. `schedule` gives the order of
@@ -159,6 +160,10 @@ class Simulation:
         """Return the same as `network[name]`, with which a proof is checked."""
         return self[name]
 
+    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
+        """Return the asserted facts of a relation at all nodes together."""
+        return {row for node in self.nodes.values() for row in node.asserted(relation)}
+
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, tries: int = TRIES) -> Proof:
         """Return a proof of a tuple, for which the node `at`, else that of the tuple, asks the others. Packets arrive
         meanwhile. The node repeats a question without an answer so many times whenever nothing is on its way; then the
@@ -234,6 +239,10 @@ class Simulation:
     def _given(self, name: str) -> GivenFunctions:
         source = self._functors
         return GivenFunctions.of(source(name) if callable(source) else source)
+
+    def _functions(self) -> FunctorSource:
+        source = self._functors
+        return source(next(iter(self.nodes), "")) if callable(source) else source
 
     def _some(self) -> Node:
         return self._random.choice(list(self.nodes.values()))

@@ -1,0 +1,125 @@
+"""Verbs that need the facts of all nodes at once: a network answers them with a database that has these facts.
+
+A node sends what rules derive, never what nearly matches, and no node tries a change. So an embedded database answers
+`why_not`, `undo`, `repair` and `what_if`. It has the program of the network, its changes of rules included, and the
+facts that nodes assert at that moment: the network comes to rest with the same views if nothing else changes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tidelog.callables import FunctorSource
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import Program
+from tidelog.network.rulebook import Rulebook
+
+if TYPE_CHECKING:
+    from tidelog.change import Change
+    from tidelog.database import Database
+    from tidelog.explain.absence import Absence
+    from tidelog.explain.steps import Facts, Removal
+    from tidelog.transaction import Transaction
+
+
+class NetworkVerbs(ABC):
+    """The verbs of networks whose nodes can all be asked for their facts."""
+
+    book: Rulebook
+
+    @abstractmethod
+    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
+        """Return the asserted facts of a relation at all nodes together. Raise UsageError (E0601) for an unknown
+        name."""
+
+    @abstractmethod
+    def _functions(self) -> FunctorSource:
+        """Return the functions that rules call."""
+
+    def database(self) -> Database:
+        """Return an embedded database with the program of the network and the facts that its nodes assert at the
+        moment: a copy, which does not follow the network. It takes the memory and time of an evaluation from scratch;
+        raise LimitError (E0503) if memory does not suffice."""
+        from tidelog.database import Database
+
+        db = Database(functors=self._functions())
+        db.load(self._program())
+        for name, place in self.book.program.places.items():
+            if not place.auxiliary and place.location is not None and (rows := self.asserted(name)):
+                db.insert(name, sorted(rows, key=repr))
+        db.commit()
+        return db
+
+    def _program(self) -> Program:
+        """Return the rules of the network, and the facts that every node has for itself. Rules that have travelled have
+        no place in a text."""
+        places, changed = self.book.program.places, self.book.changes
+        program = self.book.written
+        kept = (rule for rule in program.rules if rule.body or places[rule.heads[0].relation].location is None)
+        return replace(
+            program, rules=tuple(replace(each, span=None) if each.name in changed else each for each in kept)
+        )
+
+    def why_not(self, relation: str, values: Iterable[Any], *, depth: int = 3) -> Absence:
+        """Return why a relation does not have a tuple, by the facts of all nodes: see `Database.why_not`, and
+        `database`."""
+        return self.database().why_not(relation, values, depth=depth)
+
+    def undo(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> Iterator[Removal]:
+        """Return the smallest sets of facts, or of rules, without which the network would come to rest without a tuple:
+        see `Database.undo`, and `database`."""
+        return self.database().undo(relation, values, rules=rules)
+
+    def repair(self, relation: str, values: Iterable[Any]) -> Iterator[Facts]:
+        """Return the smallest sets of facts with which the network would come to rest with a tuple: see
+        `Database.repair`, and `database`."""
+        return self.database().repair(relation, values)
+
+    def what_if(self) -> Transaction[Change]:
+        """Return a block whose changes are tried on a copy of the network, see `database`: its `change` is what the
+        views of all nodes would lose and get."""
+        return self.database().what_if()
+
+    def blame(self, relation: str, values: Iterable[Any]) -> NoReturn:
+        """Raise UsageError (E0677): nodes count no epochs."""
+        raise no_epochs()
+
+
+class NodeVerbs:
+    """The verbs of explanations that one node cannot answer: each raises UsageError (E0677) with the reason."""
+
+    def why_not(self, relation: str, values: Iterable[Any], *, depth: int = 3) -> NoReturn:
+        """Raise UsageError (E0677): the tuples that a rule misses may be those of other nodes."""
+        raise _lonely("why_not")
+
+    def undo(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> NoReturn:
+        """Raise UsageError (E0677): other nodes may have other derivations."""
+        raise _lonely("undo")
+
+    def repair(self, relation: str, values: Iterable[Any]) -> NoReturn:
+        """Raise UsageError (E0677): the tuples that a rule misses may be those of other nodes."""
+        raise _lonely("repair")
+
+    def what_if(self) -> NoReturn:
+        """Raise UsageError (E0677): other nodes would have to try the change as well."""
+        raise _lonely("what_if")
+
+    def blame(self, relation: str, values: Iterable[Any]) -> NoReturn:
+        """Raise UsageError (E0677): nodes count no epochs."""
+        raise no_epochs()
+
+
+def _lonely(verb: str) -> UsageError:
+    message = f"`{verb}` needs the facts of all nodes, and a node has only its own"
+    hint = f"ask the `Simulation` or `LocalNetwork`, or `{verb}` of a database with the facts of all nodes"
+    return UsageError(Problem("E0677", message, hint=hint))
+
+
+def no_epochs() -> UsageError:
+    """Return the error for `blame` in a network."""
+    message = "nodes count no epochs, so nobody knows since when a tuple holds"
+    hint = "commit the facts to a store as they come, and ask its `blame`"
+    return UsageError(Problem("E0677", message, hint=hint))
