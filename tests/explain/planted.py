@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.fault import Fault
 
-CHECK, STEPS, WALKS, INSTANCES = "checking", "explainer", "walks", "instances"
+CHECK, STEPS, WALKS, INSTANCES = "checking", "composing", "walks", "instances"
 CHECKING = "tests/explain/test_checking.py::test_every_altered_step_is_rejected"
 RANDOM = "tests/explain/test_random_proofs.py"
 LIMITS = "tests/explain/test_limits.py::test_a_limit_leaves_the_rest_open"
@@ -23,8 +23,8 @@ OF_PROOFS = (
     fault(
         "premises of a proof come in the reverse order",
         STEPS,
-        "tuple(numbers[premise] for premise in chosen.premises)",
-        "tuple(numbers[premise] for premise in reversed(chosen.premises))",
+        "tuple([numbers[premise] for premise in way.premises])",
+        "tuple([numbers[premise] for premise in reversed(way.premises)])",
         CHECKING,
     ),
     fault(
@@ -37,8 +37,8 @@ OF_PROOFS = (
     fault(
         "variables of an instance get each other's values",
         STEPS,
-        "zip(flat.variables, chosen.words, strict=True)",
-        "zip(flat.variables, chosen.words[1:] + chosen.words[:1], strict=True)",
+        "zip(flat.variables, bound, strict=True)",
+        "zip(flat.variables, bound[1:] + bound[:1], strict=True)",
         RANDOM,
     ),
     fault(
@@ -121,8 +121,8 @@ OF_PROOFS = (
     fault(
         "a limit leaves a tuple without a reason as a fact",
         STEPS,
-        'sort = step.sort if key in found.chosen else "open"',
-        "sort = step.sort",
+        'sort: StepSort = "fact" if key in found.chosen else "open"',
+        'sort: StepSort = "fact"',
         LIMITS,
     ),
     fault(

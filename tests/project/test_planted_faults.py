@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from tests.plant_faults import FAULTS, ROOT, Fault, with_fault
+from tests.fault import Fault
+from tests.plant_faults import FAULTS, ROOT, with_fault
 
 
 @pytest.mark.parametrize("fault", FAULTS[1:], ids=lambda fault: fault.name)
