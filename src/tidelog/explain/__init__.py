@@ -3,10 +3,12 @@
     witnesses     the members that give a minimum or a maximum its value
     instances     the instances of a rule that derive given tuples
     groups        the members of an aggregate's group
+    batches       derivations, and the instances of a rule in arrays;  known  those that are kept until the next epoch
     walks         shortest walks along paths and closures
     views         what they ask of an engine
     derivations   all of them, over the views of an engine
     search        a proof of least height, or one that births found
+    needed        what all known derivations of a tuple need
     alternatives  all proofs, and the smallest sets of facts that a tuple cannot do without
     absence       how far rules get that do not derive a tuple
     repair        the smallest sets of facts that would make it hold

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from tidelog.explain.derivations import TupleDerivation, rows_of
+from tidelog.explain.batches import TupleDerivation
+from tidelog.explain.derivations import rows_of
 from tidelog.explain.proof import Proof
 from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, WalkSteps, by_relation
 from tidelog.explain.steps import Condition, Facts, row_text

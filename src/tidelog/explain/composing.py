@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy
 
+from tidelog.collecting import uncollected
 from tidelog.errors import LimitError
+from tidelog.explain.batches import TupleDerivation
 from tidelog.explain.conditions import MOST_MEMBERS, conditions_of, with_witnesses
-from tidelog.explain.derivations import TupleDerivation
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.proof import Proof
 from tidelog.explain.rivals import Rivals
 from tidelog.explain.search import Found, ProofSearch
-from tidelog.explain.steps import BoundRule, ProofStep, Walk
+from tidelog.explain.steps import BoundRule, ProofStep, StepSort, Walk
 from tidelog.explain.walks import Key
 from tidelog.explain.wording import Wording
 from tidelog.language.syntax import Value
@@ -28,7 +29,7 @@ Numbers = tuple[int, ...]
 
 
 class Composer:
-    """Makes the proofs of one search."""
+    """The maker of the proofs of one search."""
 
     def __init__(self, search: ProofSearch, rivals: Rivals, wording: Wording) -> None:
         self.search = search
@@ -38,23 +39,29 @@ class Composer:
         self.numbers: dict[Key, int] = {}
         """The steps of tuples in the last proof."""
 
+    @uncollected()
     def proof(self, goal: Key, found: Found, members: int | None = MOST_MEMBERS) -> Proof:
         """Return the proof that a search has found, premises first; of aggregates at most so many members."""
         numbers = self.numbers = in_order(goal, found)
         chosen = [found.chosen.get(key) for key in numbers]
         instances = self._instances(chosen)
+        competing = {name for name in {key.relation for key in numbers} if self._competes(name)}
         steps: list[ProofStep] = []
+        heights: list[int] = []
         for key, way, values in zip(numbers, chosen, self.derivations.values_of(numbers), strict=True):
-            below = () if way is None else tuple([numbers[premise] for premise in way.premises])
+            height = 0
             if way is None:
-                step = ProofStep(
-                    self.derivations.shown(key.relation), values, "fact" if key in found.chosen else "open"
-                )
-            elif way.flat is None:
-                step = self._walk(key, values, below, _height(below, steps))
+                sort: StepSort = "fact" if key in found.chosen else "open"
+                step = ProofStep(self.derivations.shown(key.relation), values, sort)
             else:
-                step = self._rule(way, values, next(instances[way.flat.number]), below, _height(below, steps), members)
-            steps.append(self._with_rivals(step, key))
+                below = tuple([numbers[premise] for premise in way.premises])
+                height = 1 + max([heights[number] for number in below], default=0)
+                if way.flat is None:
+                    step = self._walk(key, values, below, height)
+                else:
+                    step = self._rule(way, values, next(instances[way.flat.number]), below, height, members)
+            steps.append(self._with_rivals(step, key) if key.relation in competing else step)
+            heights.append(height)
         return Proof(tuple(steps))
 
     def _instances(self, chosen: Sequence[TupleDerivation | None]) -> dict[int, Iterator[tuple[Value, ...]]]:
@@ -107,6 +114,10 @@ class Composer:
             instance=instance,
         )
 
+    def _competes(self, name: str) -> bool:
+        """Return True for candidates, and for relations that select from theirs."""
+        return name != self.derivations.shown(name) or name in self.rivals.selections
+
     def _with_rivals(self, step: ProofStep, key: Key) -> ProofStep:
         """Return the step of a tuple of a relation that selects with the tuples that it competes with."""
         if step.relation != key.relation:
@@ -118,8 +129,6 @@ class Composer:
             except LimitError:
                 better = None
             return replace(step, is_candidate=True, better=better)
-        if key.relation not in self.rivals.selections:
-            return step
         rivals = self.rivals.rivals(self.search.views, key)
         return replace(step, rivals=len(rivals), first_rivals=tuple(rivals[:MOST_MEMBERS])) if rivals else step
 
@@ -132,14 +141,12 @@ def in_order(goal: Key, found: Found) -> dict[Key, int]:
         key = waiting[-1]
         if key not in numbers:
             way = found.chosen.get(key)
-            missing = [] if way is None else [premise for premise in way.premises if premise not in numbers]
-            if missing:
-                waiting += reversed(missing)
-                continue
+            if way is not None:
+                missing = [premise for premise in way.premises if premise not in numbers]
+                if missing:
+                    missing.reverse()
+                    waiting += missing
+                    continue
             numbers[key] = len(numbers)
         waiting.pop()
     return numbers
-
-
-def _height(below: Numbers, steps: Sequence[ProofStep]) -> int:
-    return 1 + max([steps[number].height for number in below], default=0)

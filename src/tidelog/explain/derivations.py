@@ -6,18 +6,17 @@ Tuples are asked for in batches: one evaluation for each rule and all tuples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from operator import itemgetter
-from typing import NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords, Words
+from tidelog.explain.batches import Batch, PremiseColumns, TupleDerivation, taken
 from tidelog.explain.groups import MemberGroup, group_of
 from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of
+from tidelog.explain.known import KnownStates
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import (
     STEP,
@@ -40,73 +39,6 @@ _MANY = 200
 """From so many rows on, kernels find their positions."""
 
 
-@dataclass(frozen=True)
-class TupleDerivation:
-    """A way to derive a tuple: by an instance of a rule, whose variables have `words`, or, without a rule, by a walk
-    along `premises`."""
-
-    flat: FlatRule | None
-    words: tuple[int, ...]
-    premises: tuple[Key, ...]
-
-
-class PremiseColumns(NamedTuple):
-    """The columns of instances in which they have the tuple of a premise; see Batch."""
-
-    relation: str
-    columns: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Instances of one rule: `words` of shape (n, variables), the number of the tuple asked for that each derives, and
-    the columns of its premises. Columns behind the variables stand for the `constants`."""
-
-    flat: FlatRule
-    words: AnyWords
-    numbers: NDArray[numpy.int64]
-    premises: tuple[PremiseColumns, ...]
-    constants: tuple[int, ...] = ()
-
-    def rows(self, premise: PremiseColumns) -> AnyWords:
-        """Return the tuples of a premise, shape (n, arity), one for each instance."""
-        return _taken(self.words, self.constants, premise.columns)
-
-    def with_premise(self, relation: str, words: tuple[int, ...]) -> Batch:
-        """Return the instances with a tuple as one more premise of each."""
-        start = self.words.shape[1] + len(self.constants)
-        premise = PremiseColumns(relation, tuple(range(start, start + len(words))))
-        return replace(self, constants=(*self.constants, *words), premises=(*self.premises, premise))
-
-    def derivations(self, which: NDArray[numpy.int64] | None = None) -> list[TupleDerivation]:
-        """Return all instances, or those with some numbers."""
-        words = map(tuple, (self.words if which is None else self.words[which]).tolist())
-        parts = [(relation, _picker(columns)) for relation, columns in self.premises]
-        found: list[TupleDerivation] = []
-        for own in words:
-            row = own + self.constants
-            found.append(TupleDerivation(self.flat, own, tuple([Key(name, pick(row)) for name, pick in parts])))
-        return found
-
-
-def _picker(columns: tuple[int, ...]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
-    """Return a function that picks some columns of a row."""
-    if len(columns) > 1:
-        return itemgetter(*columns)
-    return lambda row: tuple([row[column] for column in columns])
-
-
-def _taken(words: AnyWords, constants: tuple[int, ...], columns: tuple[int, ...]) -> AnyWords:
-    """Return some columns of rows; those behind the last one stand for constants."""
-    width = words.shape[1]
-    if max(columns, default=0) < width:
-        return words[:, list(columns)]
-    rows = numpy.empty((len(words), len(columns)), numpy.int64)
-    for i, column in enumerate(columns):
-        rows[:, i] = words[:, column] if column < width else constants[column - width]
-    return rows
-
-
 class TupleDerivations:
     """The rules of a checked program, asked for their instances; for as long as that program is the committed one."""
 
@@ -114,6 +46,7 @@ class TupleDerivations:
         self.checked = checked
         self.dictionary = dictionary
         self.by_head = flat_rules(checked)
+        self.known = KnownStates()
         self._questions: dict[tuple[str, frozenset[str]], Evaluations] = {}
         self._groups: dict[tuple[int, Aggregate], MemberGroup] = {}
         self._partial: dict[tuple[int, tuple[Literal, ...]], Question] = {}
@@ -259,7 +192,7 @@ class TupleDerivations:
             head, *needed = flat.columns
             encode = self.dictionary.encode
             constants = tuple([encode(normal(value, kind), kind) for value, kind in flat.constants])
-            numbers = _positions(_taken(answers, constants, head), rows)
+            numbers = _positions(taken(answers, constants, head), rows)
             names = (
                 each.relation if each.atom.path is not None else renamed.get(each.relation, each.relation)
                 for each in flat.needed

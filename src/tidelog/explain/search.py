@@ -20,8 +20,11 @@ from typing import Literal, TypeAlias
 
 import numpy
 
+from tidelog.collecting import uncollected
 from tidelog.errors import LimitError
-from tidelog.explain.derivations import Batch, TupleDerivation, TupleDerivations, rows_of
+from tidelog.explain.batches import Batch, TupleDerivation
+from tidelog.explain.derivations import TupleDerivations, rows_of
+from tidelog.explain.known import Known
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key, is_step
 from tidelog.limits.watch import Watch
@@ -54,6 +57,12 @@ class ProofSearch:
     watch: Watch
     avoided: Collection[object] = ()
 
+    @property
+    def known(self) -> Known:
+        """The answers of searches over the same state."""
+        return self.derivations.known.of(self.views)
+
+    @uncollected()
     def proof(self, goal: Key) -> Found:
         """Return the derivations of a proof of a tuple that holds: one of least height if the budget allows. A limit
         leaves tuples open, or raises LimitError where the goal itself has no derivation yet."""
@@ -68,6 +77,13 @@ class ProofSearch:
             if not cone.derivations.get(goal):
                 raise
             return self.opened(cone)
+
+    def asserted(self, keys: Iterable[Key]) -> set[Key]:
+        """Return those of some tuples that are asserted facts."""
+        keys, known = list(keys), self.known.facts
+        fresh = [key for key in keys if key not in known]
+        known.update(zip(fresh, self.derivations.asserted(self.views, fresh), strict=True))
+        return {key for key in keys if known[key]}
 
     # --- by height ---------------------------------------------------------------------------------------------------
 
@@ -86,9 +102,8 @@ class ProofSearch:
         ways = (way for each in cone.derivations.values() for way in each)
         reached = dict.fromkeys(key for way in ways for key in way.premises)
         unknown = [key for key in reached if key not in cone.derivations and key not in cone.facts]
-        facts = self.derivations.asserted(self.views, unknown)
-        cone.facts.update(key for key, is_fact in zip(unknown, facts, strict=True) if is_fact)
-        cone.heights = heights(cone.derivations, [*cone.facts, *unknown])
+        cone.facts |= self.asserted(unknown)
+        cone.settle(unknown)
         return self.chosen(cone)
 
     def chosen(self, cone: Cone) -> Found:
@@ -123,13 +138,15 @@ class ProofSearch:
 
     # --- by births ---------------------------------------------------------------------------------------------------
 
+    @uncollected()
     def founded(self, goal: Key, avoided: Collection[object] = ()) -> Found:
         """Return a proof whose tuples each follow from tuples born before them, level by level, and those of the last
         hyper-nodes first, so that tuples of the ones before are asked for together. Where a limit ends the search below
         the goal, the rest is open. Of several derivations those come first that need few `avoided` facts or rules."""
         self.avoided = avoided
         found = Found()
-        waiting: dict[int, list[Key]] = {0: [goal]}
+        waiting: dict[int, list[Key]] = {}
+        self.take([goal], found, waiting)
         while waiting:
             try:
                 needed = self.founded_level(waiting.pop(max(waiting)), found)
@@ -137,24 +154,41 @@ class ProofSearch:
                 if goal not in found.chosen:
                     raise
                 return found
-            for name, keys in by_relation(key for key in needed if key not in found.chosen).items():
-                waiting.setdefault(self.views.place_of(name), []).extend(keys)
+            self.take(needed, found, waiting)
         return found
+
+    def take(self, needed: Iterable[Key], found: Found, waiting: dict[int, list[Key]]) -> None:
+        """Take the derivations that are known of tuples, and of those that these need. The others wait, by the
+        positions of their hyper-nodes."""
+        known = {} if self.avoided else self.known.founded
+        unknown: list[Key] = []
+        stack = list(needed)
+        while stack:
+            key = stack.pop()
+            if key in found.chosen:
+                continue
+            if key in known:
+                way = found.chosen[key] = known[key]
+                stack += () if way is None else way.premises
+            else:
+                unknown.append(key)
+        for name, keys in by_relation(unknown).items():
+            waiting.setdefault(self.views.place_of(name), []).extend(keys)
 
     def founded_level(self, waiting: list[Key], found: Found) -> list[Key]:
         """Find derivations of tuples that have none yet, and return the tuples that these need."""
         self.watch.look()
         fresh = [key for key in dict.fromkeys(waiting) if key not in found.chosen]
-        facts = self.derivations.asserted(self.views, fresh)
-        found.chosen.update((key, None) for key, is_fact in zip(fresh, facts, strict=True) if is_fact)
-        rest = [key for key, is_fact in zip(fresh, facts, strict=True) if not is_fact]
+        facts = self.asserted(fresh)
+        chosen: dict[Key, TupleDerivation | None] = dict.fromkeys(key for key in fresh if key in facts)
+        rest = [key for key in fresh if key not in facts]
         self.derivations.bring(self.views, rest, self.watch)
-        needed: list[Key] = []
         for name, keys in by_relation(rest).items():
-            chosen = self.founded_in(name, keys)
-            found.chosen.update(chosen)
-            needed += [premise for each in chosen.values() for premise in each.premises]
-        return needed
+            chosen |= self.founded_in(name, keys)
+        found.chosen |= chosen
+        if not self.avoided:
+            self.known.founded |= chosen
+        return [premise for way in chosen.values() if way is not None for premise in way.premises]
 
     def founded_in(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
         """Return for each tuple of a relation a derivation from tuples born before it: one with the oldest premises."""
@@ -167,7 +201,9 @@ class ProofSearch:
             youngest, avoided = self.youngest(batch, own), self.avoided_in(batch)
             firsts = numpy.flatnonzero(youngest < born[batch.numbers]) if own else numpy.arange(len(youngest))
             if len(firsts) > 1:
-                order = firsts[numpy.lexsort((youngest[firsts], avoided[firsts], batch.numbers[firsts]))]
+                # The last keys count first. Words make the choice independent of what else is asked for.
+                ranks_of = youngest[firsts], avoided[firsts], batch.numbers[firsts]
+                order = firsts[numpy.lexsort((*batch.words[firsts].T[::-1], *ranks_of))]
                 numbers = batch.numbers[order]
                 firsts = order[numpy.append(True, numbers[1:] != numbers[:-1])]
             ranks = zip(avoided[firsts].tolist(), youngest[firsts].tolist(), strict=True)
@@ -221,8 +257,9 @@ class Cone:
         self.levels = 0
         self.derivations: dict[Key, list[TupleDerivation]] = {}
         self.facts: set[Key] = set()
-        self.heights: dict[Key, int] = {}
         self.size = 0
+        self._exceeded = 0
+        self._heights: dict[Key, int] | None = None
         self._frontier: list[Key] = [goal]
         self._note_facts()
 
@@ -231,29 +268,44 @@ class Cone:
         """Return True if no tuple of the cone has derivations that have not been asked for."""
         return not self._frontier
 
+    @property
+    def heights(self) -> dict[Key, int]:
+        """The least heights of the tuples that have a proof within the levels that have been grown."""
+        if self._heights is None:
+            self._heights = heights(self.derivations, self.facts)
+        return self._heights
+
+    def settle(self, open_: Iterable[Key]) -> None:
+        """Let heights be those that there would be if some tuples were facts."""
+        self._heights = heights(self.derivations, [*self.facts, *open_])
+
     def _note_facts(self) -> None:
         """Note which tuples of the frontier are facts, and take these out of it."""
-        facts = self.search.derivations.asserted(self.search.views, self._frontier)
-        found = [key for key, is_fact in zip(self._frontier, facts, strict=True) if is_fact]
-        self.facts.update(found)
-        self.heights.update(dict.fromkeys(found, 0))
+        self.facts |= self.search.asserted(self._frontier)
         if not self.through_facts:
             self._frontier = [key for key in self._frontier if key not in self.facts]
 
+    @uncollected()
     def grow(self, budget: int) -> None:
         """Add the next level: the derivations of the tuples that the last one has reached. Raise OverBudgetError."""
-        search = self.search
+        if budget <= self._exceeded:
+            raise OverBudgetError
+        search, size = self.search, self.size
         search.watch.look()
         reached: dict[Key, None] = {}
         search.derivations.bring(search.views, self._frontier, search.watch)
         for name, keys in by_relation(self._frontier).items():
-            found = self._ways(name, keys, budget)
+            try:
+                found = self._ways(name, keys, budget)
+            except OverBudgetError:
+                self.size, self._exceeded = size, budget
+                raise
             self.derivations |= found
             reached.update((key, None) for ways in found.values() for way in ways for key in way.premises)
         self._frontier = [key for key in reached if key not in self.derivations and key not in self.facts]
         self._note_facts()
         self.levels += 1
-        self.heights = heights(self.derivations, self.facts)
+        self._heights = None
 
     def _ways(self, name: str, keys: list[Key], budget: int) -> dict[Key, list[TupleDerivation]]:
         """Return the derivations of tuples of one relation."""

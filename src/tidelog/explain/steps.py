@@ -87,10 +87,10 @@ class BoundRule:
     words: Callable[[Condition], Condition] = as_said
 
     @property
-    def written(self) -> dict[str, Any]:
+    def written(self) -> Mapping[str, Any]:
         """Return the values of the variables that the program has written."""
-        values = self.values
-        return {name: values[name] for name in self.flat.written}
+        values, written = self.values, self.flat.written
+        return values if len(written) == len(values) else {name: values[name] for name in written}
 
 
 @dataclass(frozen=True)

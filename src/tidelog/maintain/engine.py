@@ -22,7 +22,7 @@ from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import WidenError
 from tidelog.maintain.report import names_of, prepares
 from tidelog.maintain.selecting import UnsettledError
-from tidelog.maintain.state import EngineState
+from tidelog.maintain.state import EngineState, StateVersion
 from tidelog.maintain.user_aggregates import folds
 from tidelog.maintain.user_functors import calls
 from tidelog.maintain.walk import run
@@ -80,7 +80,9 @@ class EmbeddedEngine(EngineState):
             undoing.make_ready(self.catalog.bits)
             attempt = EpochState(self, program, watch, choice, unsettled)
             try:
-                return run(attempt, changes, seal)
+                outcome = run(attempt, changes, seal)
+                self.version = StateVersion()
+                return outcome
             except UnsettledError as error:
                 attempt.undo()
                 unsettled = {**unsettled, **dict.fromkeys(error.args[0], "it did not settle without dominated tuples")}

@@ -24,6 +24,10 @@ from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
 
+class StateVersion:
+    """The identity of a state: another object after each epoch, so that answers about a state end with it."""
+
+
 @dataclass
 class EngineState:
     """The state of an embedded database between two epochs.
@@ -58,6 +62,7 @@ class EngineState:
     and the tuples that it showed of relations with choice-domains."""
     epoch_number: int = 0
     """The number of the epoch that is being made, as its user counts them."""
+    version: StateVersion = field(default_factory=StateVersion)
     compressing: bool = True
     """Whether the last epoch evaluated closures as such."""
     spent: float = field(init=False)

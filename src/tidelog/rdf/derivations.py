@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tidelog.explain.derivations import Batch, PremiseColumns, TupleDerivation, TupleDerivations
+from tidelog.explain.batches import Batch, PremiseColumns, TupleDerivation
+from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.search import Cone, Found, ProofSearch
 from tidelog.explain.views import EngineViews
