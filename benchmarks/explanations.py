@@ -94,18 +94,23 @@ def _asked(goals: list[Tuple], ask: Callable[[Tuple], int]) -> Measured:
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """Yield the medians of questions of each sort, and of proofs the slowest one."""
+    """Yield the medians of questions of each sort, and the slowest proof and set of facts."""
     folder = str(options.data)
     for relation in ("p", "q"):
-        yield from _proofs(f"tuples of {relation} of GALEN", in_child(proofs_of_galen, folder, relation), 0.02)
-    yield from _proofs("points-to tuples", in_child(proofs_of_doop, folder), 0.05)
-    ends = in_child(ends_of_doop, folder)
-    yield Line("explanations", "what would end a points-to tuple, the median", ends, {}, (Target("seconds", 0.5),))
+        measured = in_child(proofs_of_galen, folder, relation)
+        yield from _both(f"proofs of tuples of {relation} of GALEN", measured, Target("seconds", 0.02), _SLOWEST)
+    proofs = in_child(proofs_of_doop, folder)
+    yield from _both("proofs of points-to tuples", proofs, Target("seconds", 0.05), _SLOWEST)
+    yield from _both("what would end a points-to tuple", in_child(ends_of_doop, folder), Target("seconds", 0.5))
     absent = in_child(absences_of_doop, folder)
     yield Line("explanations", "why a points-to tuple does not hold, the median", absent, {}, (Target("seconds", 0.1),))
 
 
-def _proofs(what: str, measured: Measured, bound: float) -> Iterator[Line]:
-    yield Line("explanations", f"proofs of {what}, the median", measured, {}, (Target("seconds", bound),))
-    slowest = replace(measured, wall=measured.details["worst"], cpu=measured.details["worst_cpu"])
-    yield Line("explanations", f"proofs of {what}, the slowest", slowest, {}, (Target("seconds", 1.0),))
+_SLOWEST = Target("seconds", 1.0)
+
+
+def _both(what: str, measured: Measured, median: Target, *slowest: Target) -> Iterator[Line]:
+    """Yield the line of the median with its target, and that of the slowest question with its own, if it has one."""
+    yield Line("explanations", f"{what}, the median", measured, {}, (median,))
+    worst = replace(measured, wall=measured.details["worst"], cpu=measured.details["worst_cpu"])
+    yield Line("explanations", f"{what}, the slowest", worst, {}, slowest)

@@ -10,16 +10,17 @@ ones, take a proof, leave out each of its facts in turn, and take a proof of wha
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import count
 
 from tidelog.errors import LimitError, Problem
-from tidelog.explain.derivations import TupleDerivation
+from tidelog.explain.batches import TupleDerivation
+from tidelog.explain.needed import needed_by_all
 from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, heights
 from tidelog.explain.walks import Key
 
 OTHER_PROOFS = 2
-"""Proofs of a tuple with very many derivations that are compared with a first one."""
+"""Proofs of a tuple with many derivations that are compared with a first one."""
 
 
 def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
@@ -78,9 +79,16 @@ def smallest_ends(
     hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it.
     Raise LimitError (E0505) at the end if the tuple has more derivations than are looked at."""
     cone = Cone(search, goal, through_facts=True, steps="paths" if rules else "all")
+    tried: dict[frozenset[object], bool] = {}
+
+    def ends(parts: frozenset[object]) -> bool:
+        if parts not in tried:
+            tried[parts] = confirmed(parts)
+        return tried[parts]
+
     found: list[frozenset[object]] = []
-    if not is_grown(cone):
-        for sole in sole_ends(search, goal, rules=rules, confirmed=confirmed):
+    if not is_grown(cone, search.views.budget):
+        for sole in sole_ends(cone, rules=rules, confirmed=ends):
             found.append(sole)
             yield sole
     waiting: list[tuple[int, tuple[object, ...]]] = [(0, ())]
@@ -95,7 +103,7 @@ def smallest_ends(
         search.watch.look()
         proof = proof_without(cone, without)
         if proof is None:
-            if confirmed(without):
+            if ends(without):
                 found.append(without)
                 yield without
             else:
@@ -115,38 +123,63 @@ def parts_of(proof: Found, search: ProofSearch, *, rules: bool) -> dict[object, 
     """Return the facts of a proof, or the names of its rules, in the order in which the search came to them."""
     parts: dict[object, None] = {}
     for key, way in proof.chosen.items():
-        if rules and way is not None and way.flat is not None and way.flat.rule.name is not None:
-            parts[way.flat.rule.name] = None
-        elif rules and way is not None and way.flat is None:
-            parts.update(dict.fromkeys(search.derivations.rules_of(key.relation)))
+        if rules and way is not None:
+            parts.update(dict.fromkeys(names_of_rules(search, key, way)))
         elif not rules and way is None:
             parts[key] = None
     return parts
 
 
-def is_grown(cone: Cone) -> bool:
-    """Return True if a cone has all derivations of its tuples, within the budget."""
+def names_of_rules(search: ProofSearch, key: Key, way: TupleDerivation) -> tuple[str, ...]:
+    """Return the names of the rules of a derivation; a walk may take all of its relation."""
+    if way.flat is None:
+        return search.derivations.rules_of(key.relation)
+    return () if way.flat.rule.name is None else (way.flat.rule.name,)
+
+
+def is_grown(cone: Cone, budget: int) -> bool:
+    """Return True if a cone has all derivations of its tuples, within a budget."""
     try:
         while not cone.is_complete:
-            cone.grow(LARGE)
+            cone.grow(budget)
     except OverBudgetError:
         return False
     return True
 
 
 def sole_ends(
-    search: ProofSearch, goal: Key, *, rules: bool, confirmed: Callable[[frozenset[object]], bool]
+    cone: Cone, *, rules: bool, confirmed: Callable[[frozenset[object]], bool]
 ) -> Iterator[frozenset[object]]:
-    """Yield facts, or rules, that end a tuple alone: of those that some proofs share, which avoid each other's."""
+    """Yield the facts, or rules, that end the goal of a cone alone. They are among those that all known derivations
+    need: those of the cone, of a proof, and, once one has not ended it, of proofs that avoid the rest. Those that few
+    tuples need come first, because what depends on many is slow to try."""
+    search, goal = cone.search, cone.goal
     search.views = search.views.with_births(search.watch)
-    shared = parts_of(search.founded(goal), search, rules=rules)
-    for _ in range(OTHER_PROOFS):
-        other = parts_of(search.founded(goal, shared.keys()), search, rules=rules)
-        shared = {part: None for part in shared if part in other}
-    for part in shared:
+    ways: dict[Key, list[TupleDerivation]] = {key: list(each) for key, each in cone.derivations.items()}
+    facts = set(cone.facts)
+
+    def rules_of(key: Key, way: TupleDerivation) -> Iterable[object]:
+        return names_of_rules(search, key, way) if rules else ()
+
+    def remaining(proof: Found, parts: Collection[object]) -> list[object]:
+        for key, way in proof.chosen.items():
+            if way is None:
+                facts.add(key)
+            else:
+                ways.setdefault(key, []).append(way)
+        needed = needed_by_all(goal, ways, facts, list(parts), rules_of)
+        return sorted(needed, key=lambda part: (needed[part], search.derivations.sort_key([part])))
+
+    proof = search.founded(goal)
+    waiting, others = remaining(proof, parts_of(proof, search, rules=rules)), OTHER_PROOFS
+    while waiting:
         search.watch.look()
+        part = waiting.pop(0)
         if confirmed(frozenset([part])):
             yield frozenset([part])
+        elif waiting and others:
+            others -= 1
+            waiting = remaining(search.founded(goal, waiting), waiting)
 
 
 def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
