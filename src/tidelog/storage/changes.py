@@ -7,6 +7,8 @@ of a hyper-node charges and gives single derivations: `retract`, `bear_supported
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy
 from numpy.typing import NDArray
 
@@ -38,6 +40,24 @@ def date(stored: StoredRelation, words: AnyWords, epochs: AnyWords) -> None:
     numbers, known = stored.find(words), stored.epochs_of(numpy.arange(stored.rows))
     known[numbers[numbers >= 0]] = epochs[numbers >= 0]
     stored.epochs = RowEpochs.of_rows(known)
+
+
+def date_changes(stored: StoredRelation, changes: Sequence[tuple[bool, AnyWords, AnyWords]]) -> None:
+    """Say since which epochs facts are there that epochs have asserted (True) or retracted, in this order: since the
+    first assertion behind the last retraction, unless they were there before all of these changes."""
+    asserted = numpy.concatenate([numpy.full(len(words), asserts) for asserts, words, _ in changes])
+    numbers = stored.find(numpy.concatenate([words for _, words, _ in changes]))
+    epochs = numpy.concatenate([each for _, _, each in changes])
+    here = numbers >= 0
+    asserted, numbers, epochs = asserted[here], numbers[here], epochs[here]
+    places, retracted = numpy.arange(len(numbers)), numpy.full(stored.rows, -1)
+    retracted[numbers[~asserted]] = places[~asserted]  # The last one counts,
+    behind = numpy.flatnonzero(asserted & (places > retracted[numbers]))[::-1]
+    known = stored.epochs_of(numpy.arange(stored.rows))
+    first = known.copy()
+    first[numbers[behind]] = epochs[behind]  # and here the first one.
+    was_there = (retracted < 0) & (known != 0) & (numpy.abs(known) < numpy.abs(first))
+    stored.epochs = RowEpochs.of_rows(numpy.where(was_there, known, first))
 
 
 def call_all_new(stored: StoredRelation) -> None:

@@ -28,7 +28,7 @@ from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.programs import Reading
 from tidelog.rules.core import NUMBERED, CoreProgram
-from tidelog.storage.changes import date
+from tidelog.storage.changes import date_changes
 from tidelog.store import checkpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
@@ -52,8 +52,8 @@ class FolderKeeper:
         self.price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
         self._recovering = False
-        self._dated: list[tuple[str, Words, AnyWords]] = []
-        """While the last epoch comes back: facts, and the epochs in which they came."""
+        self._dated: dict[str, list[tuple[bool, Words, AnyWords]]] = {}
+        """While the last epoch comes back: the facts that epochs asserted and retracted, in order, with the epochs."""
         self._recorded: RecordedNumbers | None = None
         """The numbers of counters, while the last epoch comes back."""
         self._chosen: RecordedChoices | None = None
@@ -134,13 +134,10 @@ class FolderKeeper:
     def _date(self, engine: EmbeddedEngine) -> None:
         """Give the facts that have come back the epochs in which they came."""
         self._workspace.known_since = None
-        changes: dict[str, list[tuple[Words, AnyWords]]] = {}
-        for name, *change in self._dated:
-            changes.setdefault(engine.program.candidates.get(name, name), []).append((change[0], change[1]))
-        for name, parts in changes.items():
+        for name, changes in self._dated.items():
+            name = engine.program.candidates.get(name, name)
             if name in engine.asserted:
-                words, epochs = (numpy.concatenate(each) for each in zip(*parts, strict=True))
-                date(engine.asserted[name], words, epochs)
+                date_changes(engine.asserted[name], changes)
         self._dated.clear()
 
     def write_checkpoint(self, engine: EmbeddedEngine) -> None:
@@ -191,7 +188,7 @@ class FolderKeeper:
             for name, words, epochs in saved.facts():
                 if name in known:
                     workspace.facts.append(FactCall(name, True, words))
-                    self._dated.append((name, words, epochs))
+                    self._dated.setdefault(name, []).append((True, words, epochs))
             self._recorded = RecordedNumbers(workspace.dictionary)
             for name, words in saved.views(lambda name: name.startswith(NUMBERED) and name in draft.core.relations):
                 self._recorded.change(draft.core.relations[name], True, words)
@@ -220,8 +217,8 @@ class FolderKeeper:
                 words = encode(table, relation, self._workspace.dictionary)
             else:
                 words = numpy.empty((min(table.num_rows, 1), 0), numpy.int64)
-            if asserts:
-                self._dated.append((name, words, numpy.full(len(words), epoch, numpy.int64)))
+            epochs = numpy.full(len(words), epoch, numpy.int64)
+            self._dated.setdefault(name, []).append((asserts, words, epochs))
             yield FactCall(name, asserts, words)
 
     # --- the rest ----------------------------------------------------------------------------------------------------
