@@ -17,6 +17,7 @@ import tidelog
 from tidelog import warming
 from tidelog.cli import main
 from tidelog.kernels.calling import Kernel
+from tidelog.maintain import undoing
 
 SOURCES = Path(tidelog.__file__).parent
 
@@ -46,6 +47,8 @@ def test_the_parts_need_all_kernels_in_both_sizes(monkeypatch: pytest.MonkeyPatc
         return call(self, *arguments)
 
     monkeypatch.setattr(Kernel, "__call__", counted)
+    undoing.make_ready.cache_clear()  # A process calls these once, which another test may have done.
+    undoing.make_closures_ready.cache_clear()
     for part in warming.PARTS:
         warming.run(part)
     kernels = {name_of(each): each for each in called_kernels()}

@@ -26,12 +26,12 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", STORIES)
 def test_growths_of_blocks_fail_once(name: str) -> None:
-    assert try_all(STORIES[name], each(1 + FIRST_SEED % 4, stride(4), allocators=()), often=1) > 6
+    assert try_all(STORIES[name], each(1 + FIRST_SEED % 4, stride(4), allocators=()), often=1) > 4
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_from_some_growth_on_there_is_no_memory_left(name: str) -> None:
-    assert try_all(STORIES[name], each(1 + FIRST_SEED % 12, stride(12), for_good=True, allocators=()), often=1) > 2
+    assert try_all(STORIES[name], each(1 + FIRST_SEED % 12, stride(12), for_good=True, allocators=()), often=1) > 1
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -59,7 +59,7 @@ def test_the_same_transaction_succeeds_afterwards(name: str) -> None:
     story = STORIES[name]
     expected = opened(story)
     assert attempt(expected, story.acts[-1], Budget(0))
-    for last in (1, 9, 17, 33):
+    for last in (1, 9, 17, 25):
         db = opened(story)
         assert not attempt(db, story.acts[-1], Budget(last, for_good=True, allocators=()))
         assert attempt(db, story.acts[-1], Budget(0))
