@@ -10,9 +10,11 @@ import numpy
 
 from tidelog.database import Database
 from tidelog.kernels import layout
+from tidelog.language.syntax import Column
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts, difference
 from tidelog.storage.closure import Closure
+from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
 from tidelog.storage.positions import positions
 from tidelog.storage.stored import StoredRelation
@@ -93,6 +95,7 @@ def run(part: Part) -> None:
     bits = 64 if part.wide else 32
     _read_closure(bits)
     _outgrow(bits)
+    _read_texts(bits)
 
 
 def _widened(rows: Sequence[Row]) -> list[Row]:
@@ -134,3 +137,18 @@ def _outgrow(bits: int) -> None:
     stored.close()
     difference(stored, stored.copy_to(stored.catalog))
     positions(rows, rows[:1])
+
+
+def _read_texts(bits: int) -> None:
+    """Split rows of text, keep their symbols as if they were many, and read them back in words of a size."""
+    from tidelog.io.split_text import split_text
+
+    known = Dictionary()
+    symbols = known.table_for(1 << 30)
+    assert symbols is not None
+    columns = tuple(Column(name, kind, kind) for name, kind in (("a", "symbol"), ("b", "number"), ("c", "unsigned")))
+    text = "".join(f"text {i}\t{-i}\t{i}\n" for i in range(2_000)).encode()
+    words = split_text(text, 0, "\t", columns, (0, 1, 2), known, exact=True, blank=False)
+    assert words is not None
+    symbols.array(words[:, 0].astype(f"int{bits}"))
+    symbols.get("absent")

@@ -72,7 +72,7 @@ def test_records_are_numbered_from_one_because_nil_is_zero() -> None:
     assert known.encode((7, "y"), "Pair") == 2
     spellings: list[Any] = [[7, "x"], {"b": "x", "a": 7}]
     assert [known.encode(spelling, "Pair") for spelling in spellings] == [1, 1]
-    assert known.record_count("Pair") == 2
+    assert known.extent("Pair") == 3
 
 
 def test_finding_never_grows() -> None:
@@ -85,7 +85,7 @@ def test_finding_never_grows() -> None:
     assert known.find((2, "there"), "Pair") is None
     assert known.find((1, "absent"), "Pair") is None
     assert len(known) == 1
-    assert known.record_count("Pair") == 1
+    assert known.extent("Pair") == 2
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_churn_shows_what_a_store_shows_that_keeps_all_words(
     seed: int, few: int, eager: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Terms are decoded one by one, or by copies of all symbols."""
-    monkeypatch.setattr(dictionary, "_FEW", few)
+    monkeypatch.setattr(dictionary, "_BULK", few)
     monkeypatch.setattr(data, "_FEW", few)
     rng, there = random.Random(seed), set[Any]()
     held: list[tuple[Any, Any]] = []

@@ -51,7 +51,7 @@ def consistent(known: Dictionary) -> None:
     points = known.pack("Point", [numpy.arange(-1, 23), numpy.arange(-1, 23) % 3])
     assert len(set(points.tolist())) == 24
     assert [known.decode(word, "Point") for word in points.tolist()] == [(i, i % 3) for i in range(-1, 23)]
-    assert known.encode((), "Unit") == known.record_count("Unit") == 1
+    assert (known.encode((), "Unit"), known.extent("Unit")) == (1, 2)
     assert known.decode_column(numpy.array(words), "symbol").to_pylist() == texts
 
 

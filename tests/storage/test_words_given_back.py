@@ -22,15 +22,18 @@ def kept(known: Dictionary, *symbols: str) -> None:
 
 
 @pytest.mark.parametrize(("left", "then"), [(("b", "d"), [4, 0, 2]), (("a",), [1, 2, 3]), ((), [0, 1, 2])])
-def test_words_are_used_again(left: tuple[str, ...], then: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_FEW", 0)  # Columns are decoded by the Arrow copy of the symbols.
+@pytest.mark.parametrize("bulk", [0, 1 << 16])
+def test_words_are_used_again(
+    left: tuple[str, ...], then: list[int], bulk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BULK", bulk)  # With 0, symbols are kept as if they were many.
     known = Dictionary()
     words = known.ids_of(["a", "b", "c", "d"])
     assert known.decode_column(numpy.array(words), "symbol").to_pylist() == ["a", "b", "c", "d"]
     kept(known, *left)
     assert known.size == len(left)
-    words = [word for word in words if word < len(known)]
-    known.decode_column(numpy.array(words), "symbol")
+    words = [words["abcd".index(text)] for text in left]
+    assert known.decode_column(numpy.array(words, numpy.int64), "symbol").to_pylist() == list(left)
     new = known.ids_of(["x", "y", "z"])
     assert sorted(new) == sorted(then)
     every = {known.find(text, "symbol"): text for text in (*left, "x", "y", "z")}

@@ -210,10 +210,8 @@ class _Check:
                 floats = typed(column, kind)
                 if numpy.isnan(floats).any() or ((floats == 0) & numpy.signbit(floats)).any():
                     return False
-            elif kind not in NUMERIC and len(column):
-                last = len(dictionary) - 1 if kind == "symbol" else dictionary.record_count(kind)
-                if column.min() < 0 or column.max() > last:
-                    return False
+            elif kind not in NUMERIC and not ((column >= 0) & (column < dictionary.extent(kind))).all():
+                return False
         return True
 
     @contextmanager

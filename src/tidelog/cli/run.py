@@ -175,23 +175,19 @@ def read_inputs(db: Database | SparkDatabase, folder: Path, needed: frozenset[st
     The file of a relation that is not in `needed` may be missing, as for Soufflé.
     """
     from tidelog.errors import DataError
-    from tidelog.io import SymbolColumns, read_facts
+    from tidelog.io import read_facts
 
-    symbols, found = SymbolColumns(db.dictionary), []
     inputs = _directives(db, "input")
     _check_standard_input(inputs)
     for directive in inputs:
         relation = db.program.relations[directive.relation]
         try:
-            words = read_facts(directive.options, folder, relation, db.dictionary, directive.span, symbols)
+            words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
         except DataError as error:
             if error.code == "E0410" and needed is not None and directive.relation not in needed:
                 continue
             raise
-        found.append((directive.relation, words))
-    symbols.encode()
-    for name, words in found:
-        db.insert_words(name, words)
+        db.insert_words(directive.relation, words)
 
 
 def _check_standard_input(inputs: list[Directive]) -> None:

@@ -3,12 +3,11 @@
 - `at_hand` reads data that are still to be made; `encode` takes any, by `rows` (Python values) and `columns` (Arrow),
   which reject values that do not fit: `values`.
 - `files` finds the file of a directive (`options`) and leaves it to the reader or writer of its format: `text_reader`,
-  `text_writer`, `table_files`, `json_files`, `sqlite_files`, with the help of `record_reader`, `json_values`, `packed`,
-  `sorting` and `symbol_columns`.
+  `text_writer`, `table_files`, `json_files`, `sqlite_files`, with the help of `split_text`, `record_reader`,
+  `json_values`, `packed` and `sorting`.
 """
 
 from tidelog.io.encode import at_hand, encode
 from tidelog.io.files import read_facts, size_line, write_view
-from tidelog.io.symbol_columns import SymbolColumns
 
-__all__ = ["SymbolColumns", "at_hand", "encode", "read_facts", "size_line", "write_view"]
+__all__ = ["at_hand", "encode", "read_facts", "size_line", "write_view"]

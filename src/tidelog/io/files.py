@@ -30,7 +30,6 @@ from tidelog.io.options import FileOptions
 from tidelog.io.packed import file_bytes, unpacked
 from tidelog.io.sorting import sorted_words
 from tidelog.io.sqlite_files import read_sqlite, write_sqlite
-from tidelog.io.symbol_columns import SymbolColumns
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import header_of, text_of
@@ -69,13 +68,12 @@ def read_facts(
     relation: RelationType,
     dictionary: Dictionary,
     span: Span | None = None,
-    symbols: SymbolColumns | None = None,
 ) -> Words:
     """Return the facts that an `.input` directive names, as words; int64 of shape (rows, arity).
 
     The file is `filename`, or REL.facts, in `folder`, or either with .gz behind it. If the program gives neither name
-    nor format, also look for REL.csv, REL.tsv and the other names of the table above, packed or not. With `symbols`,
-    some columns get their words only when that encodes them. Raise DataError if the file is missing or wrong.
+    nor format, also look for REL.csv, REL.tsv and the other names of the table above, packed or not.
+    Raise DataError if the file is missing or wrong.
     """
     wanted = input_options(options, relation, span)
     if wanted.io in ("stdin", "stdout"):
@@ -89,7 +87,7 @@ def read_facts(
         message = f"columns picks columns of text files, and {path.name} is read as {io}"
         raise DataError(Problem("E0413", message, span=span, hint="remove the option: columns are matched by name"))
     if io == "file":
-        return _read_text_file(path, wanted, relation, dictionary, symbols)
+        return _read_text_file(path, wanted, relation, dictionary)
     readers: dict[str, Callable[[Path, FileOptions, RelationType, Dictionary], Words]] = {
         "json": read_json,
         "parquet": read_parquet,
@@ -219,12 +217,10 @@ def _writing(path: Path) -> Iterator[None]:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def _read_text_file(
-    path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary, symbols: SymbolColumns | None
-) -> Words:
+def _read_text_file(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
     data = file_bytes(path)
     first_line = data[: data.find(b"\n") + 1] or data
-    return read_text(data, str(path), _text_format(options, path.name, first_line), relation, dictionary, symbols)
+    return read_text(data, str(path), _text_format(options, path.name, first_line), relation, dictionary)
 
 
 def _text_format(options: FileOptions, name: str, first_line: bytes) -> TextFormat:

@@ -1,7 +1,8 @@
 """Facts in text files: one row per line, as Soufflé reads them, or quoted as in RFC 4180.
 
-There are two readers of the same language. `_read_quickly` gives whole columns to pyarrow and returns None as soon as
-anything is unusual. `_read_exactly` then reads the text row by row; it knows line and column of each error.
+There are three readers of the same language. `split_text` reads large files with a kernel, `_read_quickly` gives whole
+columns to pyarrow; both return None as soon as anything is unusual. `_read_exactly` then reads the text row by row; it
+knows line and column of each error.
 
     Lines end with LF or CRLF; a byte order mark at the beginning is skipped. Without RFC 4180 a field is the text
     between two delimiters, whatever it is; a record ends at its bracket. Blank lines are skipped, except that they are
@@ -19,12 +20,13 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
-from tidelog.io.columns import column_words, match_columns
+from tidelog.io.columns import encode_columns, match_columns
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
-from tidelog.io.symbol_columns import SymbolColumns
+from tidelog.io.split_text import split_text
 from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
+from tidelog.storage.arrow_arrays import is_utf8, texts_from_spans
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ Fields: TypeAlias = "list[tuple[int, int, str]]"
 """The fields of a row: line, column (both from 1) and text."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LARGE = 1 << 20
+"""Files of so many bytes are split by a kernel."""
 _SUBSTITUTES = "\x1f\x1e\x1d\x1c\x01\x02\x03\x04"
 
 
@@ -57,10 +61,8 @@ def read_text(
     form: TextFormat,
     relation: RelationType,
     dictionary: Dictionary,
-    symbols: SymbolColumns | None = None,
 ) -> Words:
-    """Return the words of the rows in a text file that messages call `name`; with `symbols`, some columns get their
-    words when that encodes them."""
+    """Return the words of the rows in a text file that messages call `name`."""
     data = data.removeprefix(_BYTE_ORDER_MARK)
     columns = relation.columns
     if not columns:
@@ -70,7 +72,12 @@ def read_text(
     if form.headers:
         start, lines, named = _read_headers(data, name, form, relation)
         order = order if form.columns else named
-    words = _read_quickly(data, start, form, columns, order, dictionary, symbols)
+    words = None
+    if not form.quoted and len(data) >= _LARGE and _is_utf8(data):
+        exact, blank = not form.columns, _blank_counts(columns, form)
+        words = split_text(data, start, form.delimiter, columns, order, dictionary, exact=exact, blank=blank)
+    if words is None:
+        words = _read_quickly(data, start, form, relation, order, dictionary)
     if words is None:
         text = _decoded(data, name)[len(data[:start].decode()) :]
         words = _read_exactly(text, lines, name, form, columns, order, dictionary)
@@ -97,6 +104,10 @@ def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationTy
     return end, 1, match_columns(names, [column.name for column in relation.columns], f"{name}:1:1")
 
 
+def _is_utf8(data: bytes) -> bool:
+    return data.isascii() or is_utf8(texts_from_spans(np.array([0, len(data)]), np.frombuffer(data, np.uint8)))
+
+
 def _decoded(data: bytes, name: str) -> str:
     try:
         return data.decode()
@@ -117,13 +128,12 @@ def _read_quickly(
     data: bytes,
     start: int,
     form: TextFormat,
-    columns: Sequence[Column],
+    relation: RelationType,
     order: Sequence[int],
     dictionary: Dictionary,
-    symbols: SymbolColumns | None,
 ) -> Words | None:
-    """Return the words of the rows from `start` on, or None if the exact reader has to look at them. Columns of symbols
-    go to `symbols`."""
+    """Return the words of the rows from `start` on, or None if the exact reader has to look at them."""
+    columns = relation.columns
     prepared = _prepare(data, start, form, columns)
     if prepared is None:
         return None
@@ -137,20 +147,14 @@ def _read_quickly(
     table = _read_table(body, delimiter, form, dict(zip(order, columns, strict=True)), width)
     if table is None:
         return None
-    words = np.empty((table.num_rows, len(columns)), dtype=np.int64)
-    later = [i for i, column in enumerate(columns) if symbols is not None and column.kind == "symbol"]
+    found = [table.column(str(position)) for position in order]
     try:
-        for position, column in enumerate(columns):
-            if position in later:
-                continue
-            words[:, position] = column_words(table.column(str(order[position])), column, dictionary, place_in(""))
-            if column.kind == "float" and np.isinf(words[:, position].copy().view(np.float64)).any():
-                return None  # written so, or too large for a float?
+        words = encode_columns(found, table.num_rows, relation, dictionary, place_in(""))
     except DataError:
         return None
-    for position in later:
-        assert symbols is not None
-        symbols.add(words[:, position], table.column(str(order[position])))
+    for position, column in enumerate(columns):
+        if column.kind == "float" and np.isinf(words[:, position].copy().view(np.float64)).any():
+            return None  # written so, or too large for a float?
     return words
 
 
@@ -181,11 +185,10 @@ def _read_table(
     import pyarrow as pa
     from pyarrow import csv
 
-    text = pa.dictionary(pa.int32(), pa.string())
     arrow_types = {"number": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
     if max(columns) >= width:
         return None
-    types = {str(position): arrow_types.get(column.kind, text) for position, column in columns.items()}
+    types = {str(position): arrow_types.get(column.kind, pa.string()) for position, column in columns.items()}
     block = 4 << 20
     while True:
         try:

@@ -22,6 +22,7 @@
     components strongly connected components of a graph, and a test that one is still connected
     reach      the reach sets of components while edges change
     building   a closure from all of its edges at once
+    texts      the texts of symbols, their words by hash, and rows of text split into fields
     pairs      the pairs of a closure: counted, written, looked up, compared
 
 Every kernel exists once and serves both word sizes: its last argument `w`, `numpy.int32(0)` or `numpy.int64(0)`, is a

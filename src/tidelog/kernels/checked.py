@@ -79,6 +79,31 @@ def store(base: int, i: int, value: int, w: Any) -> None:
     (store32 if w.itemsize == 4 else store64)(base, i, value)
 
 
+def load_byte(address: int) -> int:
+    """Return the byte at an address, from 0 to 255."""
+    return _read(int(address), ctypes.c_uint8)
+
+
+def load_bytes(address: int) -> int:
+    """Return the eight bytes at an address, which may be odd, as a word; the first is the lowest."""
+    if CHECKING:
+        _check(int(address), 8)
+    return int.from_bytes(ctypes.string_at(int(address), 8), "little", signed=True)
+
+
+def copy_bytes(target: int, source: int, size: int) -> None:
+    """Copy so many bytes from one address to another one."""
+    if CHECKING and size:
+        _check(int(source), int(size))
+        _check(int(target), int(size))
+    ctypes.memmove(int(target), int(source), int(size))
+
+
+def first_bit(word: int) -> int:
+    """Return the position of the lowest bit of a word that is set; there is one."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
 def width(w: Any) -> int:
     """Return the bytes per word."""
     return int(w.itemsize)

@@ -98,6 +98,43 @@ def _load_shared(context, base, i):  # type: ignore[no-untyped-def]
     return _INT(_INT, _INT), generate
 
 
+@_becomes(checked.load_byte)
+def _load_byte(context, address):  # type: ignore[no-untyped-def]
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        byte = ir.IntType(8)
+        return builder.zext(builder.load(builder.inttoptr(args[0], byte.as_pointer())), _INT_IR)
+
+    return _INT(_INT), generate
+
+
+@_becomes(checked.load_bytes)
+def _load_bytes(context, address):  # type: ignore[no-untyped-def]
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        value = builder.load(builder.inttoptr(args[0], _INT_IR.as_pointer()))
+        value.align = 1
+        return value
+
+    return _INT(_INT), generate
+
+
+@_becomes(checked.copy_bytes)
+def _copy_bytes(context, target, source, size):  # type: ignore[no-untyped-def]
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        byte, flag = ir.IntType(8).as_pointer(), ir.IntType(1)
+        signature = ir.FunctionType(ir.VoidType(), [byte, byte, _INT_IR, flag])
+        function = builder.module.declare_intrinsic("llvm.memcpy", [byte, byte, _INT_IR], signature)
+        ends = [builder.inttoptr(address, byte) for address in args[:2]]
+        builder.call(function, [*ends, args[2], flag(0)])
+        return ctx.get_dummy_value()
+
+    return types.void(_INT, _INT, _INT), generate
+
+
+@_becomes(checked.first_bit)
+def _first_bit(context, word):  # type: ignore[no-untyped-def]
+    return _INT(_INT), lambda _, builder, sig, args: builder.cttz(args[0], ir.IntType(1)(1))
+
+
 @_becomes(checked.width)
 def _width(context, w):  # type: ignore[no-untyped-def]
     return _INT(w), lambda _, builder, sig, args: _INT_IR(w.bitwidth // 8)

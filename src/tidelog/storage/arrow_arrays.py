@@ -44,16 +44,53 @@ def valid_mask(array: pa.Array) -> NDArray[np.bool_]:
 
 def text_to_arrow(strings: Sequence[str], lengths: NDArray[np.int64] | None = None) -> pa.Array:
     """Return strings as a large_string array. Pass their `lengths` in characters where these are known."""
-    import pyarrow as pa
+    return texts_from_spans(*spans_of(strings, lengths))
 
-    joined = "".join(strings).encode()
+
+def spans_of(
+    strings: Sequence[str], lengths: NDArray[np.int64] | None = None, errors: str = "strict"
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return strings in UTF-8, one behind the other: their offsets, one more than there are strings, and the bytes.
+    `errors` is as for `str.encode`."""
+    joined = "".join(strings).encode(errors=errors)
     offsets = np.zeros(len(strings) + 1, dtype=np.int64)
     if lengths is None:
         lengths = np.fromiter(map(len, strings), np.int64, len(strings))
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] != len(joined):  # Some characters take several bytes.
-        np.cumsum(np.fromiter((len(text.encode()) for text in strings), np.int64, len(strings)), out=offsets[1:])
-    return pa.LargeStringArray.from_buffers(len(strings), pa.py_buffer(offsets), pa.py_buffer(joined))
+        sizes = (len(text.encode(errors=errors)) for text in strings)
+        np.cumsum(np.fromiter(sizes, np.int64, len(strings)), out=offsets[1:])
+    return offsets, np.frombuffer(joined, np.uint8)
+
+
+def texts_from_spans(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> pa.LargeStringArray:
+    """Return texts, one between each two offsets, as a large_string array over the same memory."""
+    import pyarrow as pa
+
+    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(content))
+
+
+def text_spans(array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the offsets, one more than there are texts, and the bytes of a string or large_string array."""
+    import pyarrow as pa
+
+    _, offsets, content = array.buffers()
+    dtype = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    if offsets is None or len(array) == 0:
+        return np.zeros(len(array) + 1, np.int64), np.empty(0, np.uint8)
+    ends = np.frombuffer(offsets, dtype=dtype)[array.offset : array.offset + len(array) + 1]
+    return ends.astype(np.int64, copy=False), np.frombuffer(content or b"", dtype=np.uint8)
+
+
+def is_utf8(texts: pa.Array) -> bool:
+    """Return True if the texts of an Arrow array are UTF-8, which Arrow does not check when it takes buffers."""
+    import pyarrow as pa
+
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def text_scalar(text: str) -> Any:

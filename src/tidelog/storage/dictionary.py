@@ -7,8 +7,8 @@ words only. Words that nothing refers to any more can be given back (`usage`), a
 
 `Dictionary` converts single values (program constants, queries), whole Arrow columns (`encode_column`,
 `decode_column`: files and tables) and small batches in the middle of a rule (`strings`, `ids_of`, `pack`, `unpack`).
-Symbols are kept by `symbol_list`, the records of one type by `record_table`; `record_text` writes these. Whether data
-fit the declared types is checked in `tidelog.io`.
+Symbols are kept by `symbol_list`, many of them by `bulk_symbols`, the records of one type by `record_table`;
+`record_text` writes these. `tidelog.io` checks whether data fit the declared types.
 """
 
 from __future__ import annotations
@@ -26,10 +26,19 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
+from tidelog.kernels.calling import expect
 from tidelog.language.branches import class_of, parts_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
 from tidelog.looking import Look, unlimited
-from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_to_arrow, valid_mask
+from tidelog.storage.arrow_arrays import (
+    is_utf8,
+    mask_to_arrow,
+    numbers_to_arrow,
+    numbers_to_numpy,
+    text_to_arrow,
+    valid_mask,
+)
+from tidelog.storage.bulk_symbols import BulkSymbols
 from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
 from tidelog.storage.record_types import RecordTypes
@@ -46,7 +55,8 @@ _MANY = 4096
 _MOST_CHARACTERS = 1 << 30
 """Symbols of more characters are not copied to Arrow: they may be few texts that stand in many rows."""
 
-_FEW = 4096  # up to so many rows are decoded through Python, without bringing the Arrow copy of the symbols up to date
+_BULK = 1 << 16
+"""With so many rows at once, symbols move to a `BulkSymbols`: their kernels are worth loading, or compiling, then."""
 
 
 class Holder(Protocol):
@@ -66,9 +76,7 @@ class Dictionary:
         """What holds words outside of relations: changes, answers to queries. See `hold`."""
         self._lock = threading.RLock()
         self._readers = 0
-        self._symbols = SymbolList()
-        # For decode_column the first symbols as a large_string array, and how many words had been used again by then.
-        self._arrow: tuple[Any, int] = None, 0
+        self._symbols: SymbolList | BulkSymbols = SymbolList()
         self._sweeps = 0
         self._tables: dict[Kind, RecordTable] = {}
         self.types = RecordTypes()
@@ -80,7 +88,7 @@ class Dictionary:
         return len(self._symbols)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**self.__dict__, "_arrow": (None, 0), "_readers": 0}
+        state = {**self.__dict__, "_readers": 0}
         del state["_lock"], state["holders"]
         return state
 
@@ -130,7 +138,6 @@ class Dictionary:
 
     def give_back(self, used: Mapping[Kind, NDArray[np.bool_]]) -> None:
         """Forget symbols and records whose words are not `used`: for each kind as many flags as its `extent`."""
-        self._arrow = None, 0
         self._sweeps += 1
         for kind, flags in used.items():
             (self._symbols if kind == "symbol" else self._tables[kind]).give_back(flags)
@@ -163,14 +170,9 @@ class Dictionary:
                 self._tables[name] = RecordTable(len(record.fields))
         self.types.add(records)
 
-    def record_count(self, kind: Kind) -> int:
-        """Return the number of different records of a type, without nil."""
-        return self._tables[kind].count - 1
-
     def bytes(self) -> int:
         """Estimate the memory that symbols and records take."""
-        arrow = self._arrow[0].nbytes if self._arrow[0] is not None else 0
-        return self._symbols.bytes() + arrow + sum(table.bytes() for table in self._tables.values())
+        return self._symbols.bytes() + sum(table.bytes() for table in self._tables.values())
 
     # --- single values -----------------------------------------------------------------------------------------------
 
@@ -199,7 +201,7 @@ class Dictionary:
         """Return the value of a word. Raise DataError (E0415) if no symbol or record has this id."""
         if kind == "symbol":
             self._check_ids(word, word, kind)
-            return self._symbols.texts[word]
+            return self._symbols.text(word)
         if kind in PRIMITIVES:
             return _primitive_value(word, kind)
         return self._values([word], kind)[0]
@@ -226,7 +228,7 @@ class Dictionary:
         if len(ids) == 0:
             return []
         self._check_ids(int(ids.min()), int(ids.max()), "symbol")
-        return list(map(self._symbols.texts.__getitem__, ids.tolist()))  # type: ignore[arg-type]  # as in `decode`
+        return self._symbols.strings(ids.tolist())
 
     def ids_of(self, strings: Sequence[str]) -> list[int]:
         """Return the ids of these symbols; new ones get the next ids. Raise DataError (E0408) for texts that UTF-8
@@ -253,12 +255,23 @@ class Dictionary:
 
     def extend(self, symbols: pa.Array, *, distinct: bool = False) -> Words:
         """Add symbols that were collected elsewhere. Return the ids of all of them, which are 0, 1, … in an empty
-        dictionary if `symbols` are distinct; say if that is known."""
+        dictionary if `symbols` are distinct; say if that is known. Raise DataError (E0408) where they are not UTF-8."""
+        table = self.table_for(len(symbols))
+        if table is not None and is_utf8(symbols):
+            return table.add_array(symbols)
         try:
             strings: list[str] = symbols.to_pylist()
         except UnicodeDecodeError as error:
             raise _not_utf8(error.object) from None
         return np.array(self._symbols.add(strings, distinct=distinct), dtype=np.int64)
+
+    def table_for(self, rows: int) -> BulkSymbols | None:
+        """Return the table of symbols, to which they move now if so many rows of them come or go; None if they are
+        few."""
+        if isinstance(self._symbols, SymbolList) and rows >= _BULK:
+            expect(rows)
+            self._symbols = BulkSymbols(self._symbols)
+        return self._symbols if isinstance(self._symbols, BulkSymbols) else None
 
     # --- columns -----------------------------------------------------------------------------------------------------
 
@@ -293,9 +306,15 @@ class Dictionary:
             return [np.empty(0, dtype=np.int64) for _ in columns]
         texts = pa.chunked_array(chunks)
         plain = not pa.types.is_dictionary(texts.type)
+        words = np.empty(len(texts), dtype=np.int64)
+        if plain and self.table_for(len(texts)) is not None:
+            start = 0
+            for chunk in chunks:
+                words[start : start + len(chunk)] = self.extend(chunk)
+                start += len(chunk)
+            return np.split(words, np.cumsum(lengths)[:-1])
         shared = (texts.dictionary_encode() if plain else texts.unify_dictionaries()).chunks
         ids = self.extend(shared[-1].dictionary, distinct=True)
-        words = np.empty(len(texts), dtype=np.int64)
         start = 0
         for chunk in shared:
             words[start : start + len(chunk)] = ids[numbers_to_numpy(chunk.indices)]
@@ -327,19 +346,10 @@ class Dictionary:
     def _decode_symbols(self, words: NDArray[Any]) -> pa.Array:
         import pyarrow as pa
 
-        symbols, reused = self._arrow  # Other threads may decode as well, and lengthen it.
-        known = len(symbols) if symbols is not None and reused == self._symbols.reused else 0
-        if known < len(self._symbols):
-            if len(words) <= max(_FEW, (len(self._symbols) - known) // 4):
-                return text_to_arrow(self.strings(words)).cast(pa.string())
-            reused = self._symbols.reused
-            new = text_to_arrow([text or "" for text in self._symbols.texts[known:]])
-            symbols = pa.concat_arrays([symbols, new]) if known else new
-            self._arrow = symbols, reused
         if len(words) == 0:
             return text_to_arrow([]).cast(pa.string())
         self._check_ids(int(words.min()), int(words.max()), "symbol")
-        return symbols.take(numbers_to_arrow(words)).cast(pa.string())
+        return (self.table_for(len(words)) or self._symbols).array(words).cast(pa.string())
 
     # --- records in batches ------------------------------------------------------------------------------------------
 

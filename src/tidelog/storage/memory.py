@@ -161,14 +161,18 @@ class Stop:
 
 
 class Pinned:
-    """An array that kernels find by its address, alive and where it is as long as this is."""
+    """An array that kernels find by its address, alive and where it is as long as this is. An array may be pinned while
+    one that begins there is."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._array = array
         self.address: int = array.ctypes.data
         if checked.CHECKING:
-            checked.blocks[self.address] = array.nbytes
+            self._before = checked.blocks.get(self.address)
+            checked.blocks[self.address] = max(array.nbytes, self._before or 0)
 
     def __del__(self) -> None:
         if checked.CHECKING:
             checked.blocks.pop(self.address, None)
+            if self._before is not None:
+                checked.blocks[self.address] = self._before

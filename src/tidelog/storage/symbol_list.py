@@ -1,25 +1,34 @@
-"""The symbols of a database and their words: the part of the dictionary that maps texts to words."""
+"""The symbols of a database and their words: the part of the dictionary that maps texts to words.
+
+This is how the dictionary begins. `bulk_symbols` takes over when symbols are many.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
+from tidelog.storage.arrow_arrays import text_to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STRING_OVERHEAD = 49  # bytes of a Python str beside its characters
 
 
 class SymbolList:
     """The texts of symbols by their words, None for reclaimed words.
 
-    `texts` decides. The words by their texts follow it, and catch up when they have fallen behind: an interruption
+    `_texts` decides. The words by their texts follow it, and catch up when they have fallen behind: an interruption
     leaves texts without references, and the next `add` continues from these.
     """
 
     def __init__(self) -> None:
-        self.texts: list[str | None] = []
+        self._texts: list[str | None] = []
         self.made = 0
         """How many symbols were new when they came."""
         self.reused = 0
@@ -31,12 +40,30 @@ class SymbolList:
         self._left = 0  # So many of `_free` are still to be used; it may name words that are in use, which are skipped.
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self._texts)
 
     @property
     def count(self) -> int:
         """The number of symbols."""
         return len(self._words)
+
+    def text(self, word: int) -> str:
+        """Return the text of a word."""
+        return self._texts[word]  # type: ignore[return-value]  # nothing refers to a reclaimed word
+
+    def strings(self, words: Sequence[int]) -> list[str]:
+        """Return the texts of words."""
+        return list(map(self._texts.__getitem__, words))  # type: ignore[arg-type]  # as in `text`
+
+    def array(self, words: NDArray[Any]) -> pa.LargeStringArray:
+        """Return the texts of int32 or int64 words."""
+        return text_to_arrow(self.strings(words.tolist()))
+
+    def contents(self) -> tuple[list[str | None], dict[str, int], NDArray[np.int64]]:
+        """Return the texts by their words, the words by their texts, and reclaimed words to use, the next one last."""
+        self._follow()
+        free = [word for word in self._free[: self._left].tolist() if self._is_free(word)]
+        return self._texts, self._words, np.array(free, np.int64)
 
     def get(self, text: str) -> int | None:
         """Return the word of a symbol, or None if it has none yet."""
@@ -61,8 +88,8 @@ class SymbolList:
             in_order = distinct and not self._left
             if self._left:
                 new = self._reuse(new)
-            start = len(self.texts)
-            self.texts.extend(new)
+            start = len(self._texts)
+            self._texts.extend(new)
             words.update(zip(new, range(start, start + len(new)), strict=True))
             self._known = start + len(new)
             if in_order:
@@ -73,7 +100,7 @@ class SymbolList:
 
     def _reuse(self, new: list[str]) -> list[str]:
         """Give reclaimed words to the first of these symbols; return the others."""
-        texts, words = self.texts, self._words
+        texts, words = self._texts, self._words
         start = max(0, self._left - len(new))
         free = [word for word in self._free[start : self._left].tolist() if self._is_free(word)][::-1]
         self.reused += len(free)
@@ -91,13 +118,13 @@ class SymbolList:
         """Add the symbols that another list has from `start` on, None for reclaimed words there. Return True if that is
         possible."""
         self._follow()
-        known = self.texts[start : start + len(texts)]
+        known = self._texts[start : start + len(texts)]
         new = texts[len(known) :]
-        if start > len(self.texts) or known != list(texts[: len(known)]) or not self._words.keys().isdisjoint(new):
+        if start > len(self._texts) or known != list(texts[: len(known)]) or not self._words.keys().isdisjoint(new):
             return False
         self.made += sum(text is not None for text in new)
         self._characters += sum(len(text) for text in new if text is not None)
-        self.texts.extend(new)
+        self._texts.extend(new)
         self._follow()
         return True
 
@@ -108,21 +135,21 @@ class SymbolList:
 
     def _is_free(self, word: int) -> bool:
         """Return True if nothing has this word, also where an interruption has left a text with it."""
-        text = self.texts[word]
+        text = self._texts[word]
         return text is None or self._words.get(text) != word
 
     def _follow(self) -> None:
         """Let the words by texts know texts that an interruption has kept from them."""
-        start, end = self._known, len(self.texts)
+        start, end = self._known, len(self._texts)
         if start < end:
-            new = ((text, word) for word, text in enumerate(self.texts[start:], start) if text is not None)
+            new = ((text, word) for word, text in enumerate(self._texts[start:], start) if text is not None)
             self._words.update(new)
             self._known = end
 
     def give_back(self, used: NDArray[np.bool_]) -> None:
         """Forget the symbols whose words are not used, which others get from now on."""
         self._follow()
-        texts, words = self.texts, self._words
+        texts, words = self._texts, self._words
         free = np.flatnonzero(~used)
         before = len(words)
         for word in free.tolist():
@@ -144,5 +171,5 @@ class SymbolList:
 
     def bytes(self) -> int:
         """Estimate the memory that the symbols take."""
-        text = self._characters + _STRING_OVERHEAD * len(self._words)
-        return text + sys.getsizeof(self._words) + sys.getsizeof(self.texts) + self._free.nbytes
+        text = self._characters + STRING_OVERHEAD * len(self._words)
+        return text + sys.getsizeof(self._words) + sys.getsizeof(self._texts) + self._free.nbytes

@@ -161,8 +161,7 @@ class Translation:
     @property
     def _size(self) -> tuple[int, ...]:
         """Another one whenever the dictionary has other symbols or records."""
-        counts = (self.dictionary.record_count(kind) for kind in self.dictionary.types)
-        return len(self.dictionary), *self.dictionary.stamp, *counts
+        return *self.dictionary.stamp, *map(self.dictionary.extent, ("symbol", *self.dictionary.types))
 
     def _sharing(self) -> Broadcast[Dictionary]:
         """Return the dictionary on the workers, sent anew when it has grown."""

@@ -22,7 +22,7 @@ SYMBOLS = ""
 
 def extent(dictionary: Dictionary, kinds: Iterable[str]) -> dict[str, int]:
     """Return the numbers of symbols and of the records of each of these types."""
-    counts = {kind: dictionary.record_count(kind) for kind in kinds}
+    counts = {kind: dictionary.extent(kind) - 1 for kind in kinds}
     return {SYMBOLS: len(dictionary), **{kind: count for kind, count in counts.items() if count}}
 
 
