@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, overload
 
 from tidelog.callables import FunctorSource
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from tidelog.spark.database import SparkDatabase
     from tidelog.store import StoredDatabase
+
+_RULES = re.compile(r":-|^\s*\.(decl|type|comp|include|input)\b", re.MULTILINE)
+"""In no sensible name of a folder, but in most programs."""
 
 
 @overload
@@ -42,10 +46,13 @@ def connect(
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
     process in the folder `state`, if there is one. `functors` are functions for the functors of the program, see
     `Database.functors`; a store or a state folder may need them to open. Raise UsageError (E0610) where arguments do
-    not go together.
+    not go together, or a program stands in place of the folder.
     """
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise wrong_argument("a store", "the path of a folder", folder)
+    if isinstance(folder, str) and _RULES.search(folder):
+        hint = "call connect() without it, and then `db.load(text)` or `db.rules.add(text)`"
+        raise UsageError(Problem("E0610", "connect takes a folder, and this is the text of a program", hint=hint))
     if (folder is not None and spark is not None) or (state is not None and spark is None):
         hint = "call connect(folder) for an embedded database, connect(spark=session, state=folder) for one over Spark"
         raise UsageError(Problem("E0610", "connect takes a folder, or a Spark session with `state`", hint=hint))

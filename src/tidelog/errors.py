@@ -158,7 +158,7 @@ CODES: dict[str, str] = {
     "E0607": "a query is not the body of a rule",
     "E0608": "unknown rule or instance",
     "E0609": "a callback is not a function",
-    "E0610": "arguments of connect contradict each other",
+    "E0610": "wrong arguments of connect",
     "E0611": "facts for an inline relation",
     "E0612": "a parameter is no variable of the query",
     "E0613": "a pattern of facts to delete is not one atom",

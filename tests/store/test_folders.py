@@ -59,6 +59,15 @@ def test_arguments_that_do_not_go_together(arguments: dict[str, object]) -> None
     assert caught.value.code == "E0610"
 
 
+@pytest.mark.parametrize("text", [".decl e(x: number)", "\n  .include 'a.dl'", "p(x) :- q(x)."])
+def test_a_program_is_no_folder(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"db\.load") as caught:
+        tidelog.connect(text)
+    assert caught.value.code == "E0610"
+    assert not os.listdir(tmp_path)
+
+
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("…")
     with pytest.raises(UsageError, match=r"the folder is not a store, it contains thesis\.txt") as caught:
