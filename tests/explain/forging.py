@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import BoundRule, Condition, ProofStep, Walk
+from tidelog.explain.walks import ASSERTED
 
 Steps = tuple[ProofStep, ...]
 
@@ -62,8 +63,28 @@ def _of_others(steps: Steps, number: int) -> Iterator[tuple[str, ProofStep]]:
     step = steps[number]
     for other in steps:
         if _shown(other) != _shown(step) and other.relation in (step.relation, steps[-1].relation):
+            if _is_turned(steps, step, other):
+                continue
             moved = replace(step, relation=other.relation, values=other.values, is_candidate=other.is_candidate)
             yield "the tuple of another step", moved
+
+
+def _is_turned(steps: Steps, step: ProofStep, other: ProofStep) -> bool:
+    """Return True if the only edge of a walk gives the tuple of another step as well: its ends turned around, where
+    walks go along such edges both ways."""
+    walk = step.instance
+    if not isinstance(walk, Walk) or len(step.premises) != 1 or _shown(other) != (step.relation, step.values[::-1]):
+        return False
+    automaton, relation = walk.automaton, steps[step.premises[0]].relation
+    begins = {0} | automaton.silent.get(0, frozenset())
+    forms = {
+        edge.form
+        for edge in automaton.edges
+        if edge.relation.removeprefix(ASSERTED) == relation
+        and edge.source in begins
+        and automaton.ends & ({edge.target} | automaton.silent.get(edge.target, frozenset()))
+    }
+    return forms >= {"forward", "backward"}
 
 
 def _of_tuple(step: ProofStep) -> Iterator[tuple[str, ProofStep]]:
@@ -87,13 +108,21 @@ def _of_premises(steps: Steps, number: int) -> Iterator[tuple[str, ProofStep]]:
         yield "a cycle", replace(step, premises=(*before, number, *behind))
         yield "a later premise", replace(step, premises=(*before, len(steps), *behind))
         for other in range(number):
-            if _shown(steps[other]) != _shown(steps[premise]):
+            if _shown(steps[other]) != _shown(steps[premise]) and not _is_edge_as(step, steps[other], steps[premise]):
                 yield "another premise", replace(step, premises=(*before, other, *behind))
         for j in range(i):
             if _shown(steps[premises[j]]) != _shown(steps[premise]):
                 swapped = [*premises]
                 swapped[i], swapped[j] = swapped[j], swapped[i]
                 yield "premises swapped", replace(step, premises=tuple(swapped))
+
+
+def _is_edge_as(step: ProofStep, other: ProofStep, edge: ProofStep) -> bool:
+    """Return True if a walk may go along one tuple as well as along another one: between the same nodes, by relations
+    that both have edges for it."""
+    if not isinstance(step.instance, Walk) or {*other.values} != {*edge.values}:
+        return False
+    return other.relation in {each.relation.removeprefix(ASSERTED) for each in step.instance.automaton.edges}
 
 
 def _shown(step: ProofStep) -> tuple[str, Any]:

@@ -52,6 +52,15 @@ MORE = (
         "",
     ),
     Construct(
+        "walks along one edge both ways, and edges of two relations",
+        EDGE + EDGE.replace("e(", "v(") + ".decl same(x: symbol, y: symbol) eqrel\n"
+        ".decl t(x: symbol, y: symbol)\nt(x, y) :- e(x, y).\nt(x, y) :- v(x, y).\nt(x, z) :- t(x, y), t(y, z).\n"
+        ".decl p(x: symbol, y: symbol)\np(x, y) :- v(x, y), e(x, y), t(x, y).\n"
+        "p(x, y) :- <(e|^v)+>(x, y), <(e|^v)+>(y, x).\np(x, y) :- same(x, y), same(y, x).",
+        {"e": EDGES, "v": EDGES, "same": EDGES[:1]},
+        "",
+    ),
+    Construct(
         "alternatives in groups",
         EDGE + ".decl h(x: symbol, y: symbol) inline\nh(x, y) :- e(x, z), e(z, y).\nh(x, y) :- e(y, x).\n"
         ".decl c(x: symbol, n: number)\nc(x, n) :- e(x, _), n = count : { h(x, _) }.",
@@ -94,6 +103,7 @@ KINDS = {
     "dominated candidates": "candidate, comparison, computed, fact, rule",
     "closures with loops, both ways, extended in front": "fact, walk",
     "paths of several relations": "fact, path, rule, walk",
+    "walks along one edge both ways, and edges of two relations": "fact, path, rule, walk",
     "alternatives in groups": "aggregate, count, fact, rule",
     "members with `_` in records": "aggregate, count, fact, max, rule, witness",
 }
