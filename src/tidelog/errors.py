@@ -159,7 +159,7 @@ CODES: dict[str, str] = {
     "E0608": "unknown rule or instance",
     "E0609": "a callback is not a function",
     "E0610": "wrong arguments of connect",
-    "E0611": "facts for an inline relation",
+    "E0611": "an inline relation has no tuples",
     "E0612": "a parameter is no variable of the query",
     "E0613": "a pattern of facts to delete is not one atom",
     "E0616": "unknown branch",
@@ -350,8 +350,9 @@ class KernelCacheWarning(UserWarning):
 
 
 def wrong_argument(what: str, expected: str, found: object) -> UsageError:
-    """Return the error (E0635) about an argument of another type than `expected`; `what` names the argument."""
-    message = f"expected {expected} as {what}, found a value of type {type(found).__name__}"
+    """Return the error (E0635) about an argument other than `expected`; `what` names the argument."""
+    shown = repr(found) if isinstance(found, (int, float)) else f"a value of type {type(found).__name__}"
+    message = f"expected {expected} as {what}, found {shown}"
     return UsageError(Problem("E0635", message, hint=f"pass {expected}"))
 
 

@@ -100,8 +100,9 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         With `all`, return an iterator of all proofs, those with the fewest tuples first, in which no tuple is used to
         derive itself. It ends with the next commit: raise UsageError (E0671) then. A `timeout` holds for each proof.
 
-        Raise UsageError (E0601, E0670: the tuple does not hold), DataError for values that do not fit, LimitError; over
-        Spark UsageError (E0688) where more than `embedded_limit` rows would have to come to the driver.
+        Raise UsageError (E0601, E0611, E0635, E0670: the tuple does not hold), DataError for values that do not fit,
+        LimitError; over Spark UsageError (E0688) where more than `embedded_limit` rows would have to come to the
+        driver.
         """
         with self._using(), self._reading():
             watch = self._options.watch()
@@ -123,8 +124,8 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         rules gets, and the same for the tuples that these miss, to a `depth`. A limit leaves rules out, see
         `Absence.is_partial`.
 
-        Raise UsageError (E0601, E0672: the tuple holds), DataError for values that do not fit, LimitError; over Spark
-        UsageError (E0688), see `explain`.
+        Raise UsageError (E0601, E0611, E0635, E0672: the tuple holds), DataError for values that do not fit,
+        LimitError; over Spark UsageError (E0688), see `explain`.
         """
         with self._using(), self._reading():
             watch = self._options.watch()
@@ -150,8 +151,9 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
         a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit,
         or with a LimitError that says how many sets there were: because of a limit, or as the tuple has too many
-        derivations to look for more (E0505). Raises as `explain`."""
+        derivations to look for more (E0505). Raises as `explain`, and as `transaction`."""
         with self._changing(), self._reading():
+            checked(self, "undo()")
             watch = self._options.watch()
             found = self._explainer.ends(relation, values, self._explained(), watch, rules=rules, confirmed=self._ends)
             return self._in_turn(found, watch, self._changing, "sets")
@@ -159,8 +161,9 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
     def repair(self, relation: str, values: Any) -> Iterator[Facts]:
         """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
         iterator, the smaller ones first. Each has been tried, see `what_if`. It ends as that of `undo`. Raises as
-        `why_not`."""
+        `why_not`, and as `transaction`."""
         with self._changing(), self._reading():
+            checked(self, "repair()")
             watch = self._options.watch()
             found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
             return self._in_turn(found, watch, self._changing, "sets")

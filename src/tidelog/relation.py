@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
+from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
 from tidelog.limits.watch import reading_within_memory
 from tidelog.set_operators import Rows, SetOperators
@@ -363,6 +364,15 @@ def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
     near = get_close_matches(str(name), relations, 1)
     hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
     raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))
+
+
+def with_tuples(relations: Mapping[str, RelationType], name: str) -> RelationType:
+    """Return the relation of this name, which may have tuples. UsageError (E0601, E0611) if there is none."""
+    relation = declared(relations, name)
+    if INLINE in relation.qualifiers:
+        hint = "add rules for it, or remove `inline` from its declaration"
+        raise UsageError(Problem("E0611", f"the inline relation {name} has no tuples", hint=hint))
+    return relation
 
 
 def _rows(count: int) -> str:

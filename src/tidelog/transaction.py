@@ -38,13 +38,13 @@ class Changing(Committing[Made_co], Protocol[Made_co]):
     def rules(self) -> RuleSet: ...
 
 
-def checked(database: Committing[Any]) -> None:
-    """UsageError unless a transaction can begin: E0602, E0606 and E0625."""
+def checked(database: Committing[Any], call: str = "transaction()") -> None:
+    """UsageError unless a transaction can begin, for this `call`: E0602, E0606 and E0625."""
     database.turns.check_open()
-    database.turns.check_outside("transaction()")
+    database.turns.check_outside(call)
     if database.has_pending:
-        message = "a transaction cannot begin while other changes are pending"
-        raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before the transaction"))
+        message = f"cannot call `{call}` while other changes are pending"
+        raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before"))
 
 
 class ChangeBlock(Uncopied, Generic[Made]):

@@ -394,25 +394,29 @@ def in_turn(
     items: str,
     epoch: Callable[[], int],
 ) -> Iterator[Item]:
-    """Yield explanations, for each of which a database is taken anew and has the whole time of its limit, as long as no
-    epoch comes between. An error of a limit says how many `items` there were. Raise UsageError (E0671) after an
-    epoch."""
-    asked, number = epoch(), 0
-    while True:
-        with taking(), reading():
-            if epoch() != asked:
-                message = "the database has changed since these explanations were asked for"
-                raise UsageError(Problem("E0671", message, hint="ask again"))
-            watch.started = time.perf_counter()
-            try:
-                item = next(found, None)
-            except LimitError as error:
-                message = f"{error.problems[0].message}; {items} found before: {number:,}"
-                raise LimitError(replace(error.problems[0], message=message)) from None
-        if item is None:
-            return
-        number += 1
-        yield item
+    """Return explanations of the present epoch, for each of which a database is taken anew and has the whole time of
+    its limit. An error of a limit says how many `items` there were. Raise UsageError (E0671) after another epoch."""
+    asked = epoch()
+
+    def one_by_one() -> Iterator[Item]:
+        number = 0
+        while True:
+            with taking(), reading():
+                if epoch() != asked:
+                    message = "the database has changed since these explanations were asked for"
+                    raise UsageError(Problem("E0671", message, hint="ask again"))
+                watch.started = time.perf_counter()
+                try:
+                    item = next(found, None)
+                except LimitError as error:
+                    message = f"{error.problems[0].message}; {items} found before: {number:,}"
+                    raise LimitError(replace(error.problems[0], message=message)) from None
+            if item is None:
+                return
+            number += 1
+            yield item
+
+    return one_by_one()
 
 
 def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]:

@@ -29,7 +29,7 @@ from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.maintain.state import EngineState
 from tidelog.programs import Compiled, Reading, reading
-from tidelog.relation import declared
+from tidelog.relation import declared, with_tuples
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
 from tidelog.semantics.user_aggregates import given_of
@@ -263,11 +263,7 @@ class Workspace(Generic[Facts]):
 
     def with_tuples(self, name: str) -> RelationType:
         """Return a declared relation that may have facts. UsageError (E0601, E0611) where there is none."""
-        relation = self.relation(name)
-        if INLINE in relation.qualifiers:
-            hint = "add rules for it, or remove `inline` from its declaration"
-            raise UsageError(Problem("E0611", f"the inline relation {name} has no tuples", hint=hint))
-        return relation
+        return with_tuples(self._pending.checked.relations, name)
 
     def check_given(self, draft: Draft) -> None:
         """Raise UsageError (E0645) if a rule of a draft calls a functor that has no function, or an aggregate without

@@ -99,8 +99,8 @@ e("a", "d") does not hold: it is not asserted
     ("d", ("c", 8)): """\
 d("c", 8) does not hold: no rule derives it
   [way at <text>:18:1]
-    holds: d("a", 0)
     holds: w("a", "c", 9)
+    holds: d("a", 0)
     fails: 8 = 0 + 9 (for 2 bindings, the first one shown)""",
     ("r", ("d", "b")): """\
 r("d", "b") does not hold: no rule derives it
@@ -244,3 +244,25 @@ def test_what_begins_tuples_does(seed: int) -> None:
         for each in found:
             assert holds(each)
             assert not any(holds(each - {fact}) for fact in each)
+
+
+def test_an_absence_takes_tuples_first_that_have_a_bound_variable() -> None:
+    """`m` has the fewest open variables, and each of its tuples would be a binding."""
+    db = tidelog.connect()
+    db.load(
+        ".decl m(z: number) .decl e(x: number, y: number, z: number) .decl q(y: number) .decl p(x: number) "
+        "p(x) :- m(z), e(x, y, z), q(y)."
+    )
+    db.insert("m", [(i,) for i in range(50)])
+    db.insert("e", [(1, 2, 3)])
+    db.commit()
+    (attempt,) = db.why_not("p", (1,)).attempts
+    assert (attempt.met, attempt.failed, attempt.bindings) == (("e(1, 2, 3)", "m(3)"), "q(2)", 1)
+
+
+def test_tuples_near_a_missing_one_are_in_the_order_of_their_values() -> None:
+    db = tidelog.connect()
+    db.load(".decl e(x: number, y: number)")
+    db.insert("e", [(1, 10), (1, 9), (1, 2), (1, 11)])
+    db.commit()
+    assert db.why_not("e", (1, 5)).near == ("e(1, 2)", "e(1, 9)", "e(1, 10)")

@@ -304,12 +304,27 @@ def test_wrong_goals(people: Store) -> None:
             people.explain(*goal)
     with pytest.raises(tidelog.UsageError, match="E0672"):
         people.why_not(*ex("ann", "knows", "bob"))
+    for depth in (-1, 101):
+        with pytest.raises(tidelog.UsageError, match="E0635"):
+            people.why_not(*ex("bob", "a", "Person"), depth=depth)
+
+
+def test_explanations_are_those_of_one_commit(people: Store) -> None:
     proofs = people.explain(*ex("ann", "a", "Person"), all=True)
     next(proofs)
+    others = [
+        people.explain(*ex("ann", "a", "Person"), all=True),
+        people.undo(*ex("ann", "a", "Person")),
+        people.repair(*ex("bob", "a", "Person")),
+    ]
     people.insert([ex("ann", "knows", "cy")])
+    for call, ask in (("undo", people.undo), ("repair", people.repair)):
+        with pytest.raises(tidelog.UsageError, match=rf"E0606.*`{call}\(\)` while"):
+            ask(*ex("ann", "a", "Person"))
     people.commit()
-    with pytest.raises(tidelog.UsageError, match="E0671"):
-        next(proofs)
+    for each in (proofs, *others):
+        with pytest.raises(tidelog.UsageError, match="E0671"):
+            next(each)
 
 
 def test_a_proof_with_a_fault_is_rejected() -> None:

@@ -1,21 +1,22 @@
 """Why a tuple does not hold: how far the body of each of its rules gets.
 
-The head of a rule is bound, and its literals are taken one after the other: those that only test something as soon as
-their variables have values, then the tuples with the fewest open variables. The first literal without a match ends the
-attempt. It is shown with the values that led there, with the nearest tuples that do exist, and, to a depth that the
-caller gives, with the reason why the missing tuple cannot be derived itself.
+The head of a rule is bound, and its literals are taken one after the other, in `FlatRule.order`: those that only test
+something as soon as their variables have values, then tuples that have a bound variable. The first literal without a
+match ends the attempt. It is shown with the values that led there, with the nearest tuples that do exist, and, to a
+depth that the caller gives, with the reason why the missing tuple cannot be derived itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from typing import Any
 
 import numpy
 
 from tidelog.arrays import AnyWords
-from tidelog.errors import LimitError, position
+from tidelog.errors import LimitError, position, wrong_argument
 from tidelog.explain.conditions import with_values
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule
@@ -25,9 +26,11 @@ from tidelog.explain.wording import Wording
 from tidelog.language.syntax import Atom, Comparison, Constant, Literal, Value, Variable
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
-from tidelog.rules.grounding import grounded
+from tidelog.reference.selections import order_of
 from tidelog.source import Span
 
+DEEPEST = 100
+"""Missing tuples below one another: an explanation nests as deeply as that, in Python's stack too."""
 MOST_NEAR = 3
 """Tuples that are shown beside a missing one, and bindings of the last literal that has a match."""
 
@@ -74,6 +77,8 @@ class Absence:
     near: tuple[str, ...]
     tuple_text: str
     """The tuple as text."""
+    is_above: bool = False
+    """The explanation has this absence before, with at least as much below it: here it has no attempts."""
 
     @property
     def is_partial(self) -> bool:
@@ -82,13 +87,14 @@ class Absence:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as JSON has it."""
-        return {
+        found: dict[str, Any] = {
             "relation": self.relation,
             "tuple": list(self.values),
             "near": list(self.near),
             "partial": self.is_partial,
             "attempts": [attempt.to_dict() for attempt in self.attempts],
         }
+        return {**found, "above": True} if self.is_above else found
 
     def __str__(self) -> str:
         """Return the explanation as text."""
@@ -98,7 +104,16 @@ class Absence:
         return f"<Absence of {self.tuple_text}: {len(self.attempts)} attempts>"
 
 
+def check_depth(depth: object) -> None:
+    """Raise UsageError (E0635) unless this is a depth to which `why_not` can go."""
+    if not (isinstance(depth, int) and 0 <= depth <= DEEPEST):
+        raise wrong_argument("`depth`", f"a number from 0 to {DEEPEST}", depth)
+
+
 def _lines(absence: Absence, indent: str) -> Iterator[str]:
+    if absence.is_above:
+        yield f"{indent}{absence.tuple_text} does not hold: shown above"
+        return
     reason = "no rule derives it" if absence.attempts else "it is not asserted"
     yield f"{indent}{absence.tuple_text} does not hold: {reason}"
     if absence.near and not absence.attempts:
@@ -128,10 +143,17 @@ class Missing:
     views: EngineViews
     watch: Watch
     wording: Wording
+    explained: dict[Key, int] = field(default_factory=dict)
+    """The depths to which tuples have been explained."""
 
     def absence(self, key: Key, depth: int) -> Absence:
-        """Return why a tuple does not hold, and why those that it misses do not, to a depth. A limit ends the attempts
-        that have not been made; raise LimitError if that are all."""
+        """Return why a tuple does not hold, and why those that it misses do not, to a depth. A tuple that has been
+        explained to this depth is not explained again. A limit ends the attempts that have not been made; raise
+        LimitError if that are all."""
+        if self.explained.get(key, -1) >= depth:
+            text = self.wording.row_text(key.relation, self.derivations.values(key))
+            return Absence(*self.wording.row(key.relation, self.derivations.values(key)), (), (), text, is_above=True)
+        self.explained[key] = depth
         attempts = tuple(self.attempt(flat, goal, depth) for flat, goal in self.rules(key))
         if attempts and all(each.is_open and not each.bindings for each in attempts):
             self.watch.look()
@@ -147,8 +169,6 @@ class Missing:
         """Return how far a rule gets that would derive a tuple."""
         rule = self.wording.rule(flat)
         made = RuleAttempt(rule.name, rule.text, rule.span, rule.axioms, None, 0)
-        given, *rest = flat.body
-        assert isinstance(given, Atom)
         met: list[Literal] = []
         answers, shown = numpy.empty((0, 0), numpy.int64), tuple[str, ...]()
         try:
@@ -156,10 +176,8 @@ class Missing:
             answers, shown = self.bindings(flat, key, [])
             if not len(answers):
                 return made
-            while rest:
+            for literal in flat.order:
                 self.watch.look()
-                literal = self.next_literal(given, met, rest)
-                rest.remove(literal)
                 found, columns = self.bindings(flat, key, [*met, literal])
                 if not len(found):
                     return self.failed(replace(made, bindings=len(answers)), flat, met, literal, answers, shown, depth)
@@ -192,18 +210,6 @@ class Missing:
         """Yield literals with values, as texts, without those that their rule does not have."""
         return (self.wording.literal_text(with_values(each, bound)) for each in literals if not is_made(each))
 
-    def next_literal(self, given: Atom, met: Sequence[Literal], rest: Sequence[Literal]) -> Literal:
-        """Return the literal to try next: one that only tests, else the tuple with the fewest open variables."""
-        bound = grounded([given, *met])
-
-        def rank(literal: Literal) -> tuple[int, int]:
-            own = set(variables([literal], aggregates=False))
-            if not own <= grounded([given, *met, literal]):
-                return 2, 0
-            return int(isinstance(literal, Atom)), len(own - bound)
-
-        return min(rest, key=rank)
-
     def bindings(self, flat: FlatRule, key: Key, literals: Sequence[Literal]) -> tuple[AnyWords, tuple[str, ...]]:
         """Return the values of the variables of some literals of a rule with its head bound, and these variables."""
         body = (flat.body[0], *literals)
@@ -216,15 +222,15 @@ class Missing:
         self, flat: FlatRule, answers: AnyWords, shown: tuple[str, ...]
     ) -> tuple[dict[str, Value], dict[str, int]]:
         """Return the first of some bindings, by values: decoded, and in words."""
-        decode = self.derivations.dictionary.decode
-        rows = answers[:1_000].tolist()
+        rows = answers[:1_000].astype(numpy.int64)
         bound: dict[str, Value] = {}
         for i, name in enumerate(shown):
-            values = {word: decode(word, flat.kinds[name]) for word in {row[i] for row in rows}}
-            least = min(values, key=lambda word: repr(values[word]))
+            words = numpy.unique(rows[:, i]) if len(rows) > 1 else rows[:, i]
+            values = self.derivations.dictionary.decode_list(words, flat.kinds[name])
+            least = min(range(len(values)), key=lambda at: repr(values[at])) if len(values) > 1 else 0
             bound[name] = values[least]
-            rows = [row for row in rows if row[i] == least]
-        return bound, dict(zip(shown, rows[0], strict=True))
+            rows = rows[rows[:, i] == words[least]]
+        return bound, dict(zip(shown, rows[0].tolist(), strict=True))
 
     def around(
         self, literal: Literal, bound: Mapping[str, Value], words: Mapping[str, int], depth: int
@@ -251,9 +257,9 @@ class Missing:
         for left_out in known if len(known) > 1 else ():
             others = tuple(sorted(column for column in known if column != left_out))
             group = numpy.array([[known[column] for column in others]], numpy.int64)
-            rows = self.views.near(relation, others, group, most=1_000)
-            keys = [Key(relation, tuple(row)) for row in rows[:1_000].tolist()]
-            found += sorted(self.wording.row_text(relation, self.derivations.values(key)) for key in keys)[:MOST_NEAR]
+            rows = self.views.near(relation, others, group, most=1_000)[:1_000].astype(numpy.int64)
+            values = self.derivations.decoded(rows, self.derivations.kinds(relation))
+            found += (self.wording.row_text(relation, row) for row in nsmallest(MOST_NEAR, values, key=order_of))
         return tuple(dict.fromkeys(found))[:MOST_NEAR]
 
 

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from types import MappingProxyType
 from typing import Any
 
-from tidelog.errors import LimitError
+from tidelog.errors import LimitError, wrong_argument
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.search import ProofSearch
 from tidelog.explain.steps import Condition
@@ -25,6 +25,12 @@ MOST_MEMBERS = 3
 """Members of a group that are shown."""
 _LOOKS = 10_000
 """Members between two looks at limits."""
+
+
+def check_members(most: object) -> None:
+    """Raise UsageError (E0635) unless this is a number of members to show, or None for all."""
+    if most is not None and not (isinstance(most, int) and most >= 0):
+        raise wrong_argument("`members`", "a number, 0 or more, or None for all", most)
 
 
 def conditions_of(

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tidelog.errors import Problem, UsageError
-from tidelog.explain.absence import Absence, Missing
+from tidelog.explain.absence import Absence, Missing, check_depth
 from tidelog.explain.alternatives import all_proofs, smallest_ends
 from tidelog.explain.blame import Ages, Blame
 from tidelog.explain.composing import Composer
-from tidelog.explain.conditions import MOST_MEMBERS
+from tidelog.explain.conditions import MOST_MEMBERS, check_members
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.proof import Proof
 from tidelog.explain.repair import Repair
@@ -26,7 +26,7 @@ from tidelog.explain.wording import Wording
 from tidelog.io import encode
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.limits.watch import Watch
-from tidelog.relation import declared
+from tidelog.relation import with_tuples
 from tidelog.storage.dictionary import Dictionary
 from tidelog.workspace import Workspace
 
@@ -45,6 +45,7 @@ class Explainer:
         self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
     ) -> Proof:
         """Return a proof of a tuple, see `Database.explain`."""
+        check_members(members)
         search, goal = self._search(relation, values, views, watch)
         return self._composer(search).proof(goal, search.proof(goal), members)
 
@@ -57,6 +58,7 @@ class Explainer:
         self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
     ) -> Iterator[Proof]:
         """Yield all proofs of a tuple, the smallest first."""
+        check_members(members)
         search, goal = self._search(relation, values, views, watch)
         composer = self._composer(search)
         return (composer.proof(goal, found, members) for found in all_proofs(search, goal))
@@ -93,13 +95,14 @@ class Explainer:
 
     def absence(self, relation: str, values: object, depth: int, views: EngineViews, watch: Watch) -> Absence:
         """Return why a tuple does not hold, see `Database.why_not`."""
+        check_depth(depth)
         key, derivations = self._absent(relation, values, views)
         return Missing(derivations, views, watch, self._wording).absence(key, depth)
 
     def _absent(self, relation: str, values: object, views: EngineViews) -> tuple[Key, TupleDerivations]:
         """Return a tuple in words. Raise UsageError (E0672) if it holds."""
         checked = self._workspace.committed.checked
-        found_in = declared(checked.relations, relation)
+        found_in = with_tuples(checked.relations, relation)
         derivations = self._following(checked)
         encode([values], found_in, Dictionary(checked.records))
         (words,) = encode([values], found_in, self._dictionary).tolist()
@@ -130,7 +133,7 @@ class Explainer:
     def _search(self, relation: str, values: object, views: EngineViews, watch: Watch) -> tuple[ProofSearch, Key]:
         """Return a search over the last epoch, and the tuple in words. Raise UsageError (E0670) if it does not hold."""
         checked = self._workspace.committed.checked
-        key = self._key(declared(checked.relations, relation), values, checked)
+        key = self._key(with_tuples(checked.relations, relation), values, checked)
         derivations = self._following(checked)
         if key is None or not derivations.holds(views, key):
             message = f"{row_text(relation, tuple(values))} does not hold"  # type: ignore[arg-type]  # It fits.

@@ -46,6 +46,7 @@ from tidelog.rules.bench import Bench
 from tidelog.rules.core import NUMBERED
 from tidelog.rules.counters import counters
 from tidelog.rules.disjunctions import disjunctions
+from tidelog.rules.grounding import grounded
 
 ArgumentSource = int | Constant
 """Where an argument of an atom comes from: the column of an answer, or a constant."""
@@ -106,6 +107,24 @@ class FlatRule:
             )
             for atom in (self.head, *self.needed)
         )
+
+    @cached_property
+    def order(self) -> tuple[Literal, ...]:
+        """The body behind the tuples that are given, in the order in which a search binds its variables best: literals
+        that only test as soon as they can, then tuples with a bound variable, and the fewest open ones."""
+        given, *rest = self.body
+        ordered: list[Literal] = []
+
+        def rank(literal: Literal) -> tuple[int, bool, int]:
+            own, bound = set(variables([literal], aggregates=False)), grounded([given, *ordered])
+            if not own <= grounded([given, *ordered, literal]):
+                return 2, False, 0
+            return int(isinstance(literal, Atom)), bool(own) and own.isdisjoint(bound), len(own - bound)
+
+        while rest:
+            ordered.append(min(rest, key=rank))
+            rest.remove(ordered[-1])
+        return tuple(ordered)
 
     @cached_property
     def written(self) -> tuple[str, ...]:

@@ -55,7 +55,9 @@ class ProofSearch:
     derivations: TupleDerivations
     views: EngineViews
     watch: Watch
-    avoided: Collection[object] = ()
+    avoided: frozenset[object] = frozenset()
+    avoided_relations: frozenset[str] = frozenset()
+    """The relations of those that are facts."""
 
     @property
     def known(self) -> Known:
@@ -143,7 +145,8 @@ class ProofSearch:
         """Return a proof whose tuples each follow from tuples born before them, level by level, and those of the last
         hyper-nodes first, so that tuples of the ones before are asked for together. Where a limit ends the search below
         the goal, the rest is open. Of several derivations those come first that need few `avoided` facts or rules."""
-        self.avoided = avoided
+        self.avoided = frozenset(avoided)
+        self.avoided_relations = frozenset(each.relation for each in avoided if isinstance(each, Key))
         found = Found()
         waiting: dict[int, list[Key]] = {}
         self.take([goal], found, waiting)
@@ -227,9 +230,8 @@ class ProofSearch:
         found = numpy.full(len(batch.words), batch.flat.rule.name in self.avoided, numpy.int64)
         if not self.avoided:
             return found
-        names = {each.relation for each in self.avoided if isinstance(each, Key)}
         for premise in batch.premises:
-            if premise.relation in names:
+            if premise.relation in self.avoided_relations:
                 rows = map(tuple, batch.rows(premise).tolist())
                 found += [Key(premise.relation, row) in self.avoided for row in rows]
         return found

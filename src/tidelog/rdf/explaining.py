@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from tidelog.database import Database
 from tidelog.errors import Problem, UsageError
-from tidelog.explain.absence import Absence, Missing
+from tidelog.explain.absence import Absence, Missing, check_depth
 from tidelog.explain.alternatives import all_proofs, smallest_ends
 from tidelog.explain.blame import Ages, Blame
 from tidelog.explain.derivations import rows_of
@@ -30,7 +30,7 @@ from tidelog.rdf.rules import Instances
 from tidelog.rdf.tables import CELL, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import TYPE, term
 from tidelog.rdf.wording import TRIPLES, TripleWording
-from tidelog.relation import declared
+from tidelog.relation import with_tuples
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
 
@@ -93,6 +93,7 @@ class TripleExplainer:
 
     def absence(self, goal: Sequence[Any], depth: int, now: Now) -> Absence:
         """Return why a triple does not hold, see `Store.why_not`."""
+        check_depth(depth)
         derivations, key, wording = self._absent(goal, now)
         if key is None:
             relation, values = self._shown(goal)
@@ -159,7 +160,7 @@ class TripleExplainer:
         if len(goal) == 4 and all(isinstance(part, str) for part in goal):
             return INCONSISTENCY[:-1], tuple(goal)
         if len(goal) == 2 and isinstance(goal[0], str) and isinstance(goal[1], (tuple, list)):
-            found = declared(self._database.workspace.committed.checked.relations, goal[0])
+            found = with_tuples(self._database.workspace.committed.checked.relations, goal[0])
             encode([goal[1]], found, Dictionary(self._database.workspace.committed.checked.records))
             return goal[0], tuple(
                 normal(value, column.kind) for value, column in zip(goal[1], found.columns, strict=True)

@@ -107,16 +107,20 @@ class TripleVerbs(Verbs[StoreChange]):
 
     def undo(self, *goal: Any) -> Iterator[tuple[StoredTriple, ...]]:
         """Return the smallest sets of asserted triples, axioms among them, without which a `goal` as in `explain` would
-        not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`."""
+        not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`, and as
+        `transaction`."""
         with self._changing(), changing_within_memory:
+            checked(self, "undo()")
             now = self._now()
             found = self._explainer.ends(goal, now, lambda triples: not self._would_hold(goal, [], triples))
             return in_turn(found, now.watch, self._changing, lambda: changing_within_memory, "sets", self._epoch_number)
 
     def repair(self, *goal: Any) -> Iterator[tuple[StoredTriple, ...]]:
         """Return the smallest sets of other triples that would make a `goal` as in `explain` hold, with the ontology as
-        it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`."""
+        it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`, and as
+        `transaction`."""
         with self._changing(), changing_within_memory:
+            checked(self, "repair()")
             now = self._now()
             found = self._explainer.repairs(goal, now, lambda triples: self._would_hold(goal, triples, []))
             return in_turn(found, now.watch, self._changing, lambda: changing_within_memory, "sets", self._epoch_number)
