@@ -86,6 +86,28 @@ def test_all_members_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "[5 members: e(0), e(1), e(2), …]" in capsys.readouterr().out
     assert main(["explain", folder, "c(5)", "--members"]) == 0
     assert "[5 members: e(0), e(1), e(2), e(3), e(4)]" in capsys.readouterr().out
+    page = tmp_path / "proof.html"
+    assert main(["explain", folder, "c(5)", "--members", "--html", str(page)]) == 0
+    assert "[5 members: e(0), e(1), e(2), e(3), e(4)]" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("sort", ["--not", "--blame", "--all=2", "--undo=1", "--repair=1"])
+@pytest.mark.parametrize("form", ["--html", "--dot", "--draw", "--lean"])
+def test_files_have_proofs_only(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], sort: str, form: str
+) -> None:
+    path = tmp_path / "proof.svg"
+    with pytest.raises(SystemExit, match="2"):
+        main(["explain", store, GOAL, sort, form, str(path)])
+    assert "write one proof" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_the_hint_for_a_tuple_that_does_not_hold_names_the_option(
+    store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", store, 'r("d", "b")']) == 2
+    assert "`--not`" in capsys.readouterr().err
 
 
 def test_a_search_that_is_cut_short_prints_its_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,25 +44,25 @@ def add(commands: Commands) -> None:
     command.add_argument("--members", action="store_true", help="show all members of aggregates, not only three")
     command.add_argument("--timeout", metavar="SECONDS", type=positive(float), help="stop after so long, with a part")
     add_functors(command)
-    command.set_defaults(execute=execute)
+    command.set_defaults(execute=partial(execute, command))
 
 
-def execute(arguments: argparse.Namespace) -> int:
-    """Print or write the explanation."""
+def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
+    """Print or write the explanation. Files have one proof: end with a message where another explanation is asked
+    for."""
     from tidelog.cli.report import print_json
     from tidelog.cli.shared import existing, functors_of
     from tidelog.errors import LimitError
 
+    path = arguments.html or arguments.dot or arguments.lean or arguments.draw
+    others = arguments.all, arguments.absence, arguments.blame, arguments.undo, arguments.repair
+    if path is not None and any(others):
+        command.error("--html, --dot, --draw and --lean write one proof: print other explanations, or pass --json")
     with existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         relation, values = goal_of(arguments.tuple, db)
         db.options(timeout=arguments.timeout)
-        path = arguments.html or arguments.dot or arguments.lean or arguments.draw
-        if path is not None and path is arguments.draw:
-            db.explain(relation, values).draw(path)
-            print(path)
-            return 0
         if path is not None:
-            path.write_text(_written(arguments, db.explain(relation, values)), encoding="utf-8")
+            _write(arguments, path, db.explain(relation, values, members=_members(arguments)))
             print(path)
             return 0
         found: list[Any] = []
@@ -82,11 +83,14 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _written(arguments: argparse.Namespace, proof: Proof) -> str:
-    """Return a proof in the form of the file that was asked for."""
-    if arguments.lean:
-        return proof.export("lean")
-    return proof.to_html() if arguments.html else proof.to_dot()
+def _write(arguments: argparse.Namespace, path: Path, proof: Proof) -> None:
+    """Write a proof in the form of the file that was asked for."""
+    if arguments.draw:
+        proof.draw(path)
+    elif arguments.lean:
+        path.write_text(proof.export("lean"), encoding="utf-8")
+    else:
+        path.write_text(proof.to_html() if arguments.html else proof.to_dot(), encoding="utf-8")
 
 
 def _as_json(found: Proof | Absence | Blame | Removal) -> Any:
@@ -96,14 +100,20 @@ def _as_json(found: Proof | Absence | Blame | Removal) -> Any:
     return [[name, list(row)] for name, row in found.facts] if isinstance(found, Removal) else found.to_dict()
 
 
+def _members(arguments: argparse.Namespace) -> int | None:
+    """Return how many members of an aggregate are shown, None for all."""
+    from tidelog.explain.conditions import MOST_MEMBERS
+
+    return None if arguments.members else MOST_MEMBERS
+
+
 def _explanations(
     arguments: argparse.Namespace, db: Database, relation: str, values: tuple[Any, ...]
 ) -> Iterator[Proof | Absence | Blame | Removal]:
     """Yield what was asked for."""
-    from tidelog.explain.conditions import MOST_MEMBERS
     from tidelog.explain.steps import Removal
 
-    members = None if arguments.members else MOST_MEMBERS
+    members = _members(arguments)
     if arguments.absence:
         yield db.why_not(relation, values)
     elif arguments.blame:

@@ -6,7 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 
 from tidelog.explain.steps import ProofStep
+from tidelog.rules.picture import quoted
 
+LONGEST = 300
+"""Characters of a line in a picture."""
 _SHAPES = {"fact": "fact", "axiom": "fact", "rule": "derived", "walk": "derived", "open": "open"}
 _FONT = 'fontname="DejaVu Sans Mono,Menlo,Consolas,monospace"'
 _STYLES = {
@@ -24,19 +27,19 @@ def dot(steps: Sequence[ProofStep], shown: Iterable[int]) -> str:
     lines.append('  edge [color="#6b7a8c", arrowsize=0.6]; ranksep=0.3; nodesep=0.2;')
     for number in shown:
         step = steps[number]
-        reason = "" if step.sort == "fact" else f"\n{step.reason}"
-        lines.append(f"  s{number} [label={_quoted(step.tuple_text + reason)}, {_STYLES[_SHAPES[step.sort]]}];")
+        label = _label(step.tuple_text, *([] if step.sort == "fact" else [step.reason]))
+        lines.append(f"  s{number} [label={label}, {_STYLES[_SHAPES[step.sort]]}];")
         lines += [f"  s{number} -> s{premise};" for premise in dict.fromkeys(step.direct)]
         for i, condition in enumerate(step.conditions):
-            lines.append(f"  s{number}c{i} [label={_quoted(condition.text)}, {_STYLES['condition']}];")
+            lines.append(f"  s{number}c{i} [label={_label(condition.text)}, {_STYLES['condition']}];")
             lines.append(f"  s{number} -> s{number}c{i} [style=dashed, arrowhead=none];")
             lines += [f"  s{number}c{i} -> s{witness};" for witness in dict.fromkeys(condition.witness)]
     return "\n".join([*lines, "}"])
 
 
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+def _label(*lines: str) -> str:
+    """Return a string of DOT with these lines, long ones without their ends, which Graphviz could not even read."""
+    return quoted([line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines])
 
 
 def html(steps: Sequence[ProofStep]) -> str:

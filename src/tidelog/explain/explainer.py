@@ -109,7 +109,7 @@ class Explainer:
         key = Key(relation, tuple(words))
         if derivations.holds(views, key):
             message = f"{row_text(relation, derivations.values(key))} holds"
-            raise UsageError(Problem("E0672", message, hint="ask db.explain for a proof"))
+            raise UsageError(Problem("E0672", message, hint="ask `explain` for a proof"))
         return key, derivations
 
     def repairs(
@@ -137,7 +137,8 @@ class Explainer:
         derivations = self._following(checked)
         if key is None or not derivations.holds(views, key):
             message = f"{row_text(relation, tuple(values))} does not hold"  # type: ignore[arg-type]  # It fits.
-            raise UsageError(Problem("E0670", message, hint="ask db.why_not for the reason"))
+            hint = "ask `why_not`, on the command line `--not`, for the reason"
+            raise UsageError(Problem("E0670", message, hint=hint))
         return ProofSearch(derivations, views, watch), key
 
     def _following(self, checked: CheckedProgram) -> TupleDerivations:

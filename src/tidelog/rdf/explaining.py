@@ -137,7 +137,7 @@ class TripleExplainer:
         key = self._key(*shown)
         if key is None or not derivations.holds(self._views, key):
             message = f"{now.wording(derivations).shown_text(*shown)} does not hold"
-            raise UsageError(Problem("E0670", message, hint="ask store.why_not for the reason"))
+            raise UsageError(Problem("E0670", message, hint="ask `why_not` for the reason"))
         return TripleSearch(derivations, self._views, now.watch), key
 
     def _absent(self, goal: Sequence[Any], now: Now) -> tuple[TripleDerivations, Key | None, TripleWording]:
@@ -148,9 +148,7 @@ class TripleExplainer:
         wording = now.wording(derivations)
         key = self._key(*shown, encoding=True)
         if key is not None and derivations.holds(self._views, key):
-            raise UsageError(
-                Problem("E0672", f"{wording.shown_text(*shown)} holds", hint="ask store.explain for a proof")
-            )
+            raise UsageError(Problem("E0672", f"{wording.shown_text(*shown)} holds", hint="ask `explain` for a proof"))
         return derivations, key, wording
 
     def _shown(self, goal: Sequence[Any]) -> RowOf:

@@ -140,19 +140,19 @@ def _tip(box: Box) -> str:
 
 def _plain(number: int, box: Box) -> str:
     look = f" {_AUXILIARY}" if box.sort == "auxiliary" else ""
-    return f"{_part(number, 0)} [label={_quoted(_title(box))} tooltip={_quoted([_tip(box)])}{look}]"
+    return f"{_part(number, 0)} [label={quoted(_title(box))} tooltip={quoted([_tip(box)])}{look}]"
 
 
 def _cluster(number: int, box: Box, detailed: bool) -> Iterator[str]:
-    tip = _quoted([_tip(box)])
+    tip = quoted([_tip(box)])
     width = 2.2 if box.recursive else 1.0
     yield f"subgraph cluster_{number} {{"
-    yield f"{_CLUSTER} penwidth={width} label={_quoted(_title(box))} tooltip={tip}"
+    yield f"{_CLUSTER} penwidth={width} label={quoted(_title(box))} tooltip={tip}"
     count = len({rule.origin for rule in box.rules})
     texts = [", ".join(part) for part in box.parts] if detailed else [f"{count} rule{'s' if count > 1 else ''}"]
     for part, text in enumerate(texts):
         wrapped = textwrap.wrap(text, _PART_WIDTH, break_long_words=False)
-        yield f"{_part(number, part)} [label={_quoted(wrapped)} tooltip={tip} {_PART}]"
+        yield f"{_part(number, part)} [label={quoted(wrapped)} tooltip={tip} {_PART}]"
     for source, target in box.links if detailed else ():
         yield f"{_part(number, source)} -> {_part(number, target)}"
     yield "}"
@@ -173,7 +173,7 @@ def _part(box: int, part: int) -> str:
     return f"b{box}_{part}"
 
 
-def _quoted(lines: Sequence[str]) -> str:
+def quoted(lines: Sequence[str]) -> str:
     """Return a string of DOT with these centred lines; Graphviz takes `\\` and HTML entities in it for commands."""
     return '"' + "\\n".join(map(_escaped, lines)) + '"'
 
