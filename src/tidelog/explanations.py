@@ -16,7 +16,7 @@ from tidelog.explain.conditions import MOST_MEMBERS
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import Facts, Removal
-from tidelog.explain.views import EngineViews
+from tidelog.explain.views import EXPLANATION, EngineViews
 from tidelog.explain.walks import Key
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.interrupts import Deferring, Interrupts
@@ -105,7 +105,7 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         driver.
         """
         with self._using(), self._reading():
-            watch = self._options.watch()
+            watch = self._options.watch(work=EXPLANATION)
             if all:
                 proofs = self._explainer.proofs(relation, values, self._explained(), watch, members)
                 return self._in_turn(proofs, watch, self._using, "proofs")
@@ -128,7 +128,7 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         LimitError; over Spark UsageError (E0688), see `explain`.
         """
         with self._using(), self._reading():
-            watch = self._options.watch()
+            watch = self._options.watch(work=EXPLANATION)
             with guarded(watch):
                 return self._explainer.absence(relation, values, depth, self._explained(), watch)
 
@@ -142,7 +142,7 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         when facts are there, UsageError (E0677).
         """
         with self._using(), self._reading():
-            watch = self._options.watch()
+            watch = self._options.watch(work=EXPLANATION)
             with guarded(watch):
                 since = self.workspace.committed.since
                 return self._explainer.blame(relation, values, self._explained(), watch, since)
@@ -154,7 +154,7 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         derivations to look for more (E0505). Raises as `explain`, and as `transaction`."""
         with self._changing(), self._reading():
             checked(self, "undo()")
-            watch = self._options.watch()
+            watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.ends(relation, values, self._explained(), watch, rules=rules, confirmed=self._ends)
             return self._in_turn(found, watch, self._changing, "sets")
 
@@ -164,7 +164,7 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         `why_not`, and as `transaction`."""
         with self._changing(), self._reading():
             checked(self, "repair()")
-            watch = self._options.watch()
+            watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
             return self._in_turn(found, watch, self._changing, "sets")
 

@@ -31,9 +31,11 @@ class DatabaseOptions(EpochOptions):
             _check(name, value, known)
         return replace(self, **options)
 
-    def watch(self, sizes: Mapping[str, int] | None = None, interrupts: Interrupts | None = None) -> Watch:
-        """Return a watch that starts now, over these limits and those of the sizes of relations."""
-        return Watch(self.timeout, self.max_rows, sizes or {}, interrupts=interrupts or Interrupts())
+    def watch(
+        self, sizes: Mapping[str, int] | None = None, interrupts: Interrupts | None = None, work: str = "the epoch"
+    ) -> Watch:
+        """Return a watch of some work that starts now, over these limits and those of the sizes of relations."""
+        return Watch(self.timeout, self.max_rows, sizes or {}, interrupts=interrupts or Interrupts(), work=work)
 
 
 def _check(name: str, value: object, known: list[str]) -> None:

@@ -116,7 +116,7 @@ def smallest_ends(
                 waiting.append((len(more), tuple(more)))
     if left_out:
         message = f"the tuple has more than {LARGE:,} derivations: there may be other sets"
-        raise LimitError(Problem("E0505", message, hint="take the sets one by one, as many as you need"))
+        raise LimitError(Problem("E0505", message, hint="take sets one by one, and try others with `what_if`"))
 
 
 def parts_of(proof: Found, search: ProofSearch, *, rules: bool) -> dict[object, None]:

@@ -76,7 +76,7 @@ class Repair:
                             push((wanted - {key}) | missing, steps + 1)
         if self.left_out:
             message = f"more than {MOST_TRIED:,} sets of facts, or {MOST_ANSWERS:,} at one place, could do it"
-            raise LimitError(Problem("E0505", message, hint="take the sets one by one, as many as you need"))
+            raise LimitError(Problem("E0505", message, hint="take sets one by one, and try others with `what_if`"))
 
     def is_answer(self, wanted: frozenset[Key], goal: Key) -> bool:
         """Return True if a set of tuples may be asserted: rules derive none of them."""

@@ -21,6 +21,8 @@ from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.core import ClosureShape, HyperNode
 from tidelog.rules.selections import candidates_of
 
+EXPLANATION = "the explanation"
+"""How errors of limits name the work."""
 BUDGET = 1_000
 """Derivations of the cone of a proof: on GALEN a proof then takes 15 ms in the median, and 35 ms with 20,000, for the
 same heights."""

@@ -24,8 +24,8 @@ _LONG = 4_096
 
 @dataclass
 class Watch:
-    """The limits of one epoch: `timeout` in seconds, `max_rows` derived in all (None is no limit), and `sizes`, the
-    `.limitsize` of relations."""
+    """The limits of one epoch, or other `work`: `timeout` in seconds, `max_rows` derived in all (None is no limit), and
+    `sizes`, the `.limitsize` of relations."""
 
     timeout: float | None = None
     max_rows: int | None = None
@@ -37,6 +37,8 @@ class Watch:
     """Where kernels look that may not come back in time."""
     told: bool = False
     """Whether they stop because Ctrl-C was pressed."""
+    work: str = "the epoch"
+    """As messages name it."""
 
     @contextmanager
     def telling(self, size: int) -> Iterator[None]:
@@ -62,12 +64,12 @@ class Watch:
             raise KeyboardInterrupt
         elapsed = time.perf_counter() - self.started
         if self.timeout is not None and elapsed > self.timeout:
-            message = f"the epoch was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
+            message = f"{self.work} was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
             raise LimitError(
                 Problem("E0501", message + doing, hint="raise `timeout`, or look at `stats`; nothing has changed")
             )
         if self.max_rows is not None and self.derived + rows > self.max_rows:
-            message = f"the epoch was stopped at {self.derived + rows:,} derived rows, its limit is {self.max_rows:,}"
+            message = f"{self.work} was stopped at {self.derived + rows:,} derived rows, its limit is {self.max_rows:,}"
             raise LimitError(
                 Problem("E0502", message + doing, hint="raise `max_rows`, or bound the recursion; nothing has changed")
             )
@@ -76,7 +78,7 @@ class Watch:
         """Raise if a relation has more rows than its `.limitsize`."""
         limit = self.sizes.get(relation)
         if limit is not None and rows > limit:
-            message = f"the epoch was stopped when {relation} had {rows:,} rows, its .limitsize is {limit:,}"
+            message = f"{self.work} was stopped when {relation} had {rows:,} rows, its .limitsize is {limit:,}"
             raise LimitError(Problem("E0504", message, hint="raise n, or bound the recursion; nothing has changed"))
 
 

@@ -21,6 +21,7 @@ from tidelog.arrays import AnyWords, Words
 from tidelog.change import Change
 from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
+from tidelog.explain.views import EXPLANATION
 from tidelog.language.paths import repeats
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Literal, Program, Rule, Variable
 from tidelog.language.trees import atoms
@@ -404,7 +405,7 @@ class Store(TripleVerbs):
         return StoreTransaction(self, commit)
 
     def _now(self) -> Now:
-        return Now(self._options.watch(), self.prefixes, self._known)
+        return Now(self._options.watch(work=EXPLANATION), self.prefixes, self._known)
 
     def _epoch_number(self) -> int:
         return self._epochs

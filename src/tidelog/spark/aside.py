@@ -105,7 +105,7 @@ class Aside:
 
             def alone(watch: Watch) -> EngineState:
                 if self._alone is None:
-                    limits = Watch(watch.timeout, started=watch.started, interrupts=watch.interrupts)
+                    limits = Watch(watch.timeout, started=watch.started, interrupts=watch.interrupts, work=watch.work)
                     self._alone = self._evaluated(engine, most, limits, "the proof of a tuple with many derivations")
                 return self._alone
 
