@@ -5,10 +5,11 @@ constructs of the language, in turn.
 
 Each program goes through the semi-naive reference and the embedded engine, whose views are compared with the naive
 evaluation and whose births and counts with the semi-naive one. Each script runs with one of the strategies and is
-checked after every epoch (tests/scripts.py). Where words are given back before every epoch, each second seed is such a
-script, and the others make symbols and records come and go in a store that is closed and opened, beside a database that
-keeps all words (tests/maintain/churn.py). What fails is made smaller as long as it fails, shown, and ends the run
-with exit code 1. Without a seed the clock gives one; the seed shown with a failure gives it again.
+checked after every epoch (tests/scripts.py). Bootstraps share their work among one to 16 threads. Where words are given
+back before every epoch, each second seed is such a script, and the others make symbols and records come and go in a
+store that is closed and opened, beside a database that keeps all words (tests/maintain/churn.py). What fails is made
+smaller as long as it fails, shown, and ends the run with exit code 1. Without a seed the clock gives one; the seed
+shown with a failure gives it again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests import mixtures, scripts
 from tests.generate import Case
 from tests.maintain.churn import reclaiming_always, reopened
+from tests.sharing import sharing
 from tests.suite import (
     births_in_embedded,
     births_in_reference,
@@ -62,6 +64,7 @@ def same_problem(problem: str, case: Case) -> bool:
         return False
 
 
+THREADS = (1, 2, 3, 7, 16)
 STRATEGIES = (("update", 0.2), ("auto", 0.2), ("auto", 1e-6), ("bootstrap", 0.2))
 
 
@@ -146,8 +149,10 @@ def main() -> int:
     while sum(spent.values()) < seconds:
         task = min(spent, key=lambda each: spent[each])
         started = time.monotonic()
-        if not task(seed + done[task]):
-            return 1
+        number = seed + done[task]
+        with sharing(THREADS[number % len(THREADS)]):
+            if not task(number):
+                return 1
         done[task] += 1
         spent[task] += time.monotonic() - started
     programs, scripted, churned, mixed = done.values()

@@ -39,12 +39,14 @@ class EpochOptions:
 
     In auto, updates that take too long are given up (`maintain/strategies/situation.py`, `budget`), which costs at most
     `switch` of a bootstrap of everything. With `closures`, hyper-nodes that are closures are evaluated as such.
-    Without `maintain`, nothing is counted and nodes are always bootstrapped."""
+    Without `maintain`, nothing is counted and nodes are always bootstrapped. Bootstraps use up to `threads`, None for
+    one on each core that the process may use; only the order of rows depends on how many there are."""
 
     strategy: str = "auto"
     switch: float = 0.2
     closures: bool = True
     maintain: bool = True
+    threads: int | None = None
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,10 @@ def _check(name: str, value: object, known: list[str]) -> None:
         if not isinstance(value, bool):
             message = f"{name} must be True or False, found {value!r}"
             raise UsageError(Problem("E0603", message, hint=_SWITCHES[name]))
+    elif name == "threads":
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            hint = "pass a whole number from 1 on, or None for one thread on each core"
+            raise UsageError(Problem("E0603", f"threads must be a positive number, found {value!r}", hint=hint))
     elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
         is_part = name == "switch"
         hint = (

@@ -71,6 +71,7 @@ _BOTH = (
     Part(
         _DECLARED + "t(x, z) :- e(x, y), e(y, z). g(x) :- s(x), !t(x, _).",
         {"e": [(i, i + 1) for i in range(20_000)], "s": [(2,)]},
+        {"threads": 2},
         changed=1_500,
     ),
 )

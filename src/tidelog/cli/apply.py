@@ -66,7 +66,7 @@ def execute(arguments: argparse.Namespace) -> int:
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
     check_folders(Path(), folder)
     with existing(arguments.store, functors=functors_of(arguments)) as db:
-        db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
+        db.options(timeout=arguments.timeout, max_rows=arguments.max_rows, threads=arguments.jobs)
         for name in arguments.remove_rule:
             db.rules.remove(name)
         for name in arguments.remove_instance:

@@ -41,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
     fresh = not arguments.store.exists()
     try:
         with tidelog.connect(arguments.store, functors=functors_of(arguments)) as db:
-            db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
+            db.options(timeout=arguments.timeout, max_rows=arguments.max_rows, threads=arguments.jobs)
             db.load(parsed(arguments))
             read_inputs(db, arguments.fact_dir)
             report = db.commit().report

@@ -76,7 +76,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
         db.functors(functors_of(arguments))
-        db.options(timeout=arguments.timeout, max_rows=arguments.max_rows)
+        db.options(timeout=arguments.timeout, max_rows=arguments.max_rows, threads=arguments.jobs)
         program = Demanded(text(arguments), db.workspace.given)
         db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
         found = warnings_of(arguments, db.program, db.workspace.draft().core)

@@ -28,10 +28,21 @@ def positive(kind: type[float] | type[int]) -> Any:
     return convert
 
 
+def jobs(text: str) -> int | None:
+    """Read a number of threads as Soufflé does: None for `auto`."""
+    return None if text == "auto" else int(positive(int)(text))
+
+
+jobs.__name__ = "positive integer or auto"
+
+
 def add_limits(command: argparse.ArgumentParser) -> None:
     """Add the options of an epoch to a command."""
     command.add_argument("--timeout", metavar="S", type=positive(float), help="stop after so many seconds")
     command.add_argument("--max-rows", metavar="N", type=positive(int), help="stop when more tuples are derived")
+    command.add_argument(
+        "-j", "--jobs", metavar="N", type=jobs, help="evaluate on N threads (default: auto, one per core)"
+    )
     command.add_argument("--stats", action="store_true", help="report the strategy of each hyper-node, and sizes")
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
 

@@ -49,7 +49,9 @@ def execute(arguments: argparse.Namespace) -> int:
             return 1
         return 0
     started = time.perf_counter()
-    if not _run_parts(len(PARTS), arguments.jobs or len(os.sched_getaffinity(0))):
+    from tidelog.maintain.threads import cores
+
+    if not _run_parts(len(PARTS), arguments.jobs or cores()):
         return 1
     folder = folder_of_kernels()
     sizes = [file.stat().st_size for file in folder.glob("*.nbc")]

@@ -10,6 +10,7 @@ import bisect
 import ctypes
 import os
 import struct
+import threading
 from typing import Any
 
 import numpy
@@ -19,6 +20,9 @@ CHECKING = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 blocks: dict[int, int] = {}
 """The live blocks of memory: address -> size in bytes. Filled only when the compiler is switched off."""
+
+
+_lock = threading.Lock()
 
 
 class AccessError(Exception):
@@ -67,6 +71,32 @@ def store64(base: int, i: int, value: int) -> None:
 def load_shared(base: int, i: int) -> int:
     """Return the 64-bit word `i` behind address `base`, which another thread may write at any time."""
     return load64(base, i)
+
+
+def add_shared(base: int, i: int, value: int) -> int:
+    """Add to the 64-bit word `i` behind `base`, which other threads change as well; return what it was."""
+    with _lock:
+        before = load64(base, i)
+        store64(base, i, before + value)
+        return before
+
+
+def add_shared32(base: int, i: int, value: int) -> int:
+    """Do the same with a word of 32 bits."""
+    with _lock:
+        before = load32(base, i)
+        store32(base, i, before + value)
+        return before
+
+
+def fill_shared(base: int, i: int, value: int) -> int:
+    """Set the 64-bit word `i` behind `base` if it is 0, although other threads do so, too; return what it was. Others
+    that see the value see everything that this thread has written before."""
+    with _lock:
+        before = load64(base, i)
+        if before == 0:
+            store64(base, i, value)
+        return before
 
 
 def load(base: int, i: int, w: Any) -> int:

@@ -23,8 +23,10 @@ from tidelog.kernels.layout import (
     N_PHASE,
     N_POSITION,
     N_ROUND,
+    N_SHARE,
     P_ARGUMENTS,
     P_HEAD,
+    P_SHARED,
     P_SOURCE,
     P_VERSION,
     R_ARITY,
@@ -34,6 +36,8 @@ from tidelog.kernels.layout import (
     R_OLD,
     R_REPLAN,
     REPLAN,
+    SHARE_INDEXES,
+    SHARE_PLAN,
 )
 from tidelog.kernels.sets import full, insert_batch
 from tidelog.kernels.words import kernel, load, load64, store, store64, width
@@ -68,14 +72,26 @@ def run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w):
 
 
 @kernel
+def rows_to_enter(D, indexes):
+    """Return how many entries the indexes lack."""
+    n = 0
+    for i in range(len(indexes)):
+        n += D[D[indexes[i], I_RELATION], R_NEW] - D[indexes[i], I_DONE]
+    return n
+
+
+@kernel
 def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratch, buffer, hashes, size, w):
     """Run `plans` (addresses) round by round to the fixpoint, or to round `rounds`.
 
     `relations` are those that the hyper-node derives, `indexes` those on them. Returns DONE, or a status with the
-    object concerned in node[N_OBJECT]; call again with the same arrays to continue.
+    object concerned in node[N_OBJECT]; call again with the same arrays to continue. Work that threads can share is left
+    to the caller: SHARE_INDEXES, and SHARE_PLAN for plan number node[N_POSITION], which the caller then skips.
     """
     while True:
         if node[N_PHASE] == 0:
+            if node[N_SHARE] > 0 and rows_to_enter(D, indexes) >= node[N_SHARE]:
+                return SHARE_INDEXES
             while node[N_POSITION] < len(indexes):
                 index = indexes[node[N_POSITION]]
                 high = D[D[index, I_RELATION], R_NEW]
@@ -95,6 +111,8 @@ def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratc
                     if low == D[source, R_NEW]:
                         node[N_POSITION] += 1
                         continue
+                    if load64(plan, P_SHARED) == 1 and 0 < node[N_SHARE] <= D[source, R_NEW] - low:
+                        return SHARE_PLAN
                     begin(D, plan, st)
                     node[N_INSIDE] = 1
                 status = run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w)

@@ -1,8 +1,6 @@
 """The layout that kernels and Python share: descriptors, plans, states and statuses.
 
-The descriptor table `D` is an int64 array with a row for each relation and each index. A relation's rows, counts and
-watermarks stand in a block of their own per thread (R_THREAD + t * R_BLOCK), although one thread runs today: a row
-number would then be `local << 1 | thread`.
+The descriptor table `D` is an int64 array with a row for each relation and each index.
 """
 
 FIELDS = 48
@@ -16,16 +14,14 @@ R_USED = 3  # slots that are not empty
 R_EMITTED = 4  # bindings that reached the head since the database was opened
 R_DEAD = 5  # rows that were deleted and not yet reclaimed
 R_REPLAN = 6  # number of rows at which new plans are worth making
-R_THREAD = 8
-R_BLOCK = 8
-R_ROWS = R_THREAD + 0  # address of the row-major words
-R_COUNT = R_THREAD + 1  # address of the int32 counts, negative for dead rows; 0 where nothing is counted
-R_N = R_THREAD + 2  # number of rows
-R_CAPACITY = R_THREAD + 3
-R_OLD = R_THREAD + 4  # rows below were there before the last round
-R_NEW = R_THREAD + 5  # rows below were there when the round began; OLD to NEW is the delta
-R_BIRTH = R_THREAD + 6  # address of the int32 births, 0 where none are kept
-R_SUPPORT = R_THREAD + 7  # address of the int32 numbers of all derivations, 0 where every derivation counts
+R_ROWS = 8  # address of the row-major words
+R_COUNT = 9  # address of the int32 counts, negative for dead rows; 0 where nothing is counted
+R_N = 10  # number of rows
+R_CAPACITY = 11
+R_OLD = 12  # rows below were there before the last round
+R_NEW = 13  # rows below were there when the round began; OLD to NEW is the delta
+R_BIRTH = 14  # address of the int32 births, 0 where none are kept
+R_SUPPORT = 15  # address of the int32 numbers of all derivations, 0 where every derivation counts
 # While an epoch updates a relation in place: lists of int64 row numbers, and a journal to take everything back.
 R_START = 24  # rows below were there when the epoch began
 R_ROOM = 25  # entries that each of the lists and the journal can take
@@ -121,6 +117,7 @@ P_HEAD = 1  # relation of the head
 P_SOURCE = 2  # relation that level 0 scans
 P_VERSION = 3  # which of its rows
 P_ARGUMENTS = 4  # offset of the registers of the head's arguments
+P_SHARED = 5  # 1 where threads may share the rows that level 0 scans
 P_LEVEL = 8  # offsets of the levels
 
 FULL, OLD, DELTA, OUT, IN = range(5)
@@ -164,7 +161,25 @@ N_SELECTION = 8  # the selection under way,
 N_PART = 9  # its part
 N_CURSOR = 10  # and the place in a list
 N_FREE = 11  # candidates born in this round that can be shown
-N_FIELDS = 12
+N_SHARE = 12  # rows from which on threads share work; 0: never
+N_FIELDS = 13
+
+# --- what threads share while they run a plan: int64 words at an address, counters in cache lines of their own --------
+T_CURSOR = 0  # the next row to scan
+T_STOP = 8  # 1 once a thread wants something that no other one may go on during
+T_ROWS = 16  # the next row number of the head that no thread has reserved
+T_USED = 24  # slots of the head that are not empty
+T_END = 32  # rows to scan are below
+T_CHUNK = 33  # rows that a thread scans before it takes more
+T_THREADS = 34
+T_WORDS = 40
+# and what each has for itself: an int64 array
+O_NEXT = 0  # row numbers from here to O_END are reserved for new rows of this thread
+O_END = 1
+O_EMITTED = 2  # bindings that reached the head
+O_WORDS = 16
+RESERVED = 1024
+"""Row numbers that a thread reserves at a time, more than a batch has bindings."""
 
 # --- what a kernel returns ---------------------------------------------------------------------------------------
 DONE = 0
@@ -177,6 +192,9 @@ LOOK = 6  # time to look at the clock and at limits
 WIDEN = 7  # a value does not fit into 32 bits
 GROW_LISTS = 9  # the lists of a relation are full
 ORDER = 10  # candidates of a choice that were born in one round want an order
+SHARE_INDEXES = 11  # many rows are to be entered into indexes, which threads can share
+SHARE_PLAN = 12  # threads can share the plan whose turn it is
+PAUSED = 13  # another thread wants something first
 REPLAN = 8  # a relation has outgrown the sizes that the plans were made for
 
 # --- operators ---------------------------------------------------------------------------------------------------

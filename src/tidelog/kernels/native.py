@@ -93,9 +93,35 @@ def _load_shared(context, base, i):  # type: ignore[no-untyped-def]
 
     def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
         address = builder.gep(builder.inttoptr(args[0], _INT_IR.as_pointer()), [args[1]])
-        return builder.load_atomic(address, "monotonic", 8)
+        return builder.load_atomic(address, "acquire", 8)
 
     return _INT(_INT, _INT), generate
+
+
+def _adding(bits: int, add_word: Callable[..., Any]) -> None:
+    @_becomes(add_word)
+    def add(context, base, i, value):  # type: ignore[no-untyped-def]
+        def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+            word = ir.IntType(bits)
+            address = builder.gep(builder.inttoptr(args[0], word.as_pointer()), [args[1]])
+            more = builder.trunc(args[2], word) if bits < 64 else args[2]
+            before = builder.atomic_rmw("add", address, more, "monotonic")
+            return builder.sext(before, _INT_IR) if bits < 64 else before
+
+        return _INT(_INT, _INT, _INT), generate
+
+
+_adding(64, checked.add_shared)
+_adding(32, checked.add_shared32)
+
+
+@_becomes(checked.fill_shared)
+def _fill_shared(context, base, i, value):  # type: ignore[no-untyped-def]
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        address = builder.gep(builder.inttoptr(args[0], _INT_IR.as_pointer()), [args[1]])
+        return builder.extract_value(builder.cmpxchg(address, _INT_IR(0), args[2], "acq_rel", "acquire"), 0)
+
+    return _INT(_INT, _INT, _INT), generate
 
 
 @_becomes(checked.load_byte)

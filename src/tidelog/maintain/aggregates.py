@@ -24,8 +24,9 @@ from tidelog.language.syntax import Kind
 from tidelog.looking import Look
 from tidelog.maintain import large_groups
 from tidelog.maintain.folds_of_texts import fold_texts, folds_texts
+from tidelog.maintain.lanes import WidenError, narrow
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
-from tidelog.maintain.machine import Inputs, WidenError, narrow
+from tidelog.maintain.machine import Inputs
 from tidelog.maintain.sorting import order_of
 from tidelog.maintain.user_aggregates import Fold, Members, OwnGroups, follow
 from tidelog.rules.core import AggregateRule

@@ -36,6 +36,11 @@ from tidelog.storage.stored import StoredRelation
 
 UNIT = "#unit"
 """The relation with the empty tuple, scanned by plans that start from the empty binding."""
+_SHARED = frozenset({
+    layout.SCAN, layout.PROBE, layout.CHECK, layout.ABSENT, layout.COMPARE, layout.COMPUTE, layout.RANGE, layout.ROUTE,
+    layout.SHORTEST,
+})  # fmt: skip
+"""Levels that write nothing but memory of their thread."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Code:
         header[layout.P_LEVELS] = len(self.levels)
         header[layout.P_HEAD], header[layout.P_SOURCE], header[layout.P_VERSION] = self.head, self.source, self.version
         header[layout.P_ARGUMENTS] = offset
+        header[layout.P_SHARED] = int(all(level.kind in _SHARED for level in self.levels))
         body = [place(register) for register in self.arguments]
         offsets = []
         for level in self.levels:

@@ -14,9 +14,10 @@ from dataclasses import replace
 import numpy
 
 from tidelog.kernels import layout
-from tidelog.maintain import aggregates
+from tidelog.maintain import aggregates, threads
 from tidelog.maintain.assemble import Sight
-from tidelog.maintain.machine import Inputs, Interpreter, Job, WidenError, narrow
+from tidelog.maintain.lanes import WidenError, narrow
+from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
@@ -124,6 +125,7 @@ class _Run:
         self.log = Block(8 * 64 * len(self.derived))
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
+        self.state[layout.N_SHARE] = threads.SHARED_FROM if inputs.threads > 1 else 0
 
     def rounds(self, plan: Callable[[LiveStatistics], Sequence[Plan]], limit: int | None) -> None:
         """Run rounds with the plans that `plan` makes: `limit` of them, or until nothing is born.
@@ -145,11 +147,13 @@ class _Run:
         inputs = self.inputs
         plans = plan(LiveStatistics(inputs.relations, self.internal))
         jobs = [Job(p, sight_of(p, inputs.relations)) for p in plans]
-        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs)
+        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs, inputs.threads)
         machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
-        for name, stored in inputs.relations.items():
-            if name not in self.internal:
-                stored.settle()
+        read = [stored for name, stored in inputs.relations.items() if name not in self.internal]
+        written = [stored for stored in read if stored.form == "written"]
+        threads.extend_indexes(written, [stored.rows for stored in written], inputs.threads, self.look)
+        for stored in read:
+            stored.settle()
         for stored in self.derived:
             outgrown = max(_FIRST_PLANS_LAST, stored.rows * _OUTGROWN)
             inputs.catalog.table[stored.number, layout.R_REPLAN] = outgrown

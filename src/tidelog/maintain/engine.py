@@ -19,7 +19,7 @@ from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain import undoing
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
-from tidelog.maintain.machine import WidenError
+from tidelog.maintain.lanes import WidenError
 from tidelog.maintain.report import names_of, prepares
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion

@@ -19,6 +19,8 @@ from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
+from tidelog.maintain.lanes import BATCH, Lane, WidenError, narrow
+from tidelog.maintain.threads import extend_indexes, share_plan
 from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
@@ -26,24 +28,18 @@ from tidelog.storage.journal import SPARE
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
-BATCH = 512
-"""Bindings in a batch: registers of this length stay in the first two levels of cache."""
-
-
-class WidenError(Exception):
-    """A value does not fit into 32 bits: the database needs words of 64."""
-
 
 @dataclass(frozen=True)
 class Inputs:
     """The inputs of a hyper-node: `relations` it reads, by name, including those that it derives, which for a bootstrap
-    contain only their asserted facts; `round` is the last round number in use."""
+    contain only their asserted facts; `round` is the last round number in use, `threads` may share the work."""
 
     catalog: Catalog
     dictionary: Dictionary
     relations: Mapping[str, StoredRelation]
     watch: Watch
     round: int
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -68,8 +64,10 @@ class Interpreter:
         relations: Mapping[str, StoredRelation],
         internal: Sequence[str],
         jobs: Iterable[Job],
+        threads: int = 1,
     ) -> None:
         self.catalog = catalog
+        self.threads = threads
         self.relations = relations
         self.derived = [relations[name] for name in internal]
         self._registry = Registers()
@@ -78,12 +76,14 @@ class Interpreter:
         self._buffer = Block(BATCH * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
         self._hashes = Block(8 * BATCH)
         self._deepest = 0
+        self._others: list[Lane] = []
         self.add(jobs)
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more jobs. When this raises, the machine is worthless."""
         for job in jobs:
             self._codes.setdefault(job.group, []).append(self._assembler.assemble(job.plan, job.sight))
+        self._others.clear()
         self._load()
         deepest = max((len(code.levels) for codes in self._codes.values() for code in codes), default=1)
         if deepest > self._deepest:
@@ -115,6 +115,24 @@ class Interpreter:
         """Return the registers as an array, one row each."""
         flat = self._registers.view(self.catalog.dtype, self._register_count * BATCH)
         return flat.reshape(self._register_count, BATCH)
+
+    def _lanes(self) -> list[Lane]:
+        """Return memory for each of the threads."""
+        own = Lane(self.levels, self._registers, self._scratch, self._buffer, self._hashes)
+        for _ in range(1 + len(self._others), self.threads):
+            # What two threads write is kept apart, so that they do not wait for each other's cache lines.
+            levels = numpy.zeros(len(own.levels) + 16, numpy.int64)
+            levels[layout.S_BUDGET] = own.levels[layout.S_BUDGET]
+            blocks = [Block(block.size + 64) for block in (own.registers, own.scratch, own.buffer, own.hashes)]
+            size = self._register_count * BATCH
+            blocks[0].view(self.catalog.dtype, size)[:] = own.registers.view(self.catalog.dtype, size)
+            self._others.append(Lane(levels, *blocks))
+        return [own, *self._others]
+
+    def _rows_to_scan(self, code: Code) -> tuple[int, int]:
+        """Return the first row and the end of those that a plan scans in a round."""
+        source = self.catalog.table[code.source]
+        return int(source[layout.R_OLD]) if code.version == layout.DELTA else 0, int(source[layout.R_NEW])
 
     def mark(self, relation: str, version: int) -> None:
         """Let the values in one of a relation's lists, OUT or IN, pass the sieves for it."""
@@ -180,6 +198,15 @@ class Interpreter:
                     grow_log()
                 case layout.CALL_OUT:
                     self._call_out(self._codes[group][int(node[layout.N_POSITION])], look)
+                case layout.SHARE_INDEXES:
+                    ends = [stored.fields[layout.R_NEW] for stored in self.derived]
+                    extend_indexes(self.derived, ends, self.threads, look)
+                case layout.SHARE_PLAN:
+                    position = int(node[layout.N_POSITION])
+                    code = self._codes[group][position]
+                    low, high = self._rows_to_scan(code)
+                    share_plan(int(plans[position]), low, high, stored_by_number[code.head], self._lanes(), look)
+                    node[layout.N_POSITION] += 1
                 case layout.LOOK:
                     self.levels[layout.S_WORK] = 0
                 case layout.WIDEN:
@@ -217,8 +244,3 @@ class Interpreter:
         for register in call.live:
             columns[register, :kept] = columns[register, :m][mask]
         return kept
-
-
-def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
-    """Return True if all words fit into 32 bits."""
-    return not words.size or bool(words.min() >= -(2**31) and words.max() < 2**31)

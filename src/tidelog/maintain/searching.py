@@ -16,7 +16,8 @@ from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.maintain.bootstrap import internal_atoms, sight_of
 from tidelog.maintain.functors import KINDS
-from tidelog.maintain.machine import BATCH, Inputs, Interpreter, Job
+from tidelog.maintain.lanes import BATCH
+from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.plans import Plan, plan_deltas, plan_full

@@ -14,7 +14,8 @@ import numpy
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.limits.watch import Watch
-from tidelog.maintain.machine import Interpreter, Job, WidenError, narrow
+from tidelog.maintain.lanes import WidenError, narrow
+from tidelog.maintain.machine import Interpreter, Job
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import CoreRule

@@ -18,7 +18,8 @@ from tidelog.arrays import AnyWords
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
-from tidelog.maintain.machine import Inputs, WidenError
+from tidelog.maintain.lanes import WidenError
+from tidelog.maintain.machine import Inputs
 from tidelog.maintain.state import EngineState
 from tidelog.queries.assembled import AssembledPlans, fill
 from tidelog.rules.core import CoreProgram, CoreRule, HyperNode

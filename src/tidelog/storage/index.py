@@ -70,13 +70,13 @@ class Index:
         """Rows below this number are entered."""
         return self._fields[layout.I_DONE]
 
-    def extend(self, high: int) -> None:
-        """Enter the rows below `high` that are not yet entered."""
+    def extend(self, high: int, hashes: int | None = None) -> None:
+        """Enter the rows below `high` that are not yet entered. A thread that has the database with others passes
+        the address of `hashes` of its own, int64[BATCH] of `kernels.indexes`."""
         from tidelog.kernels.indexes import extend
 
-        while (
-            status := extend(self._catalog.table, self.number, high, self._catalog.hashes, self._catalog.tag)
-        ) != DONE:
+        hashes = hashes or self._catalog.hashes
+        while (status := extend(self._catalog.table, self.number, high, hashes, self._catalog.tag)) != DONE:
             self.grow(status)
 
     def grow(self, status: int) -> None:

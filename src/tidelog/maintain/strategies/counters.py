@@ -19,7 +19,7 @@ from tidelog.language.syntax import Kind
 from tidelog.looking import Look
 from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.epoch import EpochState
-from tidelog.maintain.machine import WidenError, narrow
+from tidelog.maintain.lanes import WidenError, narrow
 from tidelog.maintain.report import names_of, shown, skipped
 from tidelog.maintain.sorting import order_of
 from tidelog.maintain.strategies.rows import inputs_of

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from tidelog.arrays import AnyWords
@@ -23,6 +23,7 @@ from tidelog.maintain.strategies.closures import build, can_be_kept
 from tidelog.maintain.strategies.dropping import drop
 from tidelog.maintain.strategies.pairs import part_with, told
 from tidelog.maintain.strategies.situation import Situation, estimate, parted, situation_of
+from tidelog.maintain.threads import cores
 from tidelog.maintain.update import forget_indexes
 from tidelog.rules.closures import copied
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
@@ -92,7 +93,13 @@ def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | A
     for name, stored in relations.items():
         if not stored.changing and stored is state.engine.views.get(name):
             stored.start()
-    return Inputs(state.engine.catalog, state.engine.dictionary, relations, state.watch, state.round)
+    return _inputs(relations, state)
+
+
+def _inputs(relations: Mapping[str, StoredRelation], state: EpochState) -> Inputs:
+    """Return relations as the inputs of a hyper-node in the next round of an epoch."""
+    engine, threads = state.engine, state.choice.threads or cores()
+    return Inputs(engine.catalog, engine.dictionary, relations, state.watch, state.round, threads)
 
 
 def why_not(node: HyperNode, state: EpochState) -> str:
@@ -112,7 +119,7 @@ def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:
     before = state.round
     for part in parts:
         relations = {**inputs.relations, **{name: state.views[name] for name in node.relations}}
-        part_inputs = Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round)
+        part_inputs = _inputs(relations, state)
         if part.selects:
             bootstrap_rows(part, state, part_inputs)
         elif can_be_kept(part, state):
@@ -170,7 +177,7 @@ def bootstrap_rows(
         new = relations[name] = StoredRelation(state.engine.catalog, state.views[name].arity, counted)
         if len(state.asserted[name]) and not node.selects:
             new.insert(state.asserted[name].words())
-    inputs = Inputs(inputs.catalog, inputs.dictionary, relations, state.watch, state.round)
+    inputs = _inputs(relations, state)
     facts = {name: state.asserted[name].words() for name in node.relations}
     if node.chooses:
         rounds = bootstrap_choosing(

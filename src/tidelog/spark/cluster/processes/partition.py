@@ -105,7 +105,7 @@ class Partition:
         assert self.plan is not None
         known = self.program.relations
         facts = [each for name, statements in rows.items() if name in known for each in statements]
-        self.step([*self.own(), *facts], Watch(), EpochOptions())
+        self.step([*self.own(), *facts], Watch(), EpochOptions(threads=1))
         self.established = frozenset(self.plan.routes().values())
 
     def own(self) -> list[PieceChange]:
@@ -405,5 +405,6 @@ class Partition:
 
 def _choice(options: Mapping[str, Any]) -> EpochOptions:
     return EpochOptions(
-        **{name: options[name] for name in ("strategy", "switch", "closures", "maintain") if name in options}
+        **{name: options[name] for name in ("strategy", "switch", "closures", "maintain") if name in options},
+        threads=1,  # Each core has a partition of its own.
     )

@@ -1,0 +1,202 @@
+"""Plans whose rows several threads scan at the same time, and heads into which they insert at the same time.
+
+Each thread takes the next rows of the scan from a common counter, and runs the plan on them with registers of its own.
+Nothing that it reads changes meanwhile, except the slots of the heads, which only get more rows, born in this round. A
+new row is written under a number that the thread has reserved, and is there for others once a slot has that number;
+`fill_shared` sees to it that one thread only fills an empty slot. Counts are added atomically. So sets, counts and
+rounds are those of one thread; only the order of the rows within a round differs. docs/theory.md has the argument.
+"""
+# mypy: disable-error-code="no-untyped-def"
+
+from tidelog.kernels.joins import step
+from tidelog.kernels.layout import (
+    DONE,
+    GROW_RELATION,
+    MOST_COUNTED,
+    O_EMITTED,
+    O_END,
+    O_NEXT,
+    P_ARGUMENTS,
+    P_HEAD,
+    PAUSED,
+    R_ARITY,
+    R_CAPACITY,
+    R_COUNT,
+    R_MASK,
+    R_NEW,
+    R_ROWS,
+    R_SLOTS,
+    R_SUPPORT,
+    RESERVED,
+    S_CURSOR,
+    S_IN,
+    S_LEVEL,
+    S_LEVELS,
+    T_CHUNK,
+    T_CURSOR,
+    T_END,
+    T_ROWS,
+    T_STOP,
+    T_THREADS,
+    T_USED,
+)
+from tidelog.kernels.sets import same_row
+from tidelog.kernels.words import (
+    HIGH,
+    LOW,
+    add_shared,
+    add_shared32,
+    fill_shared,
+    hash_row,
+    kernel,
+    load,
+    load32,
+    load64,
+    load_shared,
+    prefetch,
+    store,
+    store32,
+    store64,
+    width,
+)
+
+PAGE = 21
+"""Bits of an address within a large page."""
+
+
+@kernel
+def count_one(counts, r):
+    """Add one to count `r`, unless it is the most that can be counted."""
+    if load32(counts, r) < MOST_COUNTED and add_shared32(counts, r, 1) >= MOST_COUNTED:
+        add_shared32(counts, r, -1)
+
+
+@kernel
+def touch_ahead(start, size, n, capacity):
+    """Let the system find memory for the large page behind those of items `n` to `n` + RESERVED, of `size` bytes each,
+    when these begin a page. Threads that reach it at the same time would each wait for memory of their own."""
+    last = start + (n + RESERVED) * size
+    ahead = ((last >> PAGE) + 1) << PAGE
+    if (start + n * size) >> PAGE != last >> PAGE and ahead < start + capacity * size:
+        add_shared32(ahead, 0, 0)
+
+
+@kernel
+def insert_shared(D, relation, buffer, m, since, hashes, own, shared, w):
+    """Insert `m` rows of `buffer`, for which there is room, while other threads insert theirs; the rest as in
+    `insert_batch`."""
+    rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
+    slots, mask, counts = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_COUNT]
+    supports, capacity, size, new = D[relation, R_SUPPORT], D[relation, R_CAPACITY], width(w), 0
+    if counts == 0:
+        since = 1 << 62
+    for i in range(m):
+        h = hash_row(buffer, i, k, w)
+        store64(hashes, i, h)
+        prefetch(slots + ((h >> 32) & mask) * 8)
+    for i in range(m):
+        h = load64(hashes, i)
+        v = load_shared(slots, (h >> 32) & mask)
+        if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
+            r = (v & LOW) - 1
+            prefetch(rows + r * k * size)
+            if r >= since:
+                prefetch(counts + 4 * r)
+            if supports != 0:
+                prefetch(supports + 4 * r)
+    for i in range(m):
+        h = load64(hashes, i)
+        s = (h >> 32) & mask
+        while True:
+            v = load_shared(slots, s)
+            if v == 0:
+                if own[O_NEXT] == own[O_END]:
+                    own[O_NEXT] = add_shared(shared, T_ROWS, RESERVED)
+                    own[O_END] = own[O_NEXT] + RESERVED
+                    touch_ahead(rows, k * size, own[O_NEXT], capacity)
+                    if counts != 0:
+                        touch_ahead(counts, 4, own[O_NEXT], capacity)
+                    if supports != 0:
+                        touch_ahead(supports, 4, own[O_NEXT], capacity)
+                n = own[O_NEXT]
+                for j in range(k):
+                    store(rows, n * k + j, load(buffer, i * k + j, w), w)
+                if counts != 0:
+                    store32(counts, n, 1)
+                if supports != 0:
+                    store32(supports, n, 1)
+                v = fill_shared(slots, s, (h & HIGH) | (n + 1))
+                if v == 0:
+                    own[O_NEXT] = n + 1
+                    new += 1
+                    break
+            # Another thread may have filled the slot just now, maybe with the same row.
+            if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
+                r = (v & LOW) - 1
+                if same_row(rows, r, buffer, i, k, w):
+                    if r >= since:
+                        count_one(counts, r)
+                    if supports != 0:
+                        count_one(supports, r)
+                    break
+            s = (s + 1) & mask
+    add_shared(shared, T_USED, new)
+
+
+@kernel
+def has_room(D, relation, shared, size):
+    """Return True if a batch of each thread fits into the head, whatever the others do meanwhile."""
+    threads = load64(shared, T_THREADS)
+    return (
+        load_shared(shared, T_ROWS) + 2 * threads * RESERVED <= D[relation, R_CAPACITY]
+        and (load_shared(shared, T_USED) + threads * size) * 10 <= D[relation, R_MASK] * 7
+    )
+
+
+@kernel
+def run_share(D, plan, st, registers, scratch, buffer, hashes, own, shared, size, w):
+    """Run a plan on rows of its scan that no other thread has taken, until there are none. Return DONE, or another
+    status where this thread, or with PAUSED another one, wants something; call again with the same arrays to go on."""
+    head, arguments = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS)
+    k, end, chunk = D[head, R_ARITY], load64(shared, T_END), load64(shared, T_CHUNK)
+    while True:
+        if load_shared(shared, T_STOP) != 0:
+            return PAUSED
+        if not has_room(D, head, shared, size):
+            store64(shared, T_STOP, 1)
+            return GROW_RELATION
+        if st[S_LEVEL] < 0:
+            low = add_shared(shared, T_CURSOR, chunk)
+            if low >= end:
+                return DONE
+            st[S_LEVEL], st[S_LEVELS + S_CURSOR], st[S_LEVELS + S_IN] = 0, low, min(end, low + chunk)
+        status, n = step(D, plan, st, registers, scratch, size, w)
+        if status != DONE:
+            return status
+        for j in range(k if n > 0 else 0):
+            column = registers + load64(plan, arguments + j) * size * width(w)
+            for i in range(n):
+                store(buffer, i * k + j, load(column, i, w), w)
+        if n > 0:
+            insert_shared(D, head, buffer, n, D[head, R_NEW], hashes, own, shared, w)
+            own[O_EMITTED] += n
+
+
+@kernel
+def move_rows(D, relation, sources, targets, m, w):
+    """Give `m` rows other numbers, at which there are none; both are int64 arrays at addresses."""
+    rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
+    counts, supports = D[relation, R_COUNT], D[relation, R_SUPPORT]
+    for i in range(m):
+        r, n = load64(sources, i), load64(targets, i)
+        h = hash_row(rows, r, k, w)
+        s = (h >> 32) & mask
+        while load64(slots, s) != (h & HIGH) | (r + 1):
+            s = (s + 1) & mask
+        store64(slots, s, (h & HIGH) | (n + 1))
+        for j in range(k):
+            store(rows, n * k + j, load(rows, r * k + j, w), w)
+        if counts != 0:
+            store32(counts, n, load32(counts, r))
+        if supports != 0:
+            store32(supports, n, load32(supports, r))

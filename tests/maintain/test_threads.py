@@ -1,0 +1,214 @@
+"""Several threads give the views, counts, births and rounds of one, whatever the interleaving, and stop like one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy
+import pytest
+
+import tidelog
+from tests.depth import cases
+from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
+from tests.mixtures import mixture_for
+from tests.mixtures import run as run_mixture
+from tests.recount import supports_in
+from tests.scripts import run, script_for
+from tests.sharing import interleaved, sharing
+from tests.suite import FIRST_SEED, births_in_embedded, births_in_reference, difference, random_cases
+from tidelog.errors import LimitError, UsageError
+from tidelog.kernels import layout
+from tidelog.maintain import threads
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.memory import Block
+from tidelog.storage.stored import StoredRelation
+
+COUNTS = (2, 3, 7, 16)
+PROGRAM = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+.decl u(x: number, y: number, z: number)
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), t(y, z), x != z.
+u(x, y, x + y) :- t(x, y), e(y, z), !t(z, x).
+"""
+
+
+def edges(seed: int, nodes: int = 90, count: int = 200) -> list[tuple[int, int]]:
+    rng = random.Random(f"edges {seed}")
+    return [(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(count)]
+
+
+def database(facts: Sequence[tuple[int, ...]], **options: object) -> tidelog.Database:
+    db = tidelog.connect()
+    db.options(closures=False, **options)
+    db.load(PROGRAM)
+    db.insert("e", facts)
+    return db
+
+
+def marks(db: tidelog.Database) -> dict[str, object]:
+    return {name: (dict(db.births(name)), supports_in(db, name)) for name in db.relations}
+
+
+@pytest.mark.parametrize("maintain", [True, False])
+@pytest.mark.parametrize("count", COUNTS)
+def test_marks_are_those_of_one_thread(count: int, maintain: bool) -> None:
+    alone = database(edges(count, 300, 900), threads=1, maintain=maintain)
+    alone.commit()
+    db = database(edges(count, 300, 900), maintain=maintain)
+    with sharing(count) as seen:
+        change = db.commit()
+    assert max(seen) == count
+    assert {"t", "u"} <= set(change)
+    assert marks(db) == marks(alone)
+    assert db.stats()["rounds"] == alone.stats()["rounds"]
+    assert db.stats()["relations"] == alone.stats()["relations"]
+    db.check()
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(6)))
+def test_any_interleaving(seed: int) -> None:
+    facts = edges(seed, 12, 24)
+    alone = database(facts, threads=1)
+    alone.commit()
+    db = database(facts)
+    with interleaved(), sharing(COUNTS[seed % 3]) as seen:
+        db.commit()
+    assert max(seen) > 1
+    assert marks(db) == marks(alone)
+
+
+def test_random_programs() -> None:
+    shared = 0
+    for number, case in enumerate(random_cases(cases(40))):
+        with sharing(COUNTS[number % 4]) as seen:
+            found = births_in_embedded(case.text, case.facts)
+        problem = difference(found, births_in_reference(case.text, case.facts))
+        assert not problem, f"{problem}\n{case}"
+        shared += max(seen, default=1) > 1
+    assert shared > 10
+
+
+@pytest.mark.parametrize("strategy", ["bootstrap", "auto"])
+def test_random_scripts(strategy: str) -> None:
+    shared = 0
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(24)):
+        with sharing(COUNTS[seed % 4]) as seen:
+            problem = run(script_for(seed), strategy)
+        assert not problem, f"{problem}\n{script_for(seed)}"
+        shared += max(seen, default=1) > 1
+    assert shared > 5
+
+
+def test_all_constructs() -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(4)):
+        with sharing(COUNTS[seed % 4]):
+            problem = run_mixture(mixture_for(seed), "bootstrap")
+        assert not problem, f"{problem}\n{mixture_for(seed)}"
+
+
+def test_words_widen_in_the_middle() -> None:
+    """Rows that do not fit into 32 bits make the epoch begin anew with 64."""
+    far = 2**31 - 50
+    facts = [(x + far, y + far) for x, y in edges(0)] + edges(1)
+    db, alone = database(facts), database(facts, threads=1)
+    alone.commit()
+    with sharing(3) as seen:
+        db.commit()
+    assert max(seen) == 3
+    assert db.engine.catalog.bits == 64
+    assert marks(db) == marks(alone)
+
+
+@pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
+def test_a_commit_stopped_anywhere_leaves_no_trace(error: Error, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.maintain.bootstrap._WORK_BEFORE_LOOK", 500)
+    db = database(edges(3, 40, 60), strategy="bootstrap")
+    db.commit()
+
+    def attempt() -> tidelog.Change:
+        db.insert("e", edges(4, 40, 60))
+        return db.commit()
+
+    with sharing(3) as seen:
+        _, failures = fails_without_trace(db, attempt, at_looks(error))
+    assert failures > 5
+    assert max(seen) == 3
+    db.check()
+
+
+def test_a_limit_stops_all_threads() -> None:
+    db = database(edges(4, 300, 900), max_rows=20_000)
+    with sharing(4), pytest.raises(LimitError) as caught:
+        db.commit()
+    assert caught.value.code == "E0502"
+    assert len(db["t"]) == 0
+    db.options(max_rows=None)
+    with sharing(4):
+        db.commit()
+    db.check()
+
+
+def test_an_error_in_another_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that runs out in a thread that extends an index."""
+    from tidelog.storage.index import Index
+
+    db = database(edges(5))
+    grow, calls = Index.grow, [0]
+
+    def fail(self: Index, status: int) -> None:
+        calls[0] += 1
+        if calls[0] == 3:
+            raise MemoryError
+        grow(self, status)
+
+    monkeypatch.setattr(Index, "grow", fail)
+    with sharing(3), pytest.raises(LimitError) as caught:
+        db.commit()
+    assert caught.value.code == "E0503"
+    monkeypatch.undo()
+    with sharing(3):
+        db.commit()
+    db.check()
+
+
+def test_counts_stay_at_the_most() -> None:
+    from tidelog.kernels.threads import count_one
+
+    block = Block(64)
+    view = block.view(numpy.int32, 2)
+    view[:] = layout.MOST_COUNTED - 1, 5
+    works = [lambda: [count_one(block.address, i % 2) for i in range(200)]] * 4
+    threads.together(works, lambda: None, lambda: None)
+    assert view.tolist() == [layout.MOST_COUNTED, 405]
+
+
+def test_gaps_are_closed() -> None:
+    """Numbers that threads have reserved and not used, in the middle and at the end."""
+    stored = StoredRelation(Catalog(), 1)
+    stored.insert(numpy.arange(40).reshape(-1, 1))
+    for number in (*range(10, 20), *range(35, 40)):  # As if nobody had written these.
+        _forget(stored, number)
+    own = [numpy.zeros(layout.O_WORDS, numpy.int64) for _ in range(2)]
+    own[0][[layout.O_NEXT, layout.O_END]] = 10, 20
+    own[1][[layout.O_NEXT, layout.O_END]] = 35, 40
+    threads.close_gaps(stored, 40, own)
+    assert stored.rows == 25
+    assert sorted(stored.words()[:, 0].tolist()) == [*range(10), *range(20, 35)]
+    assert (stored.find(numpy.array([[12], [36]])) == -1).all()
+    assert (stored.take(stored.find(numpy.arange(20, 35).reshape(-1, 1)))[:, 0] == numpy.arange(20, 35)).all()
+
+
+def _forget(stored: StoredRelation, number: int) -> None:
+    """Empty the slot of a row."""
+    slots = stored._slots.view(numpy.int64, stored._slot_count)
+    slots[(slots & 0xFFFFFFFF) == number + 1] = 1 << 32  # A tombstone, which no look-up stops at.
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "two"])
+def test_a_wrong_number_of_threads(wrong: object) -> None:
+    with pytest.raises(UsageError, match="threads must be a positive number") as caught:
+        tidelog.connect().options(threads=wrong)
+    assert caught.value.code == "E0603"
