@@ -79,6 +79,7 @@ CODES: dict[str, str] = {
     "E0234": "a component contains an instance of itself",
     "E0235": "an override of a relation that is not inherited, or not overridable",
     "E0236": "an instance is initialised twice",
+    "E0237": "too many instances of components",
     "E0240": "an inline relation is defined by itself",
     "E0241": "an inline relation where tuples are needed",
     "E0242": "a negated inline relation brings a variable",

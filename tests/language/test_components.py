@@ -271,3 +271,27 @@ def test_many_instances_are_expanded_in_time() -> None:
     chain = "".join(f".comp C{n} : C{n + 1} {{ .decl r{n}(x: number)  r{n}(x) :- r{n + 1}(x). }}\n" for n in range(40))
     text = chain + ".comp C40 { .decl r40(x: number) }\n" + "".join(f".init i{n} = C0\n" for n in range(60))
     assert len(check(read(text)).rules) == 2_400
+
+
+def test_components_nest_and_inherit_up_to_a_depth() -> None:
+    def chain(length: int) -> str:
+        heirs = "".join(f".comp C{i + 1} : C{i} {{ r({i + 1}). }}\n" for i in range(length))
+        return f".comp C0 {{ .decl r(x: number) r(0). }}\n{heirs}.init c = C{length}\n"
+
+    assert len(views(chain(140))["c.r"]) == 141
+    with pytest.raises(ProgramError, match=r"E0106.*components contain or inherit each other in more than 150 levels"):
+        check(read(chain(1500)))
+    mixed = "".join(
+        f".comp M{k}x0 {{ .init i = L{k} }}\n"
+        + "".join(f".comp M{k}x{j + 1} : M{k}x{j} {{ }}\n" for j in range(30))
+        + f".comp L{k + 1} : M{k}x30 {{ }}\n"
+        for k in range(30)
+    )
+    with pytest.raises(ProgramError, match="E0106"):
+        check(read(f".comp L0 {{ }}\n{mixed}.init x = L30\n"))
+
+
+def test_components_that_double_end_at_once() -> None:
+    doubling = "".join(f".comp C{i + 1} {{ .init a = C{i} .init b = C{i} }}\n" for i in range(60))
+    with pytest.raises(ProgramError, match=r"E0237.*more than 10,000 instances"):
+        check(read(f".comp C0 {{ .decl r(x: number) r(0). }}\n{doubling}.init c = C60\n"))

@@ -17,6 +17,7 @@ from itertools import count
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.declarations import did_you_mean
 from tidelog.language.facts import fact
+from tidelog.language.nesting import LIMIT
 from tidelog.language.once import once
 from tidelog.language.syntax import (
     PRIMITIVES,
@@ -34,8 +35,8 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import rename
 from tidelog.source import Span
 
-_DEPTH = 50
-"""Most instances within each other, and most components that inherit from each other in a row."""
+_MOST = 10_000
+"""Most instances of a program. Components that have two instances each of the next one double their number."""
 
 _Flat = TypeDeclaration | Declaration | Directive | Rule
 
@@ -45,7 +46,7 @@ def expand(programs: Sequence[Program], known: Collection[int] = ()) -> tuple[Pr
 
     Components stay, for instances of later programs; a program without instances stays as it is. `known` are the
     identities of programs that came out of an earlier call. Raise ProgramError with everything that is wrong with
-    components (E0230 to E0236).
+    components (E0230 to E0236), or at once where their instances are too deep (E0106) or too many (E0237).
     """
     if not any(program.components or program.instances for program in programs if id(program) not in known):
         return tuple(programs)
@@ -106,6 +107,8 @@ class _Context:
     via: tuple[tuple[Span, str], ...] = ()
     within: tuple[tuple[int, tuple[str, ...]], ...] = ()
     """The components, with their arguments, whose instances are being made."""
+    depth: int = 0
+    """The number of components around it: those of the instances on the way, and those that inherit it."""
 
 
 class _Expansion:
@@ -120,7 +123,7 @@ class _Expansion:
         """Parameters that have no arguments yet, in a component that has no instance."""
 
     def instance(self, instance: Instance, context: _Context) -> None:
-        """Add the statements of an instance that stands in this context."""
+        """Add the statements of an instance that stands in this context. Raise ProgramError (E0106, E0237)."""
         path = (*context.path, instance.name)
         shown = ".".join(path)
         first = self._names.setdefault(path, instance)
@@ -128,18 +131,22 @@ class _Expansion:
             notes = ((first.span, "first initialised here"),) if first.span else ()
             message = f"the instance `{shown}` is initialised twice"
             self._report("E0236", message, instance.span, context, notes, "rename one of the two")
+        if len(self._names) > _MOST:
+            message = f"this makes more than {_MOST:,} instances of components"
+            hint = "let the components that it uses have fewer instances of others"
+            raise ProgramError(Problem("E0237", message, _origin(instance.span, context), hint=hint))
         found = self._component(instance.component, context)
         if found is None:
             return
         component, scope = found
         arguments = tuple(context.arguments.get(name, name) for name in instance.component.parameters)
         step = (id(component), arguments)
-        if step in context.within or len(path) > _DEPTH:
+        if step in context.within:
             message = f"the component `{component.type.name}` contains an instance of itself"
             self._report("E0234", message, instance.span, context, (), "remove this `.init`, or end the chain")
             return
         note = () if instance.span is None else ((instance.span, f"in the instance `{shown}`"),)
-        inner = _Context(scope, path, {}, (*note, *context.via), (*context.within, step))
+        inner = _Context(scope, path, {}, (*note, *context.via), (*context.within, step), context.depth + 1)
         self._body(component, instance.component, arguments, inner, frozenset(), ())
 
     def try_out(self, component: Component, scope: _Scope) -> None:
@@ -157,7 +164,11 @@ class _Expansion:
         overridden: frozenset[str],
         heirs: tuple[Component, ...],
     ) -> None:
-        """Add the statements of a component, those that it inherits first, without rules for `overridden` relations."""
+        """Add the statements of a component, those that it inherits first, without rules for `overridden` relations.
+        Raise ProgramError (E0106) where components are too deep."""
+        if context.depth > LIMIT:
+            message = f"components contain or inherit each other in more than {LIMIT} levels"
+            raise ProgramError(Problem("E0106", message, called.span, hint="shorten the chain of components"))
         self.used.append(component)
         parameters = component.type.parameters
         if len(arguments) != len(parameters):
@@ -174,13 +185,14 @@ class _Expansion:
             if found is None:
                 continue
             above, outer = found
-            if any(above is each for each in (component, *heirs)) or len(heirs) > _DEPTH:
+            if any(above is each for each in (component, *heirs)):
                 message = f"the component `{above.type.name}` inherits from itself"
                 self._report("E0232", message, parent.span, context, (), "break the cycle")
                 return
             passed = tuple(context.arguments.get(name, name) for name in parent.parameters)
             without = overridden | {each.relation for each in component.overrides}
-            self._body(above, parent, passed, replace(context, scope=outer), without, (component, *heirs))
+            deeper = replace(context, scope=outer, depth=context.depth + 1)
+            self._body(above, parent, passed, deeper, without, (component, *heirs))
             inherited = {each.type.name: each for each in above.body.components}
             nested = {**inherited, **nested}
             scope = _Scope(nested, context.scope)
@@ -251,6 +263,11 @@ def _declared_twice(components: Iterable[Component]) -> Iterator[Problem]:
 
 def _parameters(number: int) -> str:
     return {0: "no parameters", 1: "1 parameter"}.get(number, f"{number} parameters")
+
+
+def _origin(span: Span | None, context: _Context) -> Span | None:
+    """Return the span of the outermost instance around a place, its own span if there is none."""
+    return context.via[-1][0] if context.via else span
 
 
 def _via(span: Span | None, context: _Context) -> Span | None:

@@ -58,6 +58,8 @@ from tidelog.language.trees import (
 INLINE = "inline"
 _MOST = 3_000
 """The most literals that inlining may make of one rule."""
+_DEEPEST = 100
+"""Most bodies within each other. Each takes four frames of Python, and a deep term in the innermost its own."""
 
 Body = tuple[Literal, ...]
 
@@ -132,10 +134,10 @@ def paths_over_inline(rule: Rule, relations: frozenset[str]) -> Iterator[Problem
 
 def _cycles(definitions: Definitions) -> Iterator[Problem]:
     """Yield a problem for each inline relation that is defined by itself."""
-    reads = {name: _read_by(own, definitions) for name, own in definitions.items()}
+    reads = _reading_in_cycles({name: _read_by(own, definitions) for name, own in definitions.items()})
     reported: set[str] = set()
-    for name in definitions:
-        way = _way_back(name, reads)
+    for name in reads:
+        way = () if name in reported else _way_back(name, reads)
         if way and reported.isdisjoint(way):
             reported.update(way)
             first, *_ = definitions[name]
@@ -152,23 +154,43 @@ def _read_by(own: Iterable[Definition], definitions: Definitions) -> tuple[str, 
     return tuple(dict.fromkeys(name for name in names if name in definitions))
 
 
+def _reading_in_cycles(reads: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
+    """Return what relations read, without those from which no way leads into a cycle. So long chains cost no search."""
+    readers: dict[str, list[str]] = {name: [] for name in reads}
+    open_reads = {name: len(own) for name, own in reads.items()}
+    for name, own in reads.items():
+        for each in own:
+            readers[each].append(name)
+    ends = [name for name, number in open_reads.items() if not number]
+    for name in ends:
+        for reader in readers[name]:
+            open_reads[reader] -= 1
+            if not open_reads[reader]:
+                ends.append(reader)
+    done = frozenset(ends)
+    return {name: [each for each in own if each not in done] for name, own in reads.items() if name not in done}
+
+
 def _way_back(name: str, reads: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the relations on a shortest way from a relation back to itself, itself first; empty without a cycle."""
-    queue: list[tuple[str, ...]] = [(name,)]
-    seen: set[str] = set()
-    for way in queue:
-        for each in reads[way[-1]]:
+    queue = [name]
+    reached_from: dict[str, str] = {}
+    for reader in queue:
+        for each in reads[reader]:
             if each == name:
-                return way
-            if each not in seen:
-                seen.add(each)
-                queue.append((*way, each))
+                way = [reader]
+                while way[-1] != name:
+                    way.append(reached_from[way[-1]])
+                return tuple(reversed(way))
+            if each not in reached_from:
+                reached_from[each] = reader
+                queue.append(each)
     return ()
 
 
 def inlined(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule | None, dict[str, str]]:
     """Return a rule with the bodies of inline relations in place of their atoms, None if all of its heads are inline;
-    and for each new name of a variable the one in the text. Raise ProgramError (E0242, E0114)."""
+    and for each new name of a variable the one in the text. Raise ProgramError (E0242, E0106, E0114)."""
     heads = tuple(head for head in rule.heads if head.relation not in definitions)
     if not heads:
         return None, {}
@@ -193,10 +215,14 @@ class _Inlining:
     kinds: dict[str, Kind]
     written: dict[str, str] = field(default_factory=dict)
     size: int = 0
+    depth: int = 0
 
     def body(self, body: Body, *, apart: bool = False) -> Body:
         """Return a body with inline relations replaced. With `apart`, variables that an inlined rule brings take no
         part in the substitutions of the body, over which an aggregate ranges."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise self._refused("E0106", f"inlining is nested in more than {_DEEPEST} levels here")
         found: list[Literal] = []
         for literal in body:
             self.size += 1
@@ -211,10 +237,13 @@ class _Inlining:
                 case _:
                     found.append(rebuild(literal, self.aggregate))
             if self.size > _MOST:
-                message = f"inlining makes more than {_MOST:,} literals of this rule"
-                hint = "remove `inline` from the declaration of a relation that it uses"
-                raise ProgramError(Problem("E0114", message, self.rule.span, hint=hint))
+                raise self._refused("E0114", f"inlining makes more than {_MOST:,} literals of this rule")
+        self.depth -= 1
         return tuple(found)
+
+    def _refused(self, code: str, message: str) -> ProgramError:
+        hint = "remove `inline` from the declaration of a relation that it uses"
+        return ProgramError(Problem(code, message, self.rule.span, hint=hint))
 
     def aggregate(self, term: Term) -> Term | None:
         """Return an aggregate with inline relations replaced in its body; None for other terms."""
