@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.kernels import layout
+from tidelog.kernels.indexes import CLASS, capacity
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts
 from tidelog.storage.stored import StoredRelation
@@ -36,7 +37,8 @@ def tuples(stored: StoredRelation) -> Rows:
 
 
 def segments(stored: StoredRelation, keys: tuple[int, ...]) -> dict[tuple[int, ...], list[int]]:
-    """Return the content of the index by `keys`, read from its memory: the live row numbers by key."""
+    """Return the content of the index by `keys`, read from its memory: the live row numbers by key. Check that each
+    segment lies where its key is looked up, and has room for its entries."""
     index = stored.index(keys)
     fields = stored.catalog.table[index.number]
     slots = index._slots.view(np.int64, int(fields[layout.I_MASK]) + 1)
@@ -45,6 +47,7 @@ def segments(stored: StoredRelation, keys: tuple[int, ...]) -> dict[tuple[int, .
     for slot in slots[slots != 0]:
         offset = int(slot & 0xFFFFFFFF) - 1
         first = offset + 2 + len(keys)
+        assert int(arena[offset]) <= capacity(int(arena[offset + 1]) & CLASS)
         entries = arena[first : first + int(arena[offset]) * stride].reshape(-1, stride)
         for entry in entries[entries[:, 0] >= 0]:
             row = stored.take(np.array([entry[0]]))[0]
@@ -111,6 +114,41 @@ def test_insertions_and_deletions_agree_with_a_set(script: list[tuple[bool, Rows
             assert {k: v for k, v in segments(stored, key).items() if v} == grouped
 
 
+def grouped(stored: StoredRelation, column: int) -> dict[tuple[int, ...], list[int]]:
+    """Return the numbers of the live rows by their value in a column."""
+    found: dict[tuple[int, ...], list[int]] = {}
+    for number, value in zip(stored.live().tolist(), stored.words()[:, column].tolist(), strict=True):
+        found.setdefault((value,), []).append(number)
+    return found
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize(
+    ("least", "apart"), [(0, 1), (-700, 1), (5, 3), (-(2**31), 1), (2**31 - 1_500, 1), (-9, 9_999)]
+)
+def test_an_index_of_many_rows_has_what_one_row_after_the_other_gives(bits: int, least: int, apart: int) -> None:
+    """Values close together are laid out at once, others row by row; both go on in the same way."""
+    rng = np.random.default_rng(bits + apart)
+    values = rng.integers(0, 30, 6_000) ** 2 + rng.integers(0, 40, 6_000)
+    rows = np.column_stack([rng.integers(0, 50, 6_000), least + apart * values, rng.integers(0, 50, 6_000)])
+    stored, model = (StoredRelation(Catalog(bits), 3) for _ in range(2))
+    for each in (stored, model):
+        each.insert(rows[:4_000])
+        remove(each, np.arange(0, each.rows, 3))
+    stored.index((1,)).extend(stored.rows)
+    for high in range(0, model.rows + 500, 500):
+        model.index((1,)).extend(min(high, model.rows))
+    assert segments(stored, (1,)) == {k: v for k, v in segments(model, (1,)).items() if v} == grouped(stored, 1)
+    for each in (stored, model):
+        each.insert(rows)
+        each.index((1,)).extend(each.rows)
+        remove(each, np.arange(1, each.rows, 2)[each.marks.alive(np.arange(1, each.rows, 2))])
+    found = {k: v for k, v in segments(stored, (1,)).items() if v}
+    assert found == {k: v for k, v in segments(model, (1,)).items() if v} == grouped(stored, 1)
+    for value in rows[:200, 1:2]:
+        assert stored.near({1: value[0]}).tolist() == model.near({1: value[0]}).tolist()
+
+
 def test_wide_relations_keep_only_row_numbers_in_their_indexes() -> None:
     rows = [tuple((i + j) % 5 for j in range(6)) for i in range(40)]
     stored = relation(6, rows)
@@ -143,7 +181,10 @@ def test_freed_descriptors_are_used_again() -> None:
 
 
 def test_a_table_that_has_moved_is_known_when_there_is_no_memory_to_split_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = relation(1, [(i,) for i in range(2_000)])
+    far: Rows = [
+        (100 * i,) for i in range(40_000)
+    ]  # An index of values close together is laid out without splitting it.
+    stored = relation(1, far[:2_000])
     index = stored.index((0,))
 
     def split(*_: object) -> None:
@@ -152,13 +193,13 @@ def test_a_table_that_has_moved_is_known_when_there_is_no_memory_to_split_it(mon
     with monkeypatch.context() as patch:
         patch.setattr("tidelog.kernels.sets.split", split)
         with pytest.raises(MemoryError):
-            stored.insert(words([(i,) for i in range(2_000, 40_000)], 1))
+            stored.insert(words(far[2_000:], 1))
         with pytest.raises(MemoryError):
             index.extend(stored.rows)
     fields = stored.catalog.table[stored.number]
     assert fields[layout.R_SLOTS] == stored._slots.address
     assert stored.catalog.table[index.number, layout.I_SLOTS] == index._slots.address
-    stored.insert(words([(i,) for i in range(40_000)], 1))
+    stored.insert(words(far, 1))
     index.extend(stored.rows)
     assert len(stored) == len(index) == 40_000
 

@@ -6,7 +6,7 @@
     words      load and store words by address, prefetch, hash;  checked  the same in plain Python
     layout     the fields of the descriptor table, of a plan and of the state of a run
     sets       the rows of a relation and the hash table that keeps them distinct
-    indexes    directories of segments: the rows that share a key
+    indexes    directories of segments: the rows that share a key;  filling  an index of many rows from scratch
     scalars    compare, compute and range levels on a batch
     registers  the columns of a batch
     probes     levels that look rows up;  shortest  those that take the shortest of several ways;  ranges  that count

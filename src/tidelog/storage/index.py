@@ -9,6 +9,11 @@ from tidelog.storage.memory import Block
 
 _DIRECTORY = 64  # slots at first; more than the batch that one extension enters before it looks for room
 _ARENA = 512
+_MANY = 1_000
+"""So many first rows are worth a count of their values beforehand,"""
+_SPREAD = 4
+"""if the values are spread over so many times as many at most."""
+_OUTGROWN = "an index has outgrown the 32 bits of its offsets"
 _MOST_WORDS = 1 << 31
 """An arena of fewer words grows to less than 2**32, which is what a slot can address."""
 
@@ -75,9 +80,37 @@ class Index:
         the address of `hashes` of its own, int64[BATCH] of `kernels.indexes`."""
         from tidelog.kernels.indexes import extend
 
+        if self.done == 0 and high >= _MANY and len(self.keys) == 1:
+            self._fill(high)
         hashes = hashes or self._catalog.hashes
         while (status := extend(self._catalog.table, self.number, high, hashes, self._catalog.tag)) != DONE:
             self.grow(status)
+
+    def _fill(self, high: int) -> None:
+        """Enter the rows below `high`, the first ones, at once, if that is possible: if the index is by one column
+        whose values lie close together."""
+        from tidelog.kernels.filling import count_values, fill, needed, span
+
+        table, tag, word = self._catalog.table, self._catalog.tag, self._catalog.dtype.itemsize
+        least, greatest = span(table, self.number, high, tag)
+        values = greatest - least + 1
+        if values > _SPREAD * high:
+            return
+        with Stopwatch(self._catalog):
+            numbers = Block(4 * values)
+        count_values(table, self.number, high, least, numbers.address, tag)
+        keys, words = needed(table, self.number, numbers.address, values)
+        if words >= 2 * _MOST_WORDS:
+            raise MemoryError(_OUTGROWN)
+        with Stopwatch(self._catalog):
+            self._arena.grow(word * words)
+            directory = self._directory
+            while keys * 3 > (directory - 1) * 2:
+                directory *= 2
+            self._slots.grow(8 * directory)
+            self._directory = directory
+            self._publish()
+        fill(table, self.number, high, least, numbers.address, values, tag)
 
     def grow(self, status: int) -> None:
         """Make the room that a kernel requested by `status`: the arena or the directory."""
@@ -86,7 +119,7 @@ class Index:
         with Stopwatch(self._catalog):
             if status == GROW_ARENA:
                 if self._arena.size // self._catalog.dtype.itemsize >= _MOST_WORDS:
-                    raise MemoryError("an index has outgrown the 32 bits of its offsets")
+                    raise MemoryError(_OUTGROWN)
                 self._arena.grow(self._arena.size * 3 // 2 + 4096)
             else:
                 self._slots.grow(16 * self._directory)
