@@ -1,12 +1,15 @@
-"""Shortest distances from one source on a random graph, from scratch and after changes, beside SciPy's Dijkstra."""
+"""Shortest distances from one source on a random graph, from scratch and after changes, beside SciPy's Dijkstra and
+DuckDB's recursive query with keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy
+import pyarrow as pa
 
 import tidelog
+from benchmarks import peers
 from benchmarks.evaluate import evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
 from tidelog.arrays import Words
@@ -17,6 +20,15 @@ DISTANCES = """
 .decl dist(x: number, d: number) min(d)
 dist(0, 0).
 dist(y, d + w) :- dist(x, d), e(x, y, w).
+"""
+_KEYED = """
+WITH RECURSIVE dist(x, d) USING KEY (x) AS (
+  SELECT 0, 0
+  UNION
+  SELECT e.y, min(dist.d + e.w)
+  FROM dist JOIN e ON dist.x = e.x LEFT JOIN recurring.dist AS known ON known.x = e.y
+  WHERE known.d IS NULL OR dist.d + e.w < known.d GROUP BY e.y)
+SELECT count(*), sum(d) FROM dist
 """
 CHANGES = 100
 SMALL, LARGE = (100_000, 500_000), (1_000_000, 5_000_000)
@@ -46,6 +58,7 @@ def changes(nodes: int, edges: int) -> Measured:
     """Measure what it takes to follow an edge that goes and one that comes back, the median of several."""
     found = graph(nodes, edges)
     db = tidelog.connect()
+    db.options(threads=1)
     db.load(DISTANCES)
     db.insert("e", found)
     db.commit()
@@ -87,13 +100,22 @@ def scipy_dijkstra(nodes: int, edges: int, runs: int | None) -> Measured:
     return measure(once, runs)
 
 
+def duckdb_distances(nodes: int, edges: int, runs: int | None) -> Measured:
+    """Measure the same by DuckDB, which keeps one row for each node."""
+    found = pa.table(dict(zip("xyw", graph(nodes, edges).T, strict=True)))
+    return peers.duckdb_query(_KEYED, {"e": found}, ["reached", "sum"], runs)
+
+
 def lines(options: Options) -> Iterator[Line]:
     """Yield a graph of a hundred thousand nodes; with `full`, of a million."""
     for nodes, edges in (SMALL, LARGE) if options.full else (SMALL,):
-        peer = in_child(scipy_dijkstra, nodes, edges, options.runs)
+        others = {
+            "scipy": in_child(scipy_dijkstra, nodes, edges, options.runs),
+            "duckdb": in_child(duckdb_distances, nodes, edges, options.runs),
+        }
         measured = in_child(evaluation, nodes, edges, options.runs)
         name = f"{nodes / 1e6:g} M nodes, {edges / 1e6:g} M edges"
         target = Target("seconds", 2.0 * nodes / LARGE[0])
-        yield Line("distances", name, measured, peer.sizes, (target,), {"scipy": peer})
+        yield Line("distances", name, measured, others["scipy"].sizes, (target,), others)
         followed = in_child(changes, nodes, edges)
         yield Line("distances", f"{name}, an edge goes or comes", followed, {}, (Target("seconds", 0.005),))

@@ -29,6 +29,7 @@ SOME = ("_AssignHeapAllocation", "_VirtualMethodInvocation")
 def filled(folder: Path) -> Database:
     """Return a database with the analysis and its facts, before the first commit."""
     db = tidelog.connect()
+    db.options(threads=1)
     db.load(folder / "doop.dl")
     for directive in db.program.directives:
         if directive.name == "input":

@@ -20,12 +20,13 @@ NON_LINEAR = CLOSURE.replace("e(y, z)", "t(y, z)")
 
 
 def evaluate(text: str, fill: Callable[[Database], None], sizes: Callable[[Database], Mapping[str, int]]) -> Run:
-    """Load a program, `fill` the database and commit, in a new database.
+    """Load a program, `fill` the database and commit, in a new database, on one thread like the peers.
 
     The seconds are those of the commit: storing the facts, and the fix-point of all hyper-nodes. Details have the
     loading before it, these two parts, and the part of the fix-point that makes room.
     """
     db = tidelog.connect()
+    db.options(threads=1)
     with Stopwatch() as load:
         db.load(text)
         fill(db)

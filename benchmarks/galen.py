@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +39,15 @@ def tables(folder: Path) -> dict[str, Any]:
     return {name: data.numbers(folder / f"galen/{name}.txt.gz", ",", columns) for name, columns in COLUMNS.items()}
 
 
-def evaluation(folder: str, runs: int | None) -> Measured:
+def evaluation(folder: str, runs: int | None, threads: int = 1) -> Measured:
     """Measure GALEN with tidelog. The seconds are those of loading and commit, since Nemo's contain both."""
     warm_up()
-    return measure(lambda: _once(Path(folder)), runs or 1)
+    return measure(lambda: _once(Path(folder), threads), runs or 1)
 
 
-def _once(folder: Path) -> Run:
+def _once(folder: Path, threads: int) -> Run:
     db = tidelog.connect()
+    db.options(threads=threads)
     with Stopwatch() as load:
         db.load(PROGRAM)
         inserting(tables(folder))(db)
@@ -110,6 +112,9 @@ def lines(options: Options) -> Iterator[Line]:
     measured = in_child(evaluation, str(options.data), options.runs)
     targets: tuple[Target, ...] = (Target("seconds", 25), Target("bytes", 2.06e9), Target("ratio", 6))
     yield Line("galen", "from scratch, load and commit", measured, SIZES, targets, others)
+    two = in_child(evaluation, str(options.data), options.runs, 2)
+    two = replace(two, details={**two.details, "speedup": measured.wall / two.wall})
+    yield Line("galen", "from scratch, on two threads", two, SIZES)
     checked = in_child(checking, str(options.data), options.runs)
     targets = Target("seconds", checked.details["bootstrap"]), Target("bytes", 1.5 * measured.peak)
     yield Line("galen", "check of the views, on all cores", checked, SIZES, targets)

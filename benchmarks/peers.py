@@ -1,13 +1,13 @@
-"""Other engines that install from PyPI, for the same answers in the same run: DuckDB's recursive query, and Nemo.
+"""Other engines that install from PyPI, for the same answers in the same run: DuckDB's recursive queries, and Nemo.
 
-Both run on one thread, as tidelog does. Nemo reads its facts, from files, while it reasons, so that times include
+Both run on one thread, as tidelog does here. Nemo reads its facts, from files, while it reasons, so that times include
 loading: DuckDB's from an Arrow table.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,21 @@ def duckdb_closure(path: str, runs: int | None) -> Measured:
             connection.execute("CREATE TABLE e AS SELECT * FROM edges")
             (size,) = connection.execute(_RECURSIVE).fetchall()[0]
         return Run({"t": size}, watch.wall, watch.cpu)
+
+    return measure(once, runs)
+
+
+def duckdb_query(query: str, tables: Mapping[str, Any], names: Sequence[str], runs: int | None) -> Measured:
+    """Run a query over Arrow tables, whose only row has the sizes with these names."""
+    import duckdb
+
+    def once() -> Run:
+        with duckdb.connect(config={"threads": 1}) as connection, Stopwatch() as watch:
+            for name, table in tables.items():
+                connection.register(f"given_{name}", table)
+                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given_{name}")
+            (row,) = connection.execute(query).fetchall()
+        return Run(dict(zip(names, map(int, row), strict=True)), watch.wall, watch.cpu)
 
     return measure(once, runs)
 
