@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Sequence
 
 import numpy
@@ -172,6 +173,26 @@ def test_an_error_in_another_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -
     with sharing(3):
         db.commit()
     db.check()
+
+
+@pytest.mark.parametrize("most", [0, 1, 20])
+def test_the_system_starts_no_more_threads(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also between two parts of a plan, when another thread has begun with rows that nobody else has."""
+    db, alone = database(edges(6, 300, 900)), database(edges(6, 300, 900), threads=1)
+    alone.commit()
+    start, started = threading.Thread.start, [0]
+
+    def limited(thread: threading.Thread) -> None:
+        if started[0] == most:
+            raise RuntimeError("can't start new thread")
+        started[0] += 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    with sharing(4):
+        db.commit()
+    assert started[0] == most
+    assert marks(db) == marks(alone)
 
 
 def test_counts_stay_at_the_most() -> None:

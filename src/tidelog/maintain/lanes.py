@@ -1,4 +1,4 @@
-"""The memory in which a thread runs plans, a batch of bindings at a time."""
+"""The memory in which a thread runs plans, a batch of bindings at a time, and values that do not fit into its words."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from threading import Thread
 from typing import TypeVar
 
 import numpy
@@ -37,20 +38,41 @@ def cores() -> int:
 
 
 def together(works: Sequence[Callable[[], Result]], look: Look, stop: Callable[[], object]) -> list[Result]:
-    """Run the first of `works` in this thread and each other one in its own; return their results when all have ended.
-    When the first one or `look` raises, call `stop`, which makes the others end soon."""
-    if len(works) == 1:
-        return [works[0]()]
-    with ThreadPoolExecutor(len(works) - 1) as pool:
-        others = [pool.submit(work) for work in works[1:]]
+    """Run the first of `works` in this thread and each other one in its own, as far as the system starts threads; run
+    the rest here. Return their results when all have ended. When a work or `look` raises, call `stop`, which makes the
+    others end soon."""
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
         try:
-            first = works[0]()
-            while wait(others, timeout=_PATIENCE).not_done:
-                look()
-        except BaseException:
+            results[number] = works[number]()
+        except BaseException as error:
+            errors.append(error)
             stop()
-            raise
-    return [first, *(other.result() for other in others)]
+
+    others: list[Thread] = []
+    with suppress(RuntimeError):  # There are as many threads as the system allows, or Python is about to end.
+        for number in range(1, len(works)):
+            thread = Thread(target=run, args=(number,))
+            thread.start()
+            others.append(thread)
+    try:
+        for number in (0, *range(1 + len(others), len(works))):
+            results[number] = works[number]()
+        for thread in others:
+            while thread.is_alive():
+                look()
+                thread.join(_PATIENCE)
+    except BaseException:
+        stop()
+        raise
+    finally:
+        for thread in others:
+            thread.join()
+    if errors:
+        raise errors[0]
+    return [results[number] for number in range(len(works))]
 
 
 def extend_indexes(relations: Iterable[StoredRelation], ends: Iterable[int], threads: int, look: Look) -> None:
