@@ -52,6 +52,7 @@ def filled(folder: Path) -> StoredDatabase:
 def test_births_that_are_not_in_the_order_of_the_rows_come_back(updated: bool, tmp_path: Path) -> None:
     """An update gives new births to rows in the middle, so that births are kept row by row; a bootstrap keeps runs."""
     db = tidelog.connect(tmp_path / "s")
+    db.keeper.price = 0.0  # Each epoch ends with a checkpoint: an epoch that is replayed may give other births.
     db.options(closures=False, strategy="update" if updated else "bootstrap")
     db.load(PROGRAM)
     db.insert("edge", [(f"n{number}", f"n{number + 1}") for number in range(8)])

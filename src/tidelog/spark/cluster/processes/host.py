@@ -25,7 +25,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from hashlib import sha256
 from multiprocessing.connection import Connection
@@ -49,25 +49,32 @@ _ROWS = 1 << 16
 
 def ask(application: str, task: Task) -> Any:
     """Return the answer of the partition. Raise its exception; start a partition that dies again, a few times."""
-    for attempt in range(_TRIES):
-        try:
-            with _connected(application, task) as connection:
-                connection.send(_with_paths(task))
-                answer = connection.recv()
-            break
-        except (OSError, EOFError):
-            if attempt == _TRIES - 1:
-                raise
-    return _value(answer)
+    with ExitStack() as stack:
+        _, answer = _asked(application, task, stack)
+        return _value(answer)
 
 
 def stream(application: str, task: Task) -> Iterator[bytes]:
-    """Yield the rows that a task asks for, as the bytes of words, some rows at a time."""
-    with _connected(application, task) as connection:
-        connection.send(_with_paths(task))
-        _value(connection.recv())
+    """Yield the rows that a task asks for, as the bytes of words, some rows at a time. Start a partition that dies
+    before the first one again, a few times."""
+    with ExitStack() as stack:
+        connection, answer = _asked(application, task, stack)
+        _value(answer)
         while rows := connection.recv_bytes():
             yield rows
+
+
+def _asked(application: str, task: Task, stack: ExitStack) -> tuple[Connection, Any]:
+    """Send a task to its partition; return the connection, which ends with the stack, and the first answer."""
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            connection = stack.enter_context(_connected(application, task))
+            connection.send(_with_paths(task))
+            return connection, connection.recv()
+        except (OSError, EOFError):
+            if not tries_left:
+                raise
+    raise AssertionError
 
 
 def _with_paths(task: Task) -> Task:
