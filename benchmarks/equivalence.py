@@ -30,19 +30,25 @@ def evaluation(nodes: int, edges: int, runs: int | None) -> Measured:
     return measure(lambda: evaluate(SAME, inserting({"e": found}), counting(["same"])), runs)
 
 
-def scipy_components(nodes: int, edges: int, runs: int | None) -> Measured:
-    """Label the components of the same graph with SciPy, from the same array."""
+def components(edges: Words, nodes: int) -> tuple[int, Words]:
+    """Return the number of components by SciPy, and for each node that of its own."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
+    ones = numpy.ones(len(edges), numpy.int8)
+    matrix = coo_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(nodes, nodes))
+    number, own = connected_components(matrix, directed=False)
+    return int(number), own
+
+
+def scipy_components(nodes: int, edges: int, runs: int | None) -> Measured:
+    """Label the components of the same graph with SciPy, from the same array."""
     found = graph(nodes, edges)
 
     def once() -> Run:
         with Stopwatch() as watch:
-            ones = numpy.ones(len(found), numpy.int8)
-            matrix = coo_matrix((ones, (found[:, 0], found[:, 1])), shape=(nodes, nodes))
-            _, labels = connected_components(matrix, directed=False)
-        members = numpy.bincount(labels[numpy.unique(found)])
+            _, own = components(found, nodes)
+        members = numpy.bincount(own[numpy.unique(found)])
         return Run({"same": int((members.astype(numpy.int64) ** 2).sum())}, watch.wall, watch.cpu)
 
     return measure(once, runs)

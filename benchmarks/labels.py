@@ -8,7 +8,7 @@ import numpy
 import pyarrow as pa
 
 from benchmarks import peers
-from benchmarks.equivalence import EDGES, NODES, graph
+from benchmarks.equivalence import EDGES, NODES, components, graph
 from benchmarks.evaluate import evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
 from tidelog.database import Database
@@ -38,41 +38,39 @@ def labels(db: Database) -> dict[str, int]:
     return {"components": len(numpy.unique(db["label"].words()[:, 1]))}
 
 
-def evaluation(runs: int | None) -> Measured:
+def evaluation(nodes: int, edges: int, runs: int | None) -> Measured:
     """Measure the least labels."""
-    edges, nodes = graph(NODES, EDGES), numpy.arange(NODES)[:, None]
-    evaluate(LABELS, inserting({"e": edges[:10], "n": nodes[:10]}), labels)  # compiles the kernels
-    return measure(lambda: evaluate(LABELS, inserting({"e": edges, "n": nodes}), labels), runs)
+    found, numbers = graph(nodes, edges), numpy.arange(nodes)[:, None]
+    evaluate(LABELS, inserting({"e": found[:10], "n": numbers[:10]}), labels)  # compiles the kernels
+    return measure(lambda: evaluate(LABELS, inserting({"e": found, "n": numbers}), labels), runs)
 
 
-def scipy_components(runs: int | None) -> Measured:
+def scipy_components(nodes: int, edges: int, runs: int | None) -> Measured:
     """Measure the connected components of SciPy."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    edges = graph(NODES, EDGES)
+    found = graph(nodes, edges)
 
     def once() -> Run:
         with Stopwatch() as watch:
-            ones = numpy.ones(len(edges), numpy.int8)
-            matrix = coo_matrix((ones, (edges[:, 0], edges[:, 1])), shape=(NODES, NODES))
-            number, _ = connected_components(matrix, directed=False)
-        return Run({"components": int(number)}, watch.wall, watch.cpu)
+            number, _ = components(found, nodes)
+        return Run({"components": number}, watch.wall, watch.cpu)
 
     return measure(once, runs)
 
 
-def duckdb_labels(runs: int | None) -> Measured:
+def duckdb_labels(nodes: int, edges: int, runs: int | None) -> Measured:
     """Measure the same by DuckDB, which keeps one row for each node."""
-    edges = pa.table(dict(zip("xy", graph(NODES, EDGES).T, strict=True)))
-    return peers.duckdb_query(_KEYED, {"e": edges, "n": pa.table({"x": numpy.arange(NODES)})}, ["components"], runs)
+    tables = {
+        "e": pa.table(dict(zip("xy", graph(nodes, edges).T, strict=True))),
+        "n": pa.table({"x": numpy.arange(nodes)}),
+    }
+    return peers.duckdb_query(_KEYED, tables, ["components"], runs)
 
 
 def lines(options: Options) -> Iterator[Line]:
     """Yield the graph with a million nodes."""
     others = {
-        "scipy": in_child(scipy_components, options.runs),
-        "duckdb": in_child(duckdb_labels, options.runs),
+        "scipy": in_child(scipy_components, NODES, EDGES, options.runs),
+        "duckdb": in_child(duckdb_labels, NODES, EDGES, options.runs),
     }
-    measured = in_child(evaluation, options.runs)
+    measured = in_child(evaluation, NODES, EDGES, options.runs)
     yield Line("labels", "1 M nodes, 5 M edges", measured, others["scipy"].sizes, (Target("seconds", 2.0),), others)

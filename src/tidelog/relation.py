@@ -367,7 +367,7 @@ def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
 
 
 def with_tuples(relations: Mapping[str, RelationType], name: str) -> RelationType:
-    """Return the relation of this name, which may have tuples. UsageError (E0601, E0611) if there is none."""
+    """Return the relation of this name, which may have tuples. Raise UsageError (E0601: unknown, E0611: inline)."""
     relation = declared(relations, name)
     if INLINE in relation.qualifiers:
         hint = "add rules for it, or remove `inline` from its declaration"

@@ -12,10 +12,12 @@ from benchmarks import __main__ as program
 from benchmarks import (
     closure,
     crdt,
+    distances,
     equivalence,
     explanations,
     first_result,
     galen,
+    labels,
     lubm,
     many_rules,
     memory,
@@ -49,6 +51,20 @@ def test_components_and_their_peer_agree() -> None:
     for nodes, edges in ((5, 3), (200, 150), (50, 400)):
         measured = equivalence.evaluation(nodes, edges, 1)
         assert measured.sizes == equivalence.scipy_components(nodes, edges, 1).sizes
+
+
+def test_labels_and_their_peers_agree() -> None:
+    for nodes, edges in ((5, 3), (200, 150), (50, 400)):
+        sizes = labels.evaluation(nodes, edges, 1).sizes
+        assert sizes == labels.scipy_components(nodes, edges, 1).sizes
+        assert sizes == labels.duckdb_labels(nodes, edges, 1).sizes
+
+
+def test_distances_and_their_peers_agree() -> None:
+    for nodes, edges in ((5, 3), (200, 150), (50, 400)):
+        sizes = distances.evaluation(nodes, edges, 1).sizes
+        assert sizes == distances.scipy_dijkstra(nodes, edges, 1).sizes
+        assert sizes == distances.duckdb_distances(nodes, edges, 1).sizes
 
 
 def test_galen_and_its_peer_agree(tmp_path: Path) -> None:

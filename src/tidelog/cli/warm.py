@@ -37,6 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Run programs that need all kernels, in processes of their own; return 1 if one of them fails."""
     from tidelog.errors import KernelCacheWarning
     from tidelog.kernels.places import folder_of_kernels
+    from tidelog.maintain.threads import cores
     from tidelog.warming import PARTS, run
 
     if arguments.part is not None:
@@ -49,8 +50,6 @@ def execute(arguments: argparse.Namespace) -> int:
             return 1
         return 0
     started = time.perf_counter()
-    from tidelog.maintain.threads import cores
-
     if not _run_parts(len(PARTS), arguments.jobs or cores()):
         return 1
     folder = folder_of_kernels()

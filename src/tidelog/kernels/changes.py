@@ -56,6 +56,7 @@ from tidelog.kernels.layout import (
     S_SKIP,
     S_WORK,
 )
+from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import find_slot, full, prefetch_row
 from tidelog.kernels.words import (
     HIGH,
@@ -172,10 +173,7 @@ def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size,
     """Charge a batch of lost derivations to their heads, or credit new ones."""
     head, arguments = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS)
     k, births = D[head, R_ARITY], D[head, R_BIRTH]
-    for j in range(k):
-        column = registers + load64(plan, arguments + j) * size * width(w)
-        for i in range(n):
-            store(buffer, i * k + j, load(column, i, w), w)
+    copy_head(plan, k, n, registers, buffer, size, w)
     largest = registers + load64(plan, arguments + k) * size * width(w)
     for i in range(n):
         h = hash_row(buffer, i, k, w)

@@ -24,7 +24,6 @@ from tidelog.kernels.layout import (
     N_POSITION,
     N_ROUND,
     N_SHARE,
-    P_ARGUMENTS,
     P_HEAD,
     P_SHARED,
     P_SOURCE,
@@ -39,19 +38,16 @@ from tidelog.kernels.layout import (
     SHARE_INDEXES,
     SHARE_PLAN,
 )
+from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import full, insert_batch
-from tidelog.kernels.words import kernel, load, load64, store, store64, width
+from tidelog.kernels.words import kernel, load64, store64
 
 
 @kernel
 def emit(D, plan, n, registers, buffer, hashes, size, w):
     """Insert a batch into the head; a row born in this round counts one derivation more."""
-    head, arguments = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS)
-    k = D[head, R_ARITY]
-    for j in range(k):
-        column = registers + load64(plan, arguments + j) * size * width(w)
-        for i in range(n):
-            store(buffer, i * k + j, load(column, i, w), w)
+    head = load64(plan, P_HEAD)
+    copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)
     insert_batch(D, head, buffer, n, D[head, R_NEW], hashes, w)
     D[head, R_EMITTED] += n
 

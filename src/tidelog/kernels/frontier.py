@@ -33,7 +33,6 @@ from tidelog.kernels.layout import (
     N_OBJECT,
     N_PHASE,
     N_POSITION,
-    P_ARGUMENTS,
     P_HEAD,
     P_SOURCE,
     P_VERSION,
@@ -46,6 +45,7 @@ from tidelog.kernels.layout import (
     R_USED,
 )
 from tidelog.kernels.orders import beats, cost, hash_of_key, prefetch_slot, prefetch_words, row_of_key
+from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import full, insert_batch
 from tidelog.kernels.words import (
     HIGH,
@@ -247,12 +247,8 @@ def offer_rows(D, relation, place, sel, queue, buffer, start, m, hashes, w):
 @kernel
 def emit_offers(D, plan, n, relations, selections, queue, registers, buffer, hashes, size, w):
     """Offer a batch to the head."""
-    head, arguments, place = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS), 0
-    k = D[head, R_ARITY]
-    for j in range(k):
-        column = registers + load64(plan, arguments + j) * size * width(w)
-        for i in range(n):
-            store(buffer, i * k + j, load(column, i, w), w)
+    head, place = load64(plan, P_HEAD), 0
+    copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)
     while relations[place] != head:
         place += 1
     offer(D, head, place, selections[place], queue, buffer, n, hashes, w)

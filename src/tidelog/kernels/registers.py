@@ -4,7 +4,7 @@ The lists behind a level's header name registers by number; a register is `size`
 """
 # mypy: disable-error-code="no-untyped-def"
 
-from tidelog.kernels.layout import L_COLUMNS, L_KEYS, L_LISTS, L_LIVE
+from tidelog.kernels.layout import L_COLUMNS, L_KEYS, L_LISTS, L_LIVE, P_ARGUMENTS
 from tidelog.kernels.words import kernel, load, load64, mix, store, store64, width
 
 
@@ -38,6 +38,16 @@ def spread_value(level, lists, live, i, n, t, registers, size, w):
         target = register(registers, level, lists + 2 * c + 1, size, w)
         for x in range(t):
             store(target, n + x, value, w)
+
+
+@kernel
+def copy_head(plan, k, n, registers, buffer, size, w):
+    """Copy the `k` arguments of a plan's head in a batch of `n` bindings to the rows of `buffer`."""
+    arguments = load64(plan, P_ARGUMENTS)
+    for j in range(k):
+        column = registers + load64(plan, arguments + j) * size * width(w)
+        for i in range(n):
+            store(buffer, i * k + j, load(column, i, w), w)
 
 
 @kernel

@@ -89,14 +89,11 @@ def prefetch_row(D, relation, h, w):
 
 
 @kernel
-def insert_batch(D, relation, buffer, m, since, hashes, w):
-    """Insert `m` rows of `buffer`, for which there is room; rows met again have one support more, and from number
-    `since` on count one more."""
-    rows, k, n = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_N]
-    slots, mask, counts = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_COUNT]
-    supports, size, before = D[relation, R_SUPPORT], width(w), n
-    if counts == 0:
-        since = 1 << 62
+def hash_rows(D, relation, buffer, m, since, hashes, w):
+    """Write the hashes of `m` rows of `buffer`, and prefetch what an insertion reads: slots, and the rows there with
+    their supports, and from number `since` on their counts."""
+    rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
+    counts, supports, size = D[relation, R_COUNT], D[relation, R_SUPPORT], width(w)
     for i in range(m):
         h = hash_row(buffer, i, k, w)
         store64(hashes, i, h)
@@ -112,6 +109,18 @@ def insert_batch(D, relation, buffer, m, since, hashes, w):
                     prefetch(counts + 4 * r)
                 if supports != 0:
                     prefetch(supports + 4 * r)
+
+
+@kernel
+def insert_batch(D, relation, buffer, m, since, hashes, w):
+    """Insert `m` rows of `buffer`, for which there is room; rows met again have one support more, and from number
+    `since` on count one more."""
+    rows, k, n = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_N]
+    slots, mask, counts = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_COUNT]
+    supports, before = D[relation, R_SUPPORT], n
+    if counts == 0:
+        since = 1 << 62
+    hash_rows(D, relation, buffer, m, since, hashes, w)
     for i in range(m):
         h = load64(hashes, i)
         s = (h >> 32) & mask

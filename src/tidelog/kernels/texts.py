@@ -8,6 +8,7 @@ Texts come as spans: the texts `i` of `m` are the bytes from `starts[i]` to `end
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.sets import put_slot
 from tidelog.kernels.words import (
     HIGH,
     LOW,
@@ -127,10 +128,9 @@ def find_texts(T, base, starts, ends, m, words, hashes):
 
 @kernel
 def add_texts(T, base, starts, ends, m, words, hashes):
-    """Write the words of `m` texts, for which there is room; new texts get the words to use again, then the next ones.
-    Return how many were new."""
+    """Write the words of `m` texts, for which there is room; new texts get the words to use again, then the next
+    ones."""
     slots, places, texts = T[SLOTS], T[PLACES], T[TEXTS]
-    used = T[USED]
     for first in range(0, m, BATCH):
         stop = min(m, first + BATCH)
         prefetch_texts(T, base, starts, ends, first, stop, hashes)
@@ -153,7 +153,6 @@ def add_texts(T, base, starts, ends, m, words, hashes):
                 store64(slots, s, (h & HIGH) | (word + 1))
                 T[USED] += 1
             store64(words, i, word)
-    return T[USED] - used
 
 
 @kernel
@@ -174,10 +173,7 @@ def append_texts(T, base, starts, ends, m):
         T[SIZE] += size
         store64(places, 2 * word + 1, T[SIZE])
         h = hash_text(base + start, size)
-        s = (h >> 32) & mask
-        while load64(slots, s) != 0:
-            s = (s + 1) & mask
-        store64(slots, s, (h & HIGH) | (word + 1))
+        put_slot(slots, mask, (h & HIGH) | (word + 1))
         T[USED] += 1
 
 
@@ -187,10 +183,7 @@ def move_slots(T, slots, mask):
     for i in range(T[MASK] + 1):
         v = load64(T[SLOTS], i)
         if v != 0:
-            s = (v >> 32) & mask
-            while load64(slots, s) != 0:
-                s = (s + 1) & mask
-            store64(slots, s, v)
+            put_slot(slots, mask, v)
 
 
 @kernel
@@ -215,7 +208,7 @@ def copy_texts(T, words, m, offsets, target, w):
 
 @kernel
 def end_of_field(text, end, delimiter):
-    """Return the address of the first delimiter or end of a line from `text` on; `end` if there is none."""
+    """Return the address of the first delimiter or end of a line from `text` on, or else `end`."""
     delimiters, lines = wrap(_ONES * delimiter), _ONES * _LINE_END
     while text + 8 <= end:
         x = load_bytes(text)

@@ -16,7 +16,6 @@ from tidelog.kernels.layout import (
     O_EMITTED,
     O_END,
     O_NEXT,
-    P_ARGUMENTS,
     P_HEAD,
     PAUSED,
     R_ARITY,
@@ -40,7 +39,8 @@ from tidelog.kernels.layout import (
     T_THREADS,
     T_USED,
 )
-from tidelog.kernels.sets import same_row
+from tidelog.kernels.registers import copy_head
+from tidelog.kernels.sets import hash_rows, same_row
 from tidelog.kernels.words import (
     HIGH,
     LOW,
@@ -53,7 +53,6 @@ from tidelog.kernels.words import (
     load32,
     load64,
     load_shared,
-    prefetch,
     store,
     store32,
     store64,
@@ -90,20 +89,7 @@ def insert_shared(D, relation, buffer, m, since, hashes, own, shared, w):
     supports, capacity, size, new = D[relation, R_SUPPORT], D[relation, R_CAPACITY], width(w), 0
     if counts == 0:
         since = 1 << 62
-    for i in range(m):
-        h = hash_row(buffer, i, k, w)
-        store64(hashes, i, h)
-        prefetch(slots + ((h >> 32) & mask) * 8)
-    for i in range(m):
-        h = load64(hashes, i)
-        v = load_shared(slots, (h >> 32) & mask)
-        if ((v ^ h) >> 32) == 0 and (v & LOW) != 0:
-            r = (v & LOW) - 1
-            prefetch(rows + r * k * size)
-            if r >= since:
-                prefetch(counts + 4 * r)
-            if supports != 0:
-                prefetch(supports + 4 * r)
+    hash_rows(D, relation, buffer, m, since, hashes, w)
     for i in range(m):
         h = load64(hashes, i)
         s = (h >> 32) & mask
@@ -155,9 +141,9 @@ def has_room(D, relation, shared, size):
 
 @kernel
 def run_share(D, plan, st, registers, scratch, buffer, hashes, own, shared, size, w):
-    """Run a plan on rows of its scan that no other thread has taken, until there are none. Return DONE, or another
+    """Run a plan on rows of its scan that no other thread has taken, until all are taken. Return DONE, or another
     status where this thread, or with PAUSED another one, wants something; call again with the same arrays to go on."""
-    head, arguments = load64(plan, P_HEAD), load64(plan, P_ARGUMENTS)
+    head = load64(plan, P_HEAD)
     k, end, chunk = D[head, R_ARITY], load64(shared, T_END), load64(shared, T_CHUNK)
     while True:
         if load_shared(shared, T_STOP) != 0:
@@ -173,18 +159,15 @@ def run_share(D, plan, st, registers, scratch, buffer, hashes, own, shared, size
         status, n = step(D, plan, st, registers, scratch, size, w)
         if status != DONE:
             return status
-        for j in range(k if n > 0 else 0):
-            column = registers + load64(plan, arguments + j) * size * width(w)
-            for i in range(n):
-                store(buffer, i * k + j, load(column, i, w), w)
         if n > 0:
+            copy_head(plan, k, n, registers, buffer, size, w)
             insert_shared(D, head, buffer, n, D[head, R_NEW], hashes, own, shared, w)
             own[O_EMITTED] += n
 
 
 @kernel
 def move_rows(D, relation, sources, targets, m, w):
-    """Give `m` rows other numbers, at which there are none; both are int64 arrays at addresses."""
+    """Give `m` rows the numbers of gaps: `sources` and `targets` are addresses of int64 arrays."""
     rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
     counts, supports = D[relation, R_COUNT], D[relation, R_SUPPORT]
     for i in range(m):

@@ -266,7 +266,7 @@ def _parameters(number: int) -> str:
 
 
 def _origin(span: Span | None, context: _Context) -> Span | None:
-    """Return the span of the outermost instance around a place, its own span if there is none."""
+    """Return the span of the outermost instance around a place, or else its own span."""
     return context.via[-1][0] if context.via else span
 
 

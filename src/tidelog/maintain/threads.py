@@ -16,7 +16,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.kernels import layout
-from tidelog.looking import Look
+from tidelog.looking import Look, unlimited
 from tidelog.maintain.lanes import BATCH, Lane, WidenError
 from tidelog.storage.memory import Block, Pinned
 from tidelog.storage.stored import StoredRelation
@@ -133,7 +133,7 @@ class _Share:
         self._shared[layout.T_ROWS], self._shared[layout.T_USED] = fields[layout.R_N], fields[layout.R_USED]
 
         def work(number: int) -> Callable[[], int]:
-            return lambda: self._run(self._lanes[number], own[number], self._look if number == 0 else _go_on)
+            return lambda: self._run(self._lanes[number], own[number], self._look if number == 0 else unlimited)
 
         try:
             return set(together([work(i) for i in range(len(own))], self._look, self._stop))
@@ -174,7 +174,3 @@ def close_gaps(head: StoredRelation, end: int, own: Sequence[Words]) -> None:
     at, to = Pinned(sources), Pinned(targets)
     move_rows(head.catalog.table, head.number, at.address, to.address, len(sources), head.catalog.tag)
     head.fields[layout.R_N] = rows
-
-
-def _go_on() -> None:
-    """Look at nothing: the first thread does."""
