@@ -86,6 +86,20 @@ FAULTS = (
         SEARCHING,
     ),
     Fault(
+        "a row that has become better is not read once more",
+        "kernels/frontier.py",
+        "store32(D[relation, R_BIRTH], r, UNREAD)",
+        "pass",
+        SEARCHING,
+    ),
+    Fault(
+        "births of a search are taken that do not found their rows",
+        "maintain/crediting.py",
+        "if run.founded():",
+        "if run.last:",
+        SEARCHING,
+    ),
+    Fault(
         "rows that no earlier one derives are shown all the same",
         "maintain/selecting.py",
         "raise UnsettledError(tuple(each.shown for each in node.selects))\n    else",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy
 import pytest
 
 import tidelog
+from tests.recount import mistakes, state_of
 from tidelog.certificate import certificate_of, check
+from tidelog.maintain import crediting, selecting
 
 DISTANCES = """
 .decl e(x: number, y: number, w: number)
@@ -69,8 +72,9 @@ def shortest(edges: Iterable[Edge]) -> set[tuple[int, int]]:
 def test_distances_and_their_changes(longest: int) -> None:
     """Short edges give many rows of one cost, long ones costs that differ in high bits, the longest need wide words."""
     edges = random_edges(longest, 3_000, 12_000, longest)
-    db = evaluated(DISTANCES, edges)
+    db = evaluated(DISTANCES, edges, max_rows=40_000)
     assert set(db["d"]) == shortest(edges)
+    db.options(strategy="update")
     rng = numpy.random.default_rng(1)
     for number in rng.integers(0, len(edges), 12).tolist():
         edge = edges[number]
@@ -93,6 +97,73 @@ def test_widest_ways() -> None:
     )
     assert set(db["d"]) == best_values(edges, 50, min, lambda c: -c)
     check(certificate_of(db.engine, db.workspace.committed.checked))
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return a list that notes for each search whether one pass over its rows has counted all derivations."""
+    noted: list[bool] = []
+    real = crediting.credit_best
+
+    def noting(*arguments: Any) -> int | None:
+        rounds = real(*arguments)
+        noted.append(rounds is not None)
+        return rounds
+
+    monkeypatch.setattr(selecting, "credit_best", noting)
+    return noted
+
+
+def wrong(db: tidelog.Database, edges: Iterable[Edge], facts: Iterable[tuple[int, ...]]) -> str:
+    return mistakes(db, state_of(db), {"e": set(edges), "d": set(facts)})
+
+
+@pytest.mark.parametrize("longest", [0, 2, 9, 60, 900, 10**10])
+@pytest.mark.parametrize(
+    ("selection", "rules"),
+    [
+        ("min(c)", "d(y, c + w) :- d(x, c), e(x, y, w)."),
+        ("min(c)", "d(y, c + w) :- d(x, c), e(x, y, w). d(y, c) :- d(x, c), e(y, x, w), w < 2. d(x, 7) :- e(x, _, 1)."),
+        ("min(c)", "d(y, c + w) :- near(x), d(x, c), e(x, y, w). near(x) :- d(x, c), c < 90000."),
+        ("min(c), min(n)", "d(y, c + w, n + 1) :- d(x, c, n), e(x, y, w)."),
+    ],
+    ids=["one rule", "three rules", "a join with itself", "two orders"],
+)
+def test_derivations_are_counted_in_one_pass(selection: str, rules: str, longest: int, passes: list[bool]) -> None:
+    edges, hops = random_edges(longest % 97, 70, 300, longest), "n" in selection.replace("min", "")
+    facts = [(*fact, 0) if hops else fact for fact in ((3, 1), (5, 0), (8, 400))]
+    db = tidelog.connect()
+    db.load(
+        ".decl e(x: number, y: number, w: number)\n.decl near(x: number)\n"
+        f".decl d(x: number, c: number{', n: number' if hops else ''}) {selection}\n{rules}"
+    )
+    db.insert("e", edges)
+    db.insert("d", facts)
+    db.commit()
+    assert passes == ["near(x), d" not in rules]
+    assert not wrong(db, edges, facts)
+    db.options(strategy="update")
+    for edge in edges[::60]:
+        db.delete("e", [edge])
+        assert not db.commit().report.bootstraps
+        assert not wrong(db, [other for other in edges if other != edge], facts)
+        db.insert("e", [edge])
+        assert not db.commit().report.bootstraps
+    assert not wrong(db, edges, facts)
+
+
+def test_a_row_may_be_older_than_the_one_that_it_follows_from(passes: list[bool]) -> None:
+    """Node 3 has its value before the better way to node 1 is found, and keeps it: its edge is the narrowest. Then
+    rounds find the births."""
+    edges = [(0, 1, 34), (0, 2, 40), (2, 1, 38), (1, 3, 34)]
+    db = evaluated(
+        ".decl e(x: number, y: number, w: number)\n.decl d(x: number, c: number) max(c)\n"
+        "d(0, 50).\nd(y, min(c, w)) :- d(x, c), e(x, y, w).",
+        edges,
+    )
+    assert passes == [False]
+    assert set(db["d"]) == {(0, 50), (1, 38), (2, 40), (3, 34)}
+    assert not wrong(db, edges, [(0, 50)])
 
 
 def test_each_row_is_read_about_once() -> None:

@@ -103,6 +103,40 @@ def test_random_scripts(strategy: str) -> None:
     assert shared > 5
 
 
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("count", [2, 3])
+def test_searches_by_cost_beside_shared_work(count: int, joined: bool) -> None:
+    """A search runs on one thread, in one pass or with rounds behind it; threads share what comes before and after."""
+    text = """
+    .decl e(x: number, y: number)
+    .decl far(x: number, y: number, w: number)
+    .decl d(x: number, c: number) min(c)
+    .decl pair(x: number, y: number)
+    far(x, z, x + z) :- e(x, y), e(y, z).
+    d(0, 0).
+    d(y, c + w) :- d(x, c), far(x, y, w).
+    pair(x, y) :- d(x, c), d(y, c).
+    """
+    text += "d(y, c + b) :- d(x, c), d(z, b), far(x, y, z)." if joined else ""
+
+    def started(threads: int) -> tidelog.Database:
+        db = tidelog.connect()
+        db.options(threads=threads)
+        db.load(text)
+        db.insert("e", edges(count, 300, 900))
+        return db
+
+    alone, db = started(1), started(count)
+    alone.commit()
+    with sharing(count) as seen:
+        db.commit()
+    assert max(seen) == count
+    assert len(db["pair"]) > len(db["d"]) > 100
+    assert marks(db) == marks(alone)
+    assert db.stats()["rounds"] == alone.stats()["rounds"]
+    db.check()
+
+
 def test_all_constructs() -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + cases(4)):
         with sharing(COUNTS[seed % 4]):

@@ -57,7 +57,7 @@ from tidelog.kernels.layout import (
     S_WORK,
 )
 from tidelog.kernels.registers import copy_head
-from tidelog.kernels.sets import find_slot, full, prefetch_row
+from tidelog.kernels.sets import find_slot, full, hash_marked_rows
 from tidelog.kernels.words import (
     HIGH,
     LOW,
@@ -175,13 +175,7 @@ def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size,
     k, births = D[head, R_ARITY], D[head, R_BIRTH]
     copy_head(plan, k, n, registers, buffer, size, w)
     largest = registers + load64(plan, arguments + k) * size * width(w)
-    for i in range(n):
-        h = hash_row(buffer, i, k, w)
-        store64(hashes, i, h)
-        prefetch(D[head, R_SLOTS] + ((h >> 32) & D[head, R_MASK]) * 8)
-    if n > 2:
-        for i in range(n):
-            prefetch_row(D, head, load64(hashes, i), w)
+    hash_marked_rows(D, head, buffer, n, hashes, w)
     for i in range(n):
         if inserting:
             gain(D, head, buffer, i, load64(hashes, i), load(largest, i, w), current, w)

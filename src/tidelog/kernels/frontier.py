@@ -23,6 +23,7 @@ from tidelog.kernels.layout import (
     F_FREED,
     F_LEAST,
     F_ROOM,
+    F_ROUND,
     F_TURNS,
     F_USED,
     GROW_LOG,
@@ -37,6 +38,7 @@ from tidelog.kernels.layout import (
     P_SOURCE,
     P_VERSION,
     R_ARITY,
+    R_BIRTH,
     R_EMITTED,
     R_N,
     R_NEW,
@@ -52,15 +54,19 @@ from tidelog.kernels.words import (
     LOW,
     kernel,
     load,
+    load32,
     load64,
     prefetch,
     store,
+    store32,
     store64,
     width,
 )
 
 _FEW = 1_024
 """So many rows come out of the frontier together, whatever their costs."""
+UNREAD = 0
+"""The birth of a row that waits, because it is new or has become better."""
 _ENTRIES = (CHUNK - 2) // 2
 _AHEAD = 8
 
@@ -169,7 +175,8 @@ def fill_first(queue):
 @kernel
 def take(D, relations, selections, fronts, queue, w):
     """Copy the cheapest rows to the relations in `fronts` that plans read, for which there is room; return False if
-    none waits. A row that has become better than its entry says waits elsewhere."""
+    none waits. Each is born in this round. A row that has become better than its entry says waits elsewhere; one that
+    has been read as it is waits no more."""
     if load64(queue, F_BUCKET) == 0 and not fill_first(queue):
         return False
     chunk = load64(queue, F_BUCKET)
@@ -180,14 +187,18 @@ def take(D, relations, selections, fronts, queue, w):
             what = load64(entries, 3 + 2 * (e + _AHEAD))
             relation = relations[what >> 32]
             prefetch(D[relation, R_ROWS] + (what & LOW) * D[relation, R_ARITY] * width(w))
+            prefetch(D[relation, R_BIRTH] + 4 * (what & LOW))
         what = load64(entries, 3 + 2 * e)
         i, r = what >> 32, what & LOW
         relation, front = relations[i], fronts[i]
         rows, k, m = D[relation, R_ROWS], D[relation, R_ARITY], D[front, R_N]
+        if load32(D[relation, R_BIRTH], r) != UNREAD:
+            continue
         if selections[i] == 0 or cost(selections[i], 0, rows, r, k, w) == load64(entries, 2 + 2 * e):
             for j in range(k):
                 store(D[front, R_ROWS], m * k + j, load(rows, r * k + j, w), w)
             D[front, R_N] = m + 1
+            store32(D[relation, R_BIRTH], r, load64(queue, F_ROUND))
     store64(queue, F_BUCKET, free(queue, chunk - 1))
     return True
 
@@ -228,6 +239,7 @@ def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
         D[relation, R_EMITTED] += 1
         for j in range(k):
             store(rows, r * k + j, load(buffer, i * k + j, w), w)
+        store32(D[relation, R_BIRTH], r, UNREAD)
         push(queue, cost(sel, 0, rows, r, k, w), r | place << 32)
 
 
@@ -288,6 +300,7 @@ def run_search(
                 D[relations[i], R_NEW] = D[relations[i], R_N]
                 D[fronts[i], R_N] = 0
             if not once:
+                store64(queue, F_ROUND, load64(queue, F_ROUND) + 1)
                 if not take(D, relations, selections, fronts, queue, w):
                     return DONE
                 while load64(queue, F_BUCKET) != 0 and most_rows(D, fronts) + _ENTRIES <= size:

@@ -89,6 +89,20 @@ def prefetch_row(D, relation, h, w):
 
 
 @kernel
+def hash_marked_rows(D, relation, buffer, n, hashes, w):
+    """Write the hashes of `n` rows of `buffer`, and prefetch their slots, and the rows there with all of their
+    marks."""
+    k, slots, mask = D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
+    for i in range(n):
+        h = hash_row(buffer, i, k, w)
+        store64(hashes, i, h)
+        prefetch(slots + ((h >> 32) & mask) * 8)
+    if n > 2:
+        for i in range(n):
+            prefetch_row(D, relation, load64(hashes, i), w)
+
+
+@kernel
 def hash_rows(D, relation, buffer, m, since, hashes, w):
     """Write the hashes of `m` rows of `buffer`, and prefetch what an insertion reads: slots, and the rows there with
     their supports, and from number `since` on their counts."""

@@ -31,8 +31,9 @@ _CHUNKS = 256
 
 
 def best_rows(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> dict[str, StoredRelation]:
-    """Return the rows that each relation of `node` has in the end, without candidates, from these facts. Those of
-    relations that select are found by their keys only. Raise WidenError, LimitError, KeyboardInterrupt."""
+    """Return the rows that each relation of `node` has in the end, without candidates, from these facts, each born in
+    the round in which the search read it. Those of relations that select are found by their keys only. Raise
+    WidenError, LimitError, KeyboardInterrupt."""
     search = _Search(node, inputs)
     for name, words in facts.items():
         search.offer(name, words)
@@ -60,6 +61,8 @@ class _Search:
         self.relations |= {f"{_FRONT}{name}": front for name, front in self.fronts.items()}
         for front in self.fronts.values():
             front.ensure(BATCH)
+        for found in self.found.values():
+            found.marks.keep_births()
         for name in by_shown:
             self.found[name].overwritten = True
         self.blocks = {name: selection_words(each, self.relations) for name, each in by_shown.items()}
@@ -69,6 +72,7 @@ class _Search:
         self.words = self.queue.view(numpy.int64, layout.F_WORDS)
         self.words[layout.F_LEAST] = numpy.iinfo(numpy.int64).min
         self.words[layout.F_CHUNKS], self.words[layout.F_ROOM] = self.chunks.address, _CHUNKS
+        self.words[layout.F_ROUND] = inputs.round
         self.numbers = numpy.array([self.found[name].number for name in self.names], numpy.int64)
         self.front_numbers = numpy.array([self.fronts[name].number for name in self.names], numpy.int64)
         addresses = [self.blocks[name].address if name in self.blocks else 0 for name in self.names]

@@ -24,6 +24,7 @@ from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, NOW, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
+from tidelog.maintain.crediting import credit_best
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.searching import best_rows, selection_words
 from tidelog.maintain.showing import ShowingUpdate, is_shown
@@ -77,7 +78,8 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
     """Evaluate `node` into its relations, which are empty, from these facts; return the number of rounds. The relations
     stay open, with the rows that died on the way. Raise UnsettledError, and what `bootstrap.bootstrap` raises.
 
-    Where keys have one row each, a search finds these first. The rounds then show no others, so that none dies.
+    Where keys have one row each, a search finds these first, and mostly also births for them (`crediting`). Otherwise
+    rounds find the births, but show no other rows, so that none dies.
     """
     for name in node.relations:
         stored = inputs.relations[name]
@@ -88,6 +90,9 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     change = NodeChange({name: words.astype(numpy.int64) for name, words in facts.items()}, {}, rules)
     best = None if any(each.front for each in node.selects) else best_rows(node, inputs, facts)
+    rounds = None if best is None else credit_best(node, inputs, facts, best)
+    if rounds is not None:
+        return rounds
     for each in node.selects:
         if best is not None:
             inputs.relations[each.shown].ensure(best[each.shown].rows)
