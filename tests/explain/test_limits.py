@@ -12,9 +12,10 @@ import tidelog
 from tests.explain.test_proofs import made
 from tidelog.errors import Problem
 from tidelog.explain.proof import Proof
-from tidelog.explain.steps import ProofStep, row_text
+from tidelog.explain.steps import ProofStep
 from tidelog.explain.views import EngineViews
 from tidelog.limits.watch import Watch
+from tidelog.storage.record_text import row_text
 
 
 class Soon(Watch):

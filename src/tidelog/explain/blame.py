@@ -22,8 +22,9 @@ from tidelog.explain.batches import TupleDerivation
 from tidelog.explain.derivations import rows_of
 from tidelog.explain.proof import Proof
 from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, WalkSteps, by_relation
-from tidelog.explain.steps import Condition, Facts, row_text
+from tidelog.explain.steps import Condition, Facts
 from tidelog.explain.walks import Key
+from tidelog.storage.record_text import row_text
 
 SinceOf = Callable[[str], int]
 """The epoch in which a rule came, by its name: negative for that one or before, 0 where nobody knows."""

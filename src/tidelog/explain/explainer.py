@@ -19,7 +19,7 @@ from tidelog.explain.proof import Proof
 from tidelog.explain.repair import Repair
 from tidelog.explain.rivals import Rivals
 from tidelog.explain.search import ProofSearch
-from tidelog.explain.steps import Facts, Removal, row_text
+from tidelog.explain.steps import Facts, Removal
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.explain.wording import Wording
@@ -28,6 +28,7 @@ from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.limits.watch import Watch
 from tidelog.relation import with_tuples
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.record_text import row_text
 from tidelog.workspace import Workspace
 
 

@@ -20,10 +20,11 @@ from typing import Any, TypeAlias
 
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.instances import FlatRule, Premise
-from tidelog.explain.steps import BoundRule, ProofStep, Walk, value_text
+from tidelog.explain.steps import BoundRule, ProofStep, Walk
 from tidelog.explain.walks import ASSERTED, WalkEdge
 from tidelog.language.syntax import Atom, Value
 from tidelog.semantics.values import normal
+from tidelog.storage.record_text import value_text
 
 JsonAtom: TypeAlias = dict[str, Any]
 

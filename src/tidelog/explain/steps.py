@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -13,7 +12,7 @@ from tidelog.explain.instances import FlatRule
 from tidelog.explain.walks import Automaton
 from tidelog.language.syntax import Value
 from tidelog.source import Span
-from tidelog.storage.record_text import format_value
+from tidelog.storage.record_text import row_text
 
 StepSort: TypeAlias = Literal["fact", "rule", "walk", "axiom", "open"]
 RowOf: TypeAlias = tuple[str, tuple[Value, ...]]
@@ -222,13 +221,3 @@ class ProofStep:
             found |= {"rivals": self.rivals, "first_rivals": [list(values) for values in self.first_rivals]}
         where = {"node": self.node, "version": self.version or None, "gap": self.gap}
         return {**found, **{name: value for name, value in where.items() if value is not None}}
-
-
-def row_text(relation: str, values: Iterable[Value]) -> str:
-    """Return a tuple as a program has it: `edge(1, "a")`."""
-    return f"{relation}({', '.join(map(value_text, values))})"
-
-
-def value_text(value: Value) -> str:
-    """Return a value as a program has it."""
-    return format_value(value, lambda text, _: json.dumps(text, ensure_ascii=False))

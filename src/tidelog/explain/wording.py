@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.steps import row_text
 from tidelog.language.syntax import Literal, Rule, Value
 from tidelog.source import Span
+from tidelog.storage.record_text import row_text
 
 
 @dataclass(frozen=True)

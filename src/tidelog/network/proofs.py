@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.proof import Proof
-from tidelog.explain.steps import BoundRule, ProofStep, Walk, row_text
+from tidelog.explain.steps import BoundRule, ProofStep, Walk
 from tidelog.network.bases import Bases, shown_fact
 from tidelog.network.inquiry import Asked, Inquiry
 from tidelog.network.messages import NodeReason
 from tidelog.network.rule_instances import DerivingInstance, PathWalk, UserRules
+from tidelog.storage.record_text import row_text
 
 
 def proof_of(inquiry: Inquiry, given: GivenFunctions) -> Proof:

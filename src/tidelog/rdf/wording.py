@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import starmap
 
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.steps import RowOf, row_text
+from tidelog.explain.steps import RowOf
 from tidelog.explain.wording import RuleWords, Wording
 from tidelog.language.syntax import Atom, Constant, Literal, Rule, Term, Value, Variable
 from tidelog.rdf.derivations import TripleDerivations
@@ -16,6 +16,7 @@ from tidelog.rdf.lists import without_cells
 from tidelog.rdf.names import COLON, GIVEN, INCONSISTENCY, ITSELF, REST, TRIPLE
 from tidelog.rdf.tables import CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import SAME_AS, TYPE, is_iri
+from tidelog.storage.record_text import row_text
 
 TRIPLES = "rdf:triple"
 """The relation of the triples of proofs."""

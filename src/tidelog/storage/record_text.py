@@ -3,8 +3,9 @@ reads it again."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tidelog.language.branches import Branch
 from tidelog.language.syntax import Value
@@ -63,3 +64,13 @@ def format_value(value: Value, symbol: Callable[[str, bool], str] = format_symbo
         else:
             pieces.append(format_number(item) if isinstance(item, float) else str(item))
     return "".join(pieces)
+
+
+def row_text(relation: str, values: Iterable[Value]) -> str:
+    """Return a tuple as a program has it: `edge(1, "a")`."""
+    return f"{relation}({', '.join(map(value_text, values))})"
+
+
+def value_text(value: Value) -> str:
+    """Return a value as a program has it."""
+    return format_value(value, lambda text, _: json.dumps(text, ensure_ascii=False))
