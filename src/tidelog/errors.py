@@ -148,6 +148,7 @@ CODES: dict[str, str] = {
     "E0503": "out of memory",
     "E0504": "the size limit of a relation was reached",
     "E0505": "a search for explanations was cut short",
+    "E0506": "a selection has no end",
     "E0507": "a rule or tuple is too large for a network",
     # E06xx usage
     "E0601": "unknown relation",

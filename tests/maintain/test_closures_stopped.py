@@ -122,9 +122,9 @@ def test_control_c_while_a_closure_is_built(monkeypatch: pytest.MonkeyPatch) -> 
     story = Story(f"{BASE} {COMPOSED}", e=EDGES)
     look = Watch.look
 
-    def pressed(self: Watch, rows: int = 0, doing: str = "") -> None:
+    def pressed(self: Watch, rows: int = 0) -> None:
         signal.raise_signal(signal.SIGINT)
-        look(self, rows, doing)
+        look(self, rows)
 
     with monkeypatch.context() as patch:
         patch.setattr(Watch, "look", pressed)

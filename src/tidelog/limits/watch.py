@@ -56,7 +56,7 @@ class Watch:
         with listening(turn):
             yield
 
-    def look(self, rows: int = 0, doing: str = "") -> None:
+    def look(self, rows: int = 0) -> None:
         """Raise if a limit is reached with `rows` derived by the current work, or if Ctrl-C was pressed."""
         self.interrupts.look()
         if self.told and self.stop.given:
@@ -65,13 +65,11 @@ class Watch:
         elapsed = time.perf_counter() - self.started
         if self.timeout is not None and elapsed > self.timeout:
             message = f"{self.work} was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
-            raise LimitError(
-                Problem("E0501", message + doing, hint="raise `timeout`, or look at `stats`; nothing has changed")
-            )
+            raise LimitError(Problem("E0501", message, hint="raise `timeout`, or look at `stats`; nothing has changed"))
         if self.max_rows is not None and self.derived + rows > self.max_rows:
             message = f"{self.work} was stopped at {self.derived + rows:,} derived rows, its limit is {self.max_rows:,}"
             raise LimitError(
-                Problem("E0502", message + doing, hint="raise `max_rows`, or bound the recursion; nothing has changed")
+                Problem("E0502", message, hint="raise `max_rows`, or bound the recursion; nothing has changed")
             )
 
     def look_at(self, relation: str, rows: int) -> None:

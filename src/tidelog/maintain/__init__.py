@@ -11,6 +11,7 @@ bootstrap   evaluates a hyper-node from its inputs, with births and counts
 update      follows the changes of its inputs, facts and rules in place
 showing     both for hyper-nodes that show some candidates:  selecting  selected ones;  choosing  chosen ones
 searching   the best rows of selections, from scratch;  crediting  all candidates from these
+endless     cycles that improve selections without end
 aggregates  evaluates aggregate rules and keeps them up to date;  large_groups  states for that;  folds_of_texts  those
             whose values are texts
 sorting     the order of many rows, computed in parts that limits can stop

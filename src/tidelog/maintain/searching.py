@@ -13,8 +13,10 @@ from dataclasses import replace
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.errors import LimitError
 from tidelog.kernels import layout
 from tidelog.maintain.bootstrap import internal_atoms, sight_of
+from tidelog.maintain.endless import explained, refuse_endless
 from tidelog.maintain.functors import KINDS
 from tidelog.maintain.lanes import BATCH
 from tidelog.maintain.machine import Inputs, Interpreter, Job
@@ -28,6 +30,8 @@ _WORK_BEFORE_LOOK = 1_000_000
 _FIRST, _FURTHER = "first", "further"
 _FRONT = "#front."
 _CHUNKS = 256
+_DOUBTFUL, _IMPROVED = 1_000_000, 16
+"""A search may have no end if so many rows got better, and so many times as many as there are."""
 
 
 def best_rows(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> dict[str, StoredRelation]:
@@ -37,16 +41,33 @@ def best_rows(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) ->
     search = _Search(node, inputs)
     for name, words in facts.items():
         search.offer(name, words)
-    search.run(_FIRST)
-    search.run(_FURTHER)
+    try:
+        search.run(_FIRST)
+        search.run(_FURTHER)
+    except LimitError as error:
+        raise explained(error, node, inputs, words_of(search.found)) from None
     return search.found
+
+
+def best_of(node: HyperNode, inputs: Inputs, rows: Mapping[str, AnyWords]) -> dict[str, AnyWords]:
+    """Return the best of some rows for each relation of `node`, without candidates."""
+    search = _Search(node, inputs)
+    for name, words in rows.items():
+        search.offer(name, words)
+    return words_of(search.found)
+
+
+def words_of(relations: Mapping[str, StoredRelation]) -> dict[str, AnyWords]:
+    """Return the rows of relations."""
+    return {name: stored.words() for name, stored in relations.items()}
 
 
 class _Search:
     """One search."""
 
     def __init__(self, node: HyperNode, inputs: Inputs) -> None:
-        self.inputs = inputs
+        self.node, self.inputs = node, inputs
+        self.doubtful = _DOUBTFUL
         by_shown = {each.shown: each for each in node.selects}
         heads = {each.candidates: each.shown for each in node.selects}
         self.names = [name for name in node.relations if name not in heads]
@@ -123,8 +144,12 @@ class _Search:
         self.machine.converse(run_search, group, self.numbers, state, arguments, self.look, self.grow)
 
     def look(self) -> None:
-        """Raise if a limit has been reached: rows that got better count as derived."""
-        self.inputs.watch.look(int(self.words[layout.F_BETTER]))
+        """Raise if a limit has been reached, rows that got better count as derived, or if the search will never end."""
+        better = int(self.words[layout.F_BETTER])
+        self.inputs.watch.look(better)
+        if better > self.doubtful + _IMPROVED * sum(map(len, self.found.values())):
+            self.doubtful = 2 * better
+            refuse_endless(self.node, self.inputs, words_of(self.found))
 
     def grow(self) -> None:
         """Make room for twice as many waiting rows."""

@@ -14,8 +14,10 @@ import numpy
 from tidelog.arrays import AnyWords
 from tidelog.collecting import uncollected
 from tidelog.engine import NodeReport, Outcome, Prospect, RowChange, Seal
+from tidelog.errors import LimitError
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.deltas import AnyRows, rows_of
+from tidelog.maintain.endless import naming
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.strategies.dropping import drop_relations
 from tidelog.maintain.strategies.table import visit
@@ -63,7 +65,10 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
     while waiting:
         position = heapq.heappop(waiting)
         node, state.kept = state.structure.nodes[position], []
-        reports[position] = visit(node, state)
+        try:
+            reports[position] = visit(node, state)
+        except LimitError as error:
+            raise naming(error, node) from None
         if len(state.kept) != 1 or state.kept[0] is not node:
             state.split[position] = state.kept
         for name in node.relations:

@@ -9,6 +9,7 @@ translation  a flat rule to the core language;  equalities  solved on the way;  
 path_forms   equal paths are one relation;  searches  paths from one node;  growth  unbounded values
 cycles       negation through recursion
 selections   relations that select, by their candidates;  monotone  whether dominated ones need not be read
+shifting     recursions that only add to what they select by
 lints        warnings, those of the language included
 recursions   which relations are recursive with which
 reached      the values that a recursion can reach, for the groups of its aggregates

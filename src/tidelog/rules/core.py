@@ -290,11 +290,12 @@ class HyperNode:
 @dataclass(frozen=True)
 class Obstacle:
     """The reason why the recursion of a relation that selects reads dominated tuples, its place, and what removes
-    it."""
+    it; `dropping` is the hyper-node that would read none, where it can be written."""
 
     text: str
     hint: str
     span: Span | None = field(default=None, compare=False, repr=False)
+    dropping: HyperNode | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text

@@ -243,6 +243,8 @@ def with_dropping(
             made.append(_dropping(node, own, owner, relations))
         else:
             names = (selection.relation for name, selection in own.items() if name not in chosen)
+            if not chosen and _can_drop(own.values()) and all(isinstance(rule, CoreRule) for rule in node.rules):
+                reason = replace(reason, dropping=_dropping(node, own, owner, relations))
             reasons |= dict.fromkeys(names, reason)
     return tuple(made), reasons
 
@@ -261,6 +263,11 @@ def dropping_orders(nodes: Iterable[HyperNode], selections: Mapping[str, Selecti
 
 def _choice(chosen: Iterable[Selection]) -> Obstacle:
     return Obstacle("its recursion chooses", "choose in a relation outside of the recursion", next(iter(chosen)).span)
+
+
+def _can_drop(selections: Iterable[Selection]) -> bool:
+    """Return True if engines know how to drop what these do not show."""
+    return all(each.form == "best" and 0 < len(each.keys) <= _MOST_KEYS for each in selections)
 
 
 def _obstacle(node: HyperNode, own: Mapping[str, Selection]) -> Obstacle | None:

@@ -9,5 +9,6 @@ rules       ordinary rules, by birth-ranked counting
 rows        shared by aggregates and rules: skip, update or bootstrap relations that have rows
 dropping    relations without rules
 situation   the changes that a hyper-node meets, and the cost that an update may have
+stopped     why a hyper-node reached a limit
 pairs       the pairs of closures, shown or written for others
 """

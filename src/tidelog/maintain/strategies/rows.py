@@ -23,6 +23,7 @@ from tidelog.maintain.strategies.closures import build, can_be_kept
 from tidelog.maintain.strategies.dropping import drop
 from tidelog.maintain.strategies.pairs import part_with, told
 from tidelog.maintain.strategies.situation import Situation, estimate, parted, situation_of
+from tidelog.maintain.strategies.stopped import telling_limits
 from tidelog.maintain.threads import cores
 from tidelog.maintain.update import forget_indexes
 from tidelog.rules.closures import copied
@@ -179,14 +180,15 @@ def bootstrap_rows(
             new.insert(state.asserted[name].words())
     inputs = _inputs(relations, state)
     facts = {name: state.asserted[name].words() for name in node.relations}
-    if node.chooses:
-        rounds = bootstrap_choosing(
-            node, inputs, facts, {each.shown: former(each.shown, state) for each in node.selects}
-        )
-    elif node.selects:
-        rounds = bootstrap_selecting(node, inputs, facts)
-    else:
-        rounds = bootstrap(node, inputs)
+    with telling_limits(node, state, inputs):
+        if node.chooses:
+            rounds = bootstrap_choosing(
+                node, inputs, facts, {each.shown: former(each.shown, state) for each in node.selects}
+            )
+        elif node.selects:
+            rounds = bootstrap_selecting(node, inputs, facts)
+        else:
+            rounds = bootstrap(node, inputs)
     relations = {name: compact(stored, state) for name, stored in relations.items() if name in node.relations}
     state.round += rounds
     differing = 0.0

@@ -15,6 +15,7 @@ from tidelog.maintain.showing import is_shown
 from tidelog.maintain.strategies.pairs import show
 from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation, budget
+from tidelog.maintain.strategies.stopped import telling_limits
 from tidelog.maintain.update import CutOffError, NodeChange, prepare, update
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 
@@ -62,7 +63,8 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:
-        state.round = following(node, change, inputs, maintained, seconds)
+        with telling_limits(node, state, inputs):
+            state.round = following(node, change, inputs, maintained, seconds)
     except CutOffError as cut:
         for stored in relations:
             stored.take_back()
