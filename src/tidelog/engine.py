@@ -168,6 +168,8 @@ class Engine(Protocol[R]):
 
     name: str
     """The name in `db.options(engine=…)` and in reports."""
+    epoch_number: int
+    """The number of the next epoch for `blame`, negative if its facts have come in that epoch or before."""
 
     def epoch(
         self,

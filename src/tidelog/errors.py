@@ -197,7 +197,7 @@ CODES: dict[str, str] = {
     "E0672": "a tuple whose absence is asked for holds",
     "E0673": "not a tuple to explain",
     "E0676": "a proof that another checker has no form for",
-    "E0677": "an explanation that nodes or partitions cannot give",
+    "E0677": "an explanation that nodes cannot give",
     "E0680": "a state folder is in use",
     "E0681": "a state folder cannot be used",
     "E0682": "a state folder is damaged",

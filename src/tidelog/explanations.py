@@ -137,9 +137,9 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         came in that epoch.
 
         Epochs are numbered as in `stats()`: by `epochs`, in a store by `epoch` of `store`. A fact is there since the
-        epoch that last asserted it. The tuple may have held before, by facts that have gone since. See
-        docs/how-to/explanations.md. Raise as `explain`; on Spark's cluster engine, whose partitions do not keep since
-        when facts are there, UsageError (E0677).
+        epoch that last asserted it. The tuple may have held before, by facts that have gone since. Over Spark, facts of
+        a state folder, or of the engine before, came in the last epoch of that or before. See
+        docs/how-to/explanations.md. Raise as `explain`.
         """
         with self._using(), self._reading():
             watch = self._options.watch(work=EXPLANATION)

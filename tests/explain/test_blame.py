@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -47,7 +48,7 @@ class History:
                 given[name].add(row)
         return evaluate_naive(text, given)
 
-    def step(self, db: tidelog.Database, rng: random.Random) -> None:
+    def step(self, db: Any, rng: random.Random) -> None:
         """Make a random epoch."""
         self.epoch += 1
         for name, text in RULES.items():
@@ -72,8 +73,8 @@ class History:
         db.commit()
         self.views.append(self.model(self.epoch))
 
-    def check(self, db: tidelog.Database) -> None:
-        """Compare all tuples with brute force."""
+    def check(self, db: Any) -> None:
+        """Compare all tuples of a database, on whichever engine, with brute force."""
         models = {epoch: self.model(epoch) for epoch in range(1, self.epoch + 1)}
         for name, rows in models[self.epoch].items():
             for row in rows if name != "f" else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tidelog
+from tests.explain.test_blame import DECLARED, History
 from tests.explain.test_changes_of_mind import ABSENCES
 from tests.explain.test_proofs import FACTS, PROGRAM, PROOFS
+from tests.suite import FIRST_SEED
 from tidelog.cli import main
 from tidelog.spark import SparkDatabase
 from tidelog.spark.cluster.engine import PartitionedEngine
@@ -192,46 +195,65 @@ CHAIN = ".decl e(x: number, y: number) .decl t(x: number, y: number) t1: t(x, y)
 LONGER = "t2: t(x, z) :- t(x, y), e(y, z)."
 
 
-def test_since_when_a_tuple_holds(spark: SparkSession, tmp_path: Path) -> None:
+def chain(db: SparkDatabase) -> None:
+    """Three epochs: a fact, a fact of a frame, a rule."""
+    db.load(CHAIN)
+    db.insert("e", [(1, 2)])
+    db.commit()
+    db.insert("e", db.session.createDataFrame([(2, 3)], "x bigint, y bigint"))
+    db.commit()
+    db.load(LONGER)
+    db.commit()
+
+
+@pytest.mark.parametrize("engine", ["embedded", "cluster"])
+def test_since_when_a_tuple_holds(engine: str, spark: SparkSession, tmp_path: Path) -> None:
     with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
-        db.load(CHAIN)
-        db.insert("e", [(1, 2)])
-        db.commit()
-        db.insert("e", db.session.createDataFrame([(2, 3)], "x bigint, y bigint"))
-        db.commit()
-        db.load(LONGER)
-        db.commit()
+        db.options(engine=engine)
+        chain(db)
         assert (db.blame("t", (1, 2)).epoch, db.blame("t", (2, 3)).epoch) == (1, 2)
         found = db.blame("t", (1, 3))
         assert (found.epoch, found.or_before, found.facts, found.rules) == (3, False, (), ("t2",))
         assert str(db.blame("t", (2, 3))) == "t(2, 3) holds since epoch 2\n  fact: e(2, 3)"
         with db.what_if() as trial:
             trial.delete("e", [(1, 2)])
+            trial.insert("e", [(7, 8)])
         db.insert("e", [(3, 4)])
         db.commit()
+        assert (db.blame("t", (1, 2)).epoch, db.blame("t", (1, 4)).epoch) == (1, 4)
     with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
+        assert db.stats()["epochs"] == 4
+        db.options(engine=engine)
         db.insert("e", [(4, 5)])
-        db.commit()
+        assert db.commit().report.engine == engine
         assert db.stats()["epochs"] == 5
         for goal, epoch, before in (((1, 2), 4, True), ((1, 4), 4, True), ((1, 5), 5, False)):
             found = db.blame("t", goal)
             assert (found.epoch, found.or_before) == (epoch, before)
 
 
-def test_partitions_do_not_know_since_when(spark: SparkSession) -> None:
+@pytest.mark.parametrize(("before", "after"), [("embedded", "cluster"), ("cluster", "embedded")])
+def test_another_engine_knows_since_when_it_has_the_facts(before: str, after: str, spark: SparkSession) -> None:
     with tidelog.connect(spark=spark) as db:
-        db.options(engine="cluster")
-        db.load(CHAIN + LONGER)
-        db.insert("e", [(1, 2)])
-        db.commit()
-        with pytest.raises(tidelog.UsageError, match=r'E0677(.|\n)*options\(engine="embedded"\)'):
-            db.blame("t", (1, 2))
-        db.options(engine="embedded")
-        db.insert("e", [(2, 3)])
-        db.commit()
-        for goal, epoch, before in (((1, 2), 1, True), ((1, 3), 2, False)):
+        db.options(engine=before)
+        chain(db)
+        db.options(engine=after)
+        db.insert("e", [(3, 4)])
+        assert db.commit().report.engine == after
+        for goal, epoch, or_before in (((1, 2), 3, True), ((1, 3), 3, True), ((1, 4), 4, False)):
             found = db.blame("t", goal)
-            assert (found.epoch, found.or_before) == (epoch, before)
+            assert (found.epoch, found.or_before) == (epoch, or_before)
+
+
+@pytest.mark.parametrize("engine", ["embedded", "cluster"])
+def test_random_histories(engine: str, spark: SparkSession) -> None:
+    rng, history = random.Random(FIRST_SEED), History()
+    with tidelog.connect(spark=spark) as db:
+        db.options(engine=engine)
+        db.load(DECLARED)
+        for _ in range(5):
+            history.step(db, rng)
+        history.check(db)
 
 
 def test_partitions_that_have_ended_are_asked_again(spark: SparkSession) -> None:

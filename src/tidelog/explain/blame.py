@@ -14,7 +14,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -83,6 +83,8 @@ class Ages:
 
     search: ProofSearch
     since: SinceOf
+    known: dict[Key, int] = field(default_factory=dict)
+    """Since when asserted facts are there."""
 
     def oldest(self, goal: Key) -> tuple[Found, bool]:
         """Return the derivations of a proof that stands since the oldest epoch, and True if all have been looked at.
@@ -121,11 +123,12 @@ class Ages:
 
     def facts(self, keys: list[Key]) -> dict[Key, int]:
         """Return since when asserted facts are there."""
-        found: dict[Key, int] = {}
-        for name, group in by_relation(keys).items():
-            epochs = self.search.views.epochs(self.search.derivations.shown(name), rows_of(group))
-            found.update(zip(group, epochs.tolist(), strict=True))
-        return found
+        groups = by_relation([key for key in keys if key not in self.known])
+        shown = self.search.derivations.shown
+        epochs = self.search.views.epochs([(shown(name), rows_of(group)) for name, group in groups.items()])
+        for group, each in zip(groups.values(), epochs, strict=True):
+            self.known.update(zip(group, each.tolist(), strict=True))
+        return {key: self.known[key] for key in keys}
 
     def _settled(self, cone: Cone) -> dict[Key, TupleDerivation | None]:
         """Return for each tuple of a cone the derivation of its oldest proof, among these the lowest one."""

@@ -6,7 +6,7 @@ question reads (`spark/explained.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -53,10 +53,11 @@ class EngineViews:
         found: NDArray[numpy.bool_] = stored.find(rows) >= 0
         return found
 
-    def epochs(self, name: str, rows: Words) -> Words:
-        """Return since which epoch asserted facts of a relation are there, see `RowEpochs`."""
-        stored = self.state.asserted.get(self.state.program.candidates.get(name, name))
-        return numpy.zeros(len(rows), numpy.int64) if stored is None else stored.epochs_of(stored.find(rows))
+    def epochs(self, asked: Sequence[tuple[str, Words]]) -> list[Words]:
+        """Return since which epoch asserted facts of some relations are there, see `RowEpochs`."""
+        candidates, asserted = self.state.program.candidates, self.state.asserted
+        stored = [(asserted[candidates.get(name, name)], rows) for name, rows in asked]
+        return [each.epochs_of(each.find(rows)) for each, rows in stored]
 
     def near(self, name: str, columns: tuple[int, ...], groups: Words, most: int | None = None) -> AnyWords:
         """Return the rows of a relation, or of the asserted facts of a closure, whose `columns`, ascending, are one of

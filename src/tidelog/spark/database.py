@@ -24,7 +24,6 @@ from tidelog.callables import FunctorSource, files_of
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
 from tidelog.errors import Problem, UsageError
-from tidelog.explain.blame import Blame
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
 from tidelog.language.syntax import CheckedProgram, Column
@@ -266,8 +265,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
                     facts = self._net(engine, draft, pending)
                     if engine is not self.engine:
                         self._hand_over(engine)
-                    if isinstance(engine, Embedded):
-                        engine.state.epoch_number = self._epoch_number
+                    engine.epoch_number = self._epoch_number
                     keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
                 interrupts.look()
                 watch = self._options.watch(draft.checked.size_limits, interrupts)
@@ -308,16 +306,6 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         before."""
         state = self.keeper.state
         return -state.manifest.epoch if self.keeper.restoring and state is not None else self._epochs + 1
-
-    def blame(self, relation: str, values: Any) -> Blame:
-        """Return since which epoch a relation has a tuple, see `Database.blame`. Facts that were on the cluster engine,
-        or in the state folder, have come in the epoch of the change to this engine, or of the folder, or before. Raise
-        UsageError (E0677) on the cluster engine."""
-        if not isinstance(self.engine, Embedded):
-            message = "the partitions of the cluster engine do not keep since when facts are there"
-            hint = 'ask a database with `options(engine="embedded")`, or a store'
-            raise UsageError(Problem("E0677", message, hint=hint))
-        return super().blame(relation, values)
 
     def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
         started, deltas = time.perf_counter(), dict[str, RowChange[Words]]()
@@ -431,8 +419,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
     def _hand_over(self, engine: Engine[Rows]) -> None:
         """Bring another engine to where the present one is."""
         committed = self.workspace.committed
-        if isinstance(engine, Embedded):
-            engine.state.epoch_number = -self._epochs
+        engine.epoch_number = -self._epochs
         present = {name: self.engine.facts(name) for name in committed.checked.relations}
         facts = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in present.items()}
         with self.workspace.dictionary.reading():  # What changes then has words that nothing holds yet.

@@ -38,6 +38,15 @@ class Embedded:
         """Another one whenever views may have changed."""
         self._lock = threading.RLock()
 
+    @property
+    def epoch_number(self) -> int:
+        """The number of the next epoch, see `Engine`."""
+        return self.state.epoch_number
+
+    @epoch_number.setter
+    def epoch_number(self, number: int) -> None:
+        self.state.epoch_number = number
+
     def epoch(
         self,
         program: CoreProgram,

@@ -7,7 +7,7 @@ fetched twice, and small relations come as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
@@ -68,6 +68,9 @@ class FetchedViews(EngineViews):
     def asserted(self, name: str, rows: Words) -> NDArray[numpy.bool_]:
         self.holds(name, rows)  # The facts come with the rows.
         return super().asserted(name, rows)
+
+    def epochs(self, asked: Sequence[tuple[str, Words]]) -> list[Words]:
+        return self._engine.epochs([(self.state.program.candidates.get(name, name), rows) for name, rows in asked])
 
     def near(self, name: str, columns: tuple[int, ...], groups: Words, most: int | None = None) -> AnyWords:
         if most is not None and name not in self._small:

@@ -19,6 +19,7 @@ from tidelog.callables import FunctorSource, marked
 from tidelog.certificate import check
 from tidelog.engine import FactCall, Outcome, net_changes
 from tidelog.explain.absence import Absence
+from tidelog.explain.blame import Blame
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Proof
 from tidelog.explain.views import EngineViews
@@ -69,6 +70,7 @@ class Cluster:
         self.engine = engine(folder, executors or LocalExecutors())
         self.aside = Aside(self.workspace, lambda: engine(None, LocalExecutors()))
         self.explainer = Explainer(self.workspace)
+        self.epochs = 0
         self.most = 1_000_000
         self.options = DatabaseOptions()
 
@@ -98,6 +100,7 @@ class Cluster:
         return self.engine.hyper_nodes
 
     def commit(self) -> Outcome[Rows]:
+        self.workspace.epoch_number = self.engine.epoch_number = self.epochs + 1
         draft = self.workspace.draft()
         try:
             net = net_changes(self.workspace.facts)
@@ -108,6 +111,7 @@ class Cluster:
             self.workspace.rollback()
             raise
         self.workspace.settle(draft)
+        self.epochs += 1
         self.aside.close()
         return outcome
 
@@ -123,6 +127,10 @@ class Cluster:
 
     def why_not(self, relation: str, values: object) -> Absence:
         return self.explainer.absence(relation, values, 3, self.explained, self.options.watch())
+
+    def blame(self, relation: str, values: object) -> Blame:
+        since = self.workspace.committed.since
+        return self.explainer.blame(relation, values, self.explained, self.options.watch(), since)
 
     @property
     def program(self) -> CheckedProgram:

@@ -35,7 +35,7 @@ LONG = "x" * 100
         {1: ("a", [2]), ("k", 1): {"x": b"\x00\xff"}, None: frozenset([1, (2, 3)])},
         [LONG, (LONG, [LONG])],
         Round("t", 3, "p", pieces={1: [Piece("f", 0, 8, 1)]}, shared=[Piece("g", 8, 16, 2)], symbols=("s",)),
-        {0: (Logged(("a",), (), (Piece("f", 0, 8, 1),), True),) * 2},
+        {0: (Logged(("a",), (), (Piece("f", 0, 8, 1),), -7, True),) * 2},
     ],
     ids=range(8),
 )

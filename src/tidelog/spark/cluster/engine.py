@@ -66,6 +66,8 @@ class PartitionedEngine:
         self.folder = folder
         self.limits = limits or PlacementLimits()
         self.temporary = temporary
+        self.epoch_number = 0
+        """The number of the next epoch, see `Engine`."""
         self.explanation = Explanation()
         self.moved: frozenset[str] = frozenset()
         """Relations that have got another home in the last epoch."""
@@ -233,6 +235,14 @@ class PartitionedEngine:
         return [
             numpy.concatenate([none[i], *(parts[i] for parts in found if len(parts[i]))]) for i in range(len(lookups))
         ]
+
+    def epochs(self, asked: Sequence[tuple[str, Words]]) -> list[Words]:
+        """Return since which epoch asserted facts of relations are there, see `RowEpochs`: by one job for all."""
+        found: list[Words] = [numpy.zeros(len(rows), numpy.int64) for _, rows in asked]
+        parts: list[list[Words]] = self.executors.run(self.tasks("epochs", tuple(asked))) if self.plan and asked else []
+        for part in parts:  # Facts that all partitions have are equally old in each.
+            found = [numpy.where(known, known, more) for known, more in zip(found, part, strict=True)]
+        return found
 
     def _rows(self, what: str, name: str) -> Rows:
         if self.plan is None or name not in self.plan.views:

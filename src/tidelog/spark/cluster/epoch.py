@@ -58,6 +58,7 @@ class ClusterState(Protocol):
     executors: Executors
     folder: Folder
     limits: PlacementLimits
+    epoch_number: int
     committed: ClusterManifest
     plan: ClusterPlan | None
     symbols: tuple[str, ...]
@@ -154,7 +155,7 @@ class Attempt:
         written = self.engine.executors.run(self.engine.tasks("keep", (f"kept-{self.token}",)))
         shared = [each for each, _ in written if each is not None]
         return {
-            number: (Logged((), (), (*shared, *([own] if own is not None else []))),)
+            number: (Logged((), (), (*shared, *([own] if own is not None else [])), 0),)
             for number, (_, own) in enumerate(written)
         }
 
@@ -295,7 +296,7 @@ class Attempt:
         started = time.perf_counter()
         self.watch.look()
         self.tell_symbols()
-        round = replace(round, symbols=self.engine.symbols)
+        round = replace(round, symbols=self.engine.symbols, epoch=self.engine.epoch_number)
         self.folder.write(round.name, wire.dumps(round))
         numbers = range(self.partitions) if everybody else sorted(round.pieces)
         done = tuple(each.name for each in self.rounds)

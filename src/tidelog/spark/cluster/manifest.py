@@ -66,7 +66,7 @@ def continued(log: Mapping[int, tuple[Logged, ...]], rounds: Iterable[Round]) ->
         for number, entries in longer.items():
             pieces = (*round.shared, *round.pieces.get(number, ()))
             if pieces or round.forget or round.narrow or round.withdraw:
-                entries.append(Logged(round.forget, round.narrow, pieces, bool(round.withdraw)))
+                entries.append(Logged(round.forget, round.narrow, pieces, round.epoch, bool(round.withdraw)))
     return {number: tuple(entries) for number, entries in longer.items()}
 
 

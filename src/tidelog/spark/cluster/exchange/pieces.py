@@ -1,15 +1,16 @@
 """Pieces: the rows that one partition sends another in a round, as part of a file.
 
 A piece is a sequence of statements: rows that are asserted or retracted in a relation. As bytes it is the length of a
-JSON header, the header, padding to 8 bytes, and the words of all rows.
+JSON header, the header, padding to 8 bytes, and the words of all rows. Facts that are written once more, to another
+place or in the place of many pieces, are statements with the epochs in which the facts came.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy
 
@@ -17,8 +18,14 @@ from tidelog.arrays import Words
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.buckets import parcels
 
-PieceChange: TypeAlias = tuple[str, bool, Words]
-"""A relation, whether its rows are asserted or retracted, the rows."""
+
+class PieceChange(NamedTuple):
+    """Rows of a relation to assert, or to retract, and the epoch in which they came: 0 for that of their round."""
+
+    relation: str
+    asserts: bool
+    words: Words
+    epoch: int = 0
 
 
 class Piece(NamedTuple):
@@ -42,8 +49,8 @@ class PieceMessage:
 def packed(statements: Iterable[PieceChange]) -> bytes:
     """Return the bytes of a piece with these statements."""
     entries, bodies = [], []
-    for name, asserts, words in statements:
-        entries.append((name, asserts, *words.shape))
+    for name, asserts, words, epoch in statements:
+        entries.append((name, asserts, *words.shape, epoch))
         bodies.append(numpy.ascontiguousarray(words, numpy.int64).tobytes())
     header = json.dumps(entries).encode()
     header += b" " * (-len(header) % 8)
@@ -53,10 +60,10 @@ def packed(statements: Iterable[PieceChange]) -> bytes:
 def unpacked(piece: bytes) -> Iterator[PieceChange]:
     """Yield the statements of a piece."""
     start = 8 + int.from_bytes(piece[:8], "little")
-    for name, asserts, rows, arity in json.loads(piece[8:start]):
+    for name, asserts, rows, arity, epoch in json.loads(piece[8:start]):
         words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
         start += words.nbytes
-        yield name, asserts, words
+        yield PieceChange(name, asserts, words, epoch)
 
 
 def read_pieces(folder: Folder, pieces: Iterable[Sequence[object]]) -> Iterator[PieceChange]:
@@ -77,15 +84,18 @@ class PieceFile:
     def add(self, statements: Sequence[PieceChange]) -> Piece:
         """Append a piece; returns where it will be."""
         data = packed(statements)
-        piece = Piece(self.name, self._length, len(data), sum(len(words) for _, _, words in statements))
+        piece = Piece(self.name, self._length, len(data), sum(len(each.words) for each in statements))
         self._parts.append(data)
         self._length += len(data)
         return piece
 
-    def parted(self, statement: tuple[str, bool], words: Words, homes: Words) -> list[tuple[int, Piece]]:
-        """Append a piece for each partition that `homes` says one of the rows is for."""
-        parts = parcels(homes, words) if len(words) else ()
-        return [(target, self.add([(*statement, rows)])) for target, rows in parts]
+    def parted(self, statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> list[tuple[int, Piece]]:
+        """Append a piece for each partition that `homes` returns for one of the rows."""
+        parts: dict[int, list[PieceChange]] = {}
+        for each in statements:
+            for target, rows in parcels(homes(each.words), each.words) if len(each.words) else ():
+                parts.setdefault(target, []).append(each._replace(words=rows))
+        return [(target, self.add(own)) for target, own in sorted(parts.items())]
 
     def write(self, folder: Folder) -> None:
         """Write the file, if it has any piece."""

@@ -37,6 +37,8 @@ class Round:
     """Cycles in which partitions find out what may rest on what has gone (`suspects`)."""
     withdraw: tuple[int, ...] = ()
     """Cycles in which they forget what has been found."""
+    epoch: int = 0
+    """The number of the epoch for `blame`, negative if its facts have come in that epoch or before."""
 
     @property
     def name(self) -> str:
@@ -46,12 +48,13 @@ class Round:
 
 @dataclass(frozen=True)
 class Logged:
-    """One entry of what came to a partition in the past: pieces, and relations to forget or narrow before them, and
-    whether it took back what was suspected."""
+    """One entry of what came to a partition in the past: pieces, and relations to forget or narrow before them, the
+    epoch of the facts in these pieces, and whether it took back what was suspected."""
 
     forget: tuple[str, ...]
     narrow: tuple[str, ...]
     pieces: tuple[Any, ...]
+    epoch: int
     withdraw: bool = False
 
 

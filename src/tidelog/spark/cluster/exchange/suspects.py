@@ -96,7 +96,7 @@ class Suspicions:
                 self.lost.setdefault(name, []).append(rows_of(delta.deleted))
             if name in negated:
                 self.lost.setdefault(name, []).append(rows_of(delta.inserted))
-        for name, asserts, rows in statements:
+        for name, asserts, rows, _ in statements:
             if not asserts and name in within:
                 self.lost.setdefault(name, []).append(rows)
             if of := watched(name):
@@ -125,7 +125,7 @@ class Suspicions:
                         lost[name] = gone
         self.fresh = True
         self.program = watching(program, chosen, lost)
-        return [(gone_name(name), True, rows) for name, rows in lost.items()]
+        return [PieceChange(gone_name(name), True, rows) for name, rows in lost.items()]
 
     def new(self, source: str, views: Mapping[str, StoredRelation], deltas: Deltas) -> Words:
         """Return the rows of a relation that have come to be suspected in the last round."""
@@ -142,4 +142,4 @@ class Suspicions:
         internal = [export for export in plan.exports if export.cycle in cycles]
         sources, targets = {each.source for each in internal}, {each.target for each in internal}
         due = {name: views[gone_name(name)].words().astype(numpy.int64) for name in sources}
-        return due, [(name, False, rows) for name in targets for rows in self.told.pop(name, ())]
+        return due, [PieceChange(name, False, rows) for name in targets for rows in self.told.pop(name, ())]

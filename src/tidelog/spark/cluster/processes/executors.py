@@ -11,13 +11,14 @@ import pickle
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
 
 from tidelog.arrays import Words
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.exchange.pieces import Piece, PieceFile
+from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.placement.buckets import homes_of
 from tidelog.spark.cluster.placement.plan import Placement
@@ -67,8 +68,8 @@ class Scattered:
     def written(cls, folder: Folder, name: str, words: Words, delivery: Delivery) -> Scattered:
         """Write rows to a file."""
         file = PieceFile(f"{name}-{secrets.token_hex(6)}")
-        homes = homes_of(delivery.place, words, (), delivery.partitions)
-        pieces = file.parted(delivery.statement, words, homes)
+        homes = partial(homes_of, delivery.place, skewed_keys=(), partitions=delivery.partitions)
+        pieces = file.parted([PieceChange(*delivery.statement, words)], homes)
         file.write(folder)
         return cls(pieces, frequent(words, delivery.partitions) if delivery.statement[1] else {})
 

@@ -11,6 +11,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy
@@ -31,7 +32,9 @@ from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watch
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, moved
 from tidelog.spark.cluster.placement.skew import Lookout
+from tidelog.storage.changes import date, date_changes
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.epochs import RowEpochs
 
 
 class Partition:
@@ -95,23 +98,35 @@ class Partition:
             for name in entry.forget:
                 rows.pop(name, None)
             for name in [each for each in rows if entry.withdraw and watched(each)]:
-                told = [(str(watched(name)), False, words) for _, _, words in rows.pop(name)]
+                told = [each._replace(relation=str(watched(name)), asserts=False) for each in rows.pop(name)]
                 rows.setdefault(str(watched(name)), []).extend(told)
             for name in entry.narrow:
-                rows[name] = [(name, asserts, self.living(words, True)) for _, asserts, words in rows.get(name, ())]
-            for statement in read_pieces(self.folder, entry.pieces):
-                rows.setdefault(statement[0], []).append(statement)
+                rows[name] = [each._replace(words=self.living(each.words, True)) for each in rows.get(name, ())]
+            for each in read_pieces(self.folder, entry.pieces):
+                rows.setdefault(each.relation, []).append(each._replace(epoch=each.epoch or entry.epoch))
         self.go_to(plan)
         assert self.plan is not None
         known = self.program.relations
         facts = [each for name, statements in rows.items() if name in known for each in statements]
         self.step([*self.own(), *facts], Watch(), EpochOptions(threads=1))
+        for name in map(facts_name, self.plan.facts):
+            if name in rows and name in known:
+                self.date(name, rows[name])
         self.established = frozenset(self.plan.routes().values())
+
+    def date(self, facts: str, statements: Sequence[PieceChange]) -> None:
+        """Give all facts of a relation here the epochs in which these statements brought them."""
+        stored = self.engine.asserted[facts]
+        if len({each.epoch for each in statements}) == 1:  # Mostly so, and much faster.
+            stored.epochs = RowEpochs(numpy.array([(0, statements[0].epoch)]))
+            return
+        changes = [(each.asserts, each.words, numpy.full(len(each.words), each.epoch)) for each in statements]
+        date_changes(stored, changes)
 
     def own(self) -> list[PieceChange]:
         """Return the facts that each partition has of itself: its buckets, and whether it is the first."""
         first = numpy.empty((1 if self.number == 0 else 0, 0), numpy.int64)
-        return [(MINE, True, owned(self.number, self.partitions)), (FIRST, True, first)]
+        return [PieceChange(MINE, True, owned(self.number, self.partitions)), PieceChange(FIRST, True, first)]
 
     def go_to(self, name: str) -> None:
         """Read a plan, unless it is at hand."""
@@ -158,6 +173,7 @@ class Partition:
         kinds = plan.program.records
         known = values.extent(self.dictionary, kinds)
         suspicions = self.suspicions
+        self.engine.epoch_number = round.epoch
         due, withdrawn = suspicions.end(plan, round.withdraw, self.engine.views)
         found = suspicions.begin(plan, round.suspect, self.base, self.engine.views)
         statements = [*withdrawn, *self.statements(round)]
@@ -166,6 +182,9 @@ class Partition:
             Watch(options.get("timeout"), options.get("max_rows")),
             _choice(options),
         )
+        for name, _, rows, epoch in statements:
+            if epoch:  # They have come from another partition.
+                date(self.engine.asserted[name], rows, numpy.full(len(rows), epoch))
         again = {route for export, route in plan.routes().items() if export.cycle in round.cycles}
         settled = self.established - again
         file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
@@ -203,14 +222,16 @@ class Partition:
         relations = self.program.relations
         asserted = self.engine.asserted
         forgotten = [
-            (name, False, asserted[name].words().astype(numpy.int64)) for name in round.forget if name in asserted
+            PieceChange(name, False, asserted[name].words().astype(numpy.int64))
+            for name in round.forget
+            if name in asserted
         ]
         self.narrowed |= frozenset(round.narrow)
         for name in round.narrow:
             words = asserted[name].words().astype(numpy.int64)
-            forgotten.append((name, False, words[owners(words[:, 0], self.partitions) != self.number]))
+            forgotten.append(PieceChange(name, False, words[owners(words[:, 0], self.partitions) != self.number]))
         told = read_pieces(self.folder, [*round.shared, *round.pieces.get(self.number, ())])
-        return [each for each in [*forgotten, *told] if each[0] in relations]
+        return [each for each in [*forgotten, *told] if each.relation in relations]
 
     def note_moves(self, before: ClusterPlan, plan: ClusterPlan) -> None:
         """Keep the rows of relations that get another home, before these go."""
@@ -225,7 +246,7 @@ class Partition:
     ) -> tuple[Deltas, tuple[NodeReport, ...]]:
         """Run one epoch of the engine; keep the changes of the relations that users see."""
         assert self.plan is not None
-        outcome = self.engine.epoch(self.program, net_changes(statements), watch, choice)
+        outcome = self.engine.epoch(self.program, net_changes(each[:3] for each in statements), watch, choice)
         shown = set(self.plan.views.values()) | set(map(facts_name, self.plan.views))
         for name, delta in outcome.deltas.items():
             if name in shown and name in self.had:
@@ -238,9 +259,9 @@ class Partition:
     ) -> Iterator[PieceMessage]:
         """Write what exports say into a file, a piece for each receiver and level."""
         parts: dict[tuple[int, int], list[PieceChange]] = {}
-        for export, (name, asserts, words) in said:
+        for export, (name, asserts, words, _) in said:
             for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
-                parts.setdefault((target, export.level), []).append((name, asserts, rows))
+                parts.setdefault((target, export.level), []).append(PieceChange(name, asserts, rows))
         for (target, level), statements in sorted(parts.items(), key=lambda part: part[0]):
             yield PieceMessage(target, level, file.add(statements))
 
@@ -257,14 +278,14 @@ class Partition:
         for export, route in plan.routes().items():
             source, target = export.source, export.target
             if route not in settled:
-                yield export, (target, True, views[source].words())
+                yield export, PieceChange(target, True, views[source].words())
             elif source in deltas:
-                yield export, (target, False, rows_of(deltas[source].deleted))
-                yield export, (target, True, rows_of(deltas[source].inserted))
+                yield export, PieceChange(target, False, rows_of(deltas[source].deleted))
+                yield export, PieceChange(target, True, rows_of(deltas[source].inserted))
             if source in due:
-                yield export, (target, True, due[source][views[source].find(due[source]) >= 0])
+                yield export, PieceChange(target, True, due[source][views[source].find(due[source]) >= 0])
             if export.cycle in self.suspicions.cycles:
-                yield export, (gone_name(target), True, self.suspicions.new(source, views, deltas))
+                yield export, PieceChange(gone_name(target), True, self.suspicions.new(source, views, deltas))
 
     def directed(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
         """Yield the rows that an export sends to each partition, EVERYBODY for all."""
@@ -282,7 +303,7 @@ class Partition:
         """Yield the cycles whose inputs have lost something, so that what feeds itself may have nothing else to live
         on."""
         internal = {export.target for export in plan.exports if export.cycle is not None}
-        retracted = {name for name, asserts, rows in statements if not asserts and len(rows)} - internal
+        retracted = {each.relation for each in statements if not each.asserts and len(each.words)} - internal
         for number, cycle in enumerate(plan.cycles):
             lost = any(
                 name in deltas and (len(deltas[name].deleted) or (negated and len(deltas[name].inserted)))
@@ -310,6 +331,11 @@ class Partition:
             return lookup.groups[:0, :0]
         rows = stored.rows_with(lookup.columns, lookup.groups).astype(numpy.int64)
         return self.living(rows, place == "all")[: lookup.most]
+
+    def epochs(self, name: str, rows: Words) -> Words:
+        """Return since which epoch asserted facts of a relation are here, 0 for others."""
+        stored = self.engine.asserted.get(facts_name(name))
+        return numpy.zeros(len(rows), numpy.int64) if stored is None else stored.epochs_of(stored.find(rows))
 
     def changes(self, name: str, copy: str, replicated: bool, epoch: str) -> tuple[Words, Words]:
         """Return the local rows of a relation inserted and deleted in an epoch: the last, or one without messages to
@@ -366,16 +392,18 @@ class Partition:
     def kept(self, name: str) -> tuple[Piece | None, Piece | None]:
         """Write all that has been sent here to files: what all partitions have, once, and the rest."""
         assert self.plan is not None
-        everywhere = {facts_name(each) for each, place in self.plan.facts.items() if place == "all"}
+        facts = {facts_name(each): place for each, place in self.plan.facts.items()}
+        everywhere = {each for each, place in facts.items() if place == "all"}
         everywhere |= {export.target for export in self.plan.exports if export.place == "all"}
         file = PieceFile(f"{name}-{self.number}-{secrets.token_hex(4)}")
         told = [
-            (copy, True, rows.words().astype(numpy.int64))
-            for copy, rows in self.engine.asserted.items()
-            if len(rows) and copy not in (MINE, FIRST)
+            each
+            for copy in self.engine.asserted
+            for each in (self.dated(copy) if copy in facts else [self.present(copy)])
+            if len(each.words) and copy not in (MINE, FIRST)
         ]
-        shared = [each for each in told if each[0] in everywhere]
-        own = [each for each in told if each[0] not in everywhere]
+        shared = [each for each in told if each.relation in everywhere]
+        own = [each for each in told if each.relation not in everywhere]
         pieces = (
             file.add(shared) if shared and self.number == 0 else None,
             file.add(own) if own else None,
@@ -385,13 +413,29 @@ class Partition:
 
     def sent_home(self, prefix: str, facts: str) -> list[tuple[int, Piece]]:
         """Write all facts of a relation here, to be asserted where the words of each row together say, to a file."""
-        words = self.engine.asserted[facts].words().astype(numpy.int64) if facts in self.engine.asserted else None
-        if words is None:
+        if facts not in self.engine.asserted:
             return []
         file = PieceFile(f"{prefix}-{self.number}-{secrets.token_hex(4)}")
-        pieces = file.parted((facts, True), words, homes_of("rows", words, (), self.partitions))
+        homes = partial(homes_of, "rows", skewed_keys=(), partitions=self.partitions)
+        pieces = file.parted(self.dated(facts), homes)
         file.write(self.folder)
         return pieces
+
+    def present(self, copy: str) -> PieceChange:
+        """Return the statement of all that is asserted here for a relation."""
+        return PieceChange(copy, True, self.engine.asserted[copy].words().astype(numpy.int64))
+
+    def dated(self, facts: str) -> list[PieceChange]:
+        """Return the statements of all facts of a relation here, one for each epoch in which some have come."""
+        every, stored = self.present(facts), self.engine.asserted[facts]
+        epochs = stored.epochs_of(stored.live())
+        order = numpy.argsort(epochs, kind="stable")
+        known, firsts = numpy.unique(epochs[order], return_index=True)
+        ends = numpy.append(firsts, len(order))[1:]
+        return [
+            every._replace(words=every.words[order[first:end]], epoch=epoch)
+            for epoch, first, end in zip(known.tolist(), firsts, ends, strict=True)
+        ]
 
     def living(self, words: Words, replicated: bool) -> Words:
         """Of rows that all partitions have, those that live here."""

@@ -34,8 +34,8 @@ class Keeper:
 
     @_WITHIN_MEMORY
     def perform(self, task: Task) -> Any:
-        """Do a task that has an answer: a round, writing facts, looking rows up, the changes of an epoch. Do no round
-        twice. Raise LimitError (E0503) if memory does not suffice."""
+        """Do a task that has an answer: a round, writing facts, looking rows up, the changes of an epoch, since when
+        facts are there. Do no round twice. Raise LimitError (E0503) if memory does not suffice."""
         if task.what == "round":
             kept = self.partition
             round = None
@@ -52,6 +52,8 @@ class Keeper:
         partition = self.partition_for(task)
         if task.what == "match":
             return [partition.matching(lookup) for lookup in task.arguments]
+        if task.what == "epochs":
+            return [partition.epochs(*asked) for asked in task.arguments]
         if task.what == "changes":
             return [partition.changes(*asked) for asked in task.arguments]
         if task.what == "keep":
