@@ -4,7 +4,7 @@ way."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeVar, overload
 
@@ -13,6 +13,7 @@ from tidelog.engine import Outcome
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
 from tidelog.explain.conditions import MOST_MEMBERS
+from tidelog.explain.enumeration import Enumeration, Turn
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import Facts, Removal
@@ -23,7 +24,7 @@ from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, guarded
 from tidelog.subscribers import SubscribedChange
 from tidelog.transaction import Transaction, checked
-from tidelog.verbs import Item, RelationVerbs, in_turn
+from tidelog.verbs import RelationVerbs
 from tidelog.workspace import FactEntry, Workspace
 
 Made = TypeVar("Made", bound=SubscribedChange)
@@ -88,17 +89,18 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
     @overload
     def explain(
         self, relation: str, values: Any, *, all: Literal[True], members: int | None = MOST_MEMBERS
-    ) -> Iterator[Proof]: ...
+    ) -> Enumeration[Proof]: ...
 
     def explain(
         self, relation: str, values: Any, *, all: bool = False, members: int | None = MOST_MEMBERS
-    ) -> Proof | Iterator[Proof]:
+    ) -> Proof | Enumeration[Proof]:
         """Return why a relation has a tuple, as of the last committed epoch: a proof of least height, or, where very
         many derivations would have to be compared, one that is found by births. It shows at most so many `members` of
         each aggregate, all with None. A limit makes the proof a partial one, see `Proof.is_partial`.
 
         With `all`, return an iterator of all proofs, those with the fewest tuples first, in which no tuple is used to
-        derive itself. It ends with the next commit: raise UsageError (E0671) then. A `timeout` holds for each proof.
+        derive itself. It ends with the next commit: raise UsageError (E0671) then. A `timeout` holds for each proof. A
+        limit ends it, see `Enumeration.is_partial`.
 
         Raise UsageError (E0601, E0611, E0635, E0670: the tuple does not hold), DataError for values that do not fit,
         LimitError; over Spark UsageError (E0688) where more than `embedded_limit` rows would have to come to the
@@ -108,16 +110,13 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
             watch = self._options.watch(work=EXPLANATION)
             if all:
                 proofs = self._explainer.proofs(relation, values, self._explained(), watch, members)
-                return self._in_turn(proofs, watch, self._using, "proofs")
+                title = self._explainer.title("proofs", relation, values)
+                return Enumeration(proofs, title, self._turn(self._using, watch))
             with guarded(watch):
                 return self._explainer.explain(relation, values, self._explained(), watch, members)
 
-    def _in_turn(
-        self, found: Iterator[Item], watch: Watch, taking: Callable[[], AbstractContextManager[None]], items: str
-    ) -> Iterator[Item]:
-        """Yield items, for each of which the database is taken anew and has the whole time of its limit, as long as no
-        epoch comes between. An error of a limit says how many items there were."""
-        return in_turn(found, watch, taking, self._reading, items, lambda: self._epochs)
+    def _turn(self, taking: Callable[[], AbstractContextManager[None]], watch: Watch) -> Turn:
+        return Turn(taking, self._reading, lambda: self._epochs, watch)
 
     def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
         """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
@@ -147,18 +146,19 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
                 since = self.workspace.committed.since
                 return self._explainer.blame(relation, values, self._explained(), watch, since)
 
-    def undo(self, relation: str, values: Any, *, rules: bool = False) -> Iterator[Removal]:
+    def undo(self, relation: str, values: Any, *, rules: bool = False) -> Enumeration[Removal]:
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
         a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit,
-        or with a LimitError that says how many sets there were: because of a limit, or as the tuple has too many
-        derivations to look for more (E0505). Raises as `explain`, and as `transaction`."""
+        and by a limit, see `Enumeration.is_partial`, also where the tuple has too many derivations to look for more
+        (E0505). Raises as `explain`, and as `transaction`."""
         with self._changing(), self._reading():
             checked(self, "undo()")
             watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.ends(relation, values, self._explained(), watch, rules=rules, confirmed=self._ends)
-            return self._in_turn(found, watch, self._changing, "sets")
+            title = self._explainer.title("undo", relation, values)
+            return Enumeration(found, title, self._turn(self._changing, watch))
 
-    def repair(self, relation: str, values: Any) -> Iterator[Facts]:
+    def repair(self, relation: str, values: Any) -> Enumeration[Facts]:
         """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
         iterator, the smaller ones first. Each has been tried, see `what_if`. It ends as that of `undo`. Raises as
         `why_not`, and as `transaction`."""
@@ -166,7 +166,8 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
             checked(self, "repair()")
             watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
-            return self._in_turn(found, watch, self._changing, "sets")
+            title = self._explainer.title("repair", relation, values)
+            return Enumeration(found, title, self._turn(self._changing, watch))
 
     def _begins(self, goal: Key, facts: Facts) -> bool:
         """Return True if a tuple would hold with some more facts."""

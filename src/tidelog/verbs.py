@@ -7,10 +7,9 @@ changes wait in a `Workspace` until an `Engine` takes them.
 from __future__ import annotations
 
 import os
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
@@ -20,7 +19,7 @@ from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vect
 from tidelog.certificate import Certificate, check, program_text, save
 from tidelog.copies import Uncopied
 from tidelog.engine import Engine
-from tidelog.errors import LimitError, Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import at_hand
 from tidelog.language.branches import class_of
 from tidelog.language.declarations import did_you_mean
@@ -41,7 +40,6 @@ from tidelog.workspace import FactEntry, Workspace
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")
 Facts = TypeVar("Facts", bound=FactEntry)
-Item = TypeVar("Item")
 
 MATCHING: Any = object()
 """In the place of data: the facts that match an atom."""
@@ -384,39 +382,6 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
         """Raise errors of tidelog for whatever goes wrong inside, where many rows may be read."""
         with reading_within_memory:
             yield
-
-
-def in_turn(
-    found: Iterator[Item],
-    watch: Watch,
-    taking: Callable[[], AbstractContextManager[None]],
-    reading: Callable[[], AbstractContextManager[object]],
-    items: str,
-    epoch: Callable[[], int],
-) -> Iterator[Item]:
-    """Return explanations of the present epoch, for each of which a database is taken anew and has the whole time of
-    its limit. An error of a limit says how many `items` there were. Raise UsageError (E0671) after another epoch."""
-    asked = epoch()
-
-    def one_by_one() -> Iterator[Item]:
-        number = 0
-        while True:
-            with taking(), reading():
-                if epoch() != asked:
-                    message = "the database has changed since these explanations were asked for"
-                    raise UsageError(Problem("E0671", message, hint="ask again"))
-                watch.started = time.perf_counter()
-                try:
-                    item = next(found, None)
-                except LimitError as error:
-                    message = f"{error.problems[0].message}; {items} found before: {number:,}"
-                    raise LimitError(replace(error.problems[0], message=message)) from None
-            if item is None:
-                return
-            number += 1
-            yield item
-
-    return one_by_one()
 
 
 def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]:

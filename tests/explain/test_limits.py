@@ -123,7 +123,7 @@ def test_a_limit_leaves_rules_out_of_an_absence() -> None:
     assert "    holds: a(1)\n    not explained: a limit was reached" in "\n".join(texts)
 
 
-def test_iterators_say_how_much_they_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_iterators_say_that_they_are_partial(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock behind the first answer takes a minute."""
     db = tidelog.connect()
     db.load(
@@ -137,8 +137,11 @@ def test_iterators_say_how_much_they_have_found(monkeypatch: pytest.MonkeyPatch)
     clock, minutes = time.perf_counter, count()
     with monkeypatch.context() as patched:
         patched.setattr(time, "perf_counter", lambda: clock() + 60 * next(minutes))
-        with pytest.raises(tidelog.LimitError, match=r"E0501.*; sets found before: 1"):
-            list(found)
+        assert not found.is_partial
+        assert list(found) == []
+    assert (found.is_partial, found.count) == (True, 1)
+    assert str(found.limit).startswith("undo of t(99, 5): error[E0501]: the explanation was stopped after")
+    assert "; found before: 1" in str(found.limit)
     assert [each.facts for each in db.undo("t", (99, 0))][:1] == [(("e", (99, 0)),)]
 
 
@@ -160,11 +163,13 @@ def test_a_search_for_sets_that_is_cut_short_says_so() -> None:
     db.commit()
     found = db.repair("p", (0,))
     assert next(found) == (("r", (0,)),)
-    with pytest.raises(tidelog.LimitError, match=r"E0505.*; sets found before: 200"):
-        list(found)
+    assert (found.is_partial, len(list(found))) == (False, 199)
+    assert (found.is_partial, found.count) == (True, 200)
+    assert repr(found) == "<Enumeration of repair of p(0): 200 so far, a limit has ended it>"
+    assert str(found.limit).startswith("repair of p(0): error[E0505]: more than")
     db.insert("r", [(y,) for y in range(20_001)])
     db.commit()
-    with pytest.raises(tidelog.LimitError, match=r"E0505.*; sets found before: 0"):
+    with pytest.raises(tidelog.LimitError, match=r"undo of p\(0\): error.E0505.*; found before: 0"):
         list(db.undo("p", (0,)))
 
 
@@ -180,8 +185,8 @@ def test_a_fact_that_all_of_very_many_proofs_need_ends_a_tuple() -> None:
     assert next(db.undo("t", (0,))).facts == (("base", (0,)),)
     found = db.undo("t", (0,), rules=True)
     assert {next(found).rules, next(found).rules} == {("one",), ("two",)}
-    with pytest.raises(tidelog.LimitError, match=r"E0505.*; sets found before: 2"):
-        next(found)
+    assert list(found) == []
+    assert found.is_partial
 
 
 # --- large proofs ----------------------------------------------------------------------------------------------------

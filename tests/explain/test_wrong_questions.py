@@ -38,6 +38,17 @@ def code_of(call: Callable[[], object]) -> str:
     return error.value.code
 
 
+def test_a_tuple_may_be_a_dict() -> None:
+    db = ring(3)
+    row = {"y": 1, "x": 0}
+    assert db.explain("e", row) == db.explain("e", (0, 1))
+    assert next(db.undo("e", row)).facts == (("e", (0, 1)),)
+    assert db.undo("e", row)._question == "undo of e(0, 1)"
+    assert str(db.why_not("p", {"x": 0})) == str(db.why_not("p", (0,)))
+    with pytest.raises(tidelog.UsageError, match=r"E0670.*e\(1, 0\) does not hold"):
+        db.explain("e", {"x": 1, "y": 0})
+
+
 # --- depths and members ----------------------------------------------------------------------------------------------
 
 

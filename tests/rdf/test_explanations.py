@@ -4,6 +4,7 @@ a triple."""
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -312,7 +313,7 @@ def test_wrong_goals(people: Store) -> None:
 def test_explanations_are_those_of_one_commit(people: Store) -> None:
     proofs = people.explain(*ex("ann", "a", "Person"), all=True)
     next(proofs)
-    others = [
+    others: list[Iterator[object]] = [
         people.explain(*ex("ann", "a", "Person"), all=True),
         people.undo(*ex("ann", "a", "Person")),
         people.repair(*ex("bob", "a", "Person")),

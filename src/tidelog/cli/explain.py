@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
     from tidelog.database import Database
     from tidelog.explain.absence import Absence
     from tidelog.explain.blame import Blame
     from tidelog.explain.proof import Proof
-    from tidelog.explain.steps import Removal
+    from tidelog.explain.steps import Facts, Removal
     from tidelog.spark import SparkDatabase
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -52,7 +52,8 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
     for."""
     from tidelog.cli.report import print_json
     from tidelog.cli.shared import existing, functors_of
-    from tidelog.errors import LimitError
+    from tidelog.explain.enumeration import Enumeration
+    from tidelog.explain.steps import Removal
 
     path = arguments.html or arguments.dot or arguments.lean or arguments.draw
     others = arguments.all, arguments.absence, arguments.blame, arguments.undo, arguments.repair
@@ -65,15 +66,11 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
             _write(arguments, path, db.explain(relation, values, members=_members(arguments)))
             print(path)
             return 0
-        found: list[Any] = []
-        limit: LimitError | None = None
-        try:
-            for each in _explanations(arguments, db, relation, values):
-                found.append(each)
-        except LimitError as error:
-            limit = error
-        if limit is not None and not found:
-            raise limit
+        every = _explanations(arguments, db, relation, values)
+        found: list[Any] = list(islice(every, arguments.all or arguments.undo or arguments.repair))
+        if arguments.repair:
+            found = list(map(Removal, found))
+        limit = every.limit if isinstance(every, Enumeration) else None
         if arguments.json:
             print_json({"ok": True, "store": arguments.store, "explanations": list(map(_as_json, found))})
         else:
@@ -109,23 +106,20 @@ def _members(arguments: argparse.Namespace) -> int | None:
 
 def _explanations(
     arguments: argparse.Namespace, db: Database, relation: str, values: tuple[Any, ...]
-) -> Iterator[Proof | Absence | Blame | Removal]:
-    """Yield what was asked for."""
-    from tidelog.explain.steps import Removal
-
+) -> Iterable[Proof | Absence | Blame | Removal | Facts]:
+    """Return what was asked for, or more of it."""
     members = _members(arguments)
     if arguments.absence:
-        yield db.why_not(relation, values)
-    elif arguments.blame:
-        yield db.blame(relation, values)
-    elif arguments.undo:
-        yield from islice(db.undo(relation, values), arguments.undo)
-    elif arguments.repair:
-        yield from map(Removal, islice(db.repair(relation, values), arguments.repair))
-    elif arguments.all:
-        yield from islice(db.explain(relation, values, all=True, members=members), arguments.all)
-    else:
-        yield db.explain(relation, values, members=members)
+        return [db.why_not(relation, values)]
+    if arguments.blame:
+        return [db.blame(relation, values)]
+    if arguments.undo:
+        return db.undo(relation, values)
+    if arguments.repair:
+        return db.repair(relation, values)
+    if arguments.all:
+        return db.explain(relation, values, all=True, members=members)
+    return [db.explain(relation, values, members=members)]
 
 
 def goal_of(text: str, db: Database | SparkDatabase) -> tuple[str, tuple[Any, ...]]:

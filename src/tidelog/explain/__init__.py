@@ -18,6 +18,7 @@
     composing     from the derivations that a search has found to these steps
     checking      its check, step by step;  stretches  walks by the rules of a closure
     blame         since which epoch a tuple holds
+    enumeration   several proofs or sets, one after the other, until a limit ends them
     explainer     from a relation and a tuple to a proof
 
 An explanation is read off the views and births that an engine keeps anyway; only `blame` needs more. See

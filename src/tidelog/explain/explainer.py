@@ -131,13 +131,19 @@ class Explainer:
         found = Repair(derivations, views, watch).smallest(key, lambda keys: confirmed(key, facts(keys)))
         return map(facts, found)
 
+    def title(self, verb: str, relation: str, values: object) -> str:
+        """Return the name of a question about a tuple for messages."""
+        found_in = with_tuples(self._workspace.committed.checked.relations, relation)
+        return f"{verb} of {row_text(relation, _in_order(found_in, values))}"
+
     def _search(self, relation: str, values: object, views: EngineViews, watch: Watch) -> tuple[ProofSearch, Key]:
         """Return a search over the last epoch, and the tuple in words. Raise UsageError (E0670) if it does not hold."""
         checked = self._workspace.committed.checked
-        key = self._key(with_tuples(checked.relations, relation), values, checked)
+        found_in = with_tuples(checked.relations, relation)
+        key = self._key(found_in, values, checked)
         derivations = self._following(checked)
         if key is None or not derivations.holds(views, key):
-            message = f"{row_text(relation, tuple(values))} does not hold"  # type: ignore[arg-type]  # It fits.
+            message = f"{row_text(relation, _in_order(found_in, values))} does not hold"
             hint = "ask `why_not`, on the command line `--not`, for the reason"
             raise UsageError(Problem("E0670", message, hint=hint))
         return ProofSearch(derivations, views, watch), key
@@ -153,9 +159,9 @@ class Explainer:
     def _key(self, relation: RelationType, values: object, checked: CheckedProgram) -> Key | None:
         """Return a tuple in words, None if no relation can have it. Raise DataError for values that do not fit."""
         encode([values], relation, Dictionary(checked.records))
-        assert isinstance(values, Iterable)
+        ordered = _in_order(relation, values)
         words = [
-            self._dictionary.find(value, column.kind) for value, column in zip(values, relation.columns, strict=True)
+            self._dictionary.find(value, column.kind) for value, column in zip(ordered, relation.columns, strict=True)
         ]
         known = [word for word in words if word is not None]
         return Key(relation.name, tuple(known)) if len(known) == len(words) else None
@@ -163,3 +169,11 @@ class Explainer:
     def _composer(self, search: ProofSearch) -> Composer:
         assert self._rivals is not None
         return Composer(search, self._rivals, self._wording)
+
+
+def _in_order(relation: RelationType, values: object) -> tuple[Any, ...]:
+    """Return the values of a row that fits a relation: a tuple, a list, or a dict by column name."""
+    if isinstance(values, Mapping):
+        return tuple(values[column.name] for column in relation.columns)
+    assert isinstance(values, Iterable)
+    return tuple(values)

@@ -8,7 +8,7 @@ facts that nodes assert at that moment: the network comes to rest with the same 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidelog.change import Change
     from tidelog.database import Database
     from tidelog.explain.absence import Absence
+    from tidelog.explain.enumeration import Enumeration
     from tidelog.explain.steps import Facts, Removal
     from tidelog.transaction import Transaction
 
@@ -68,12 +69,12 @@ class NetworkVerbs(ABC):
         `database`."""
         return self.database().why_not(relation, values, depth=depth)
 
-    def undo(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> Iterator[Removal]:
+    def undo(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> Enumeration[Removal]:
         """Return the smallest sets of facts, or of rules, without which the network would come to rest without a tuple:
         see `Database.undo`, and `database`."""
         return self.database().undo(relation, values, rules=rules)
 
-    def repair(self, relation: str, values: Iterable[Any]) -> Iterator[Facts]:
+    def repair(self, relation: str, values: Iterable[Any]) -> Enumeration[Facts]:
         """Return the smallest sets of facts with which the network would come to rest with a tuple: see
         `Database.repair`, and `database`."""
         return self.database().repair(relation, values)

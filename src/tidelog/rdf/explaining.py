@@ -115,6 +115,10 @@ class TripleExplainer:
         found = TripleRepair(derivations, self._views, now.watch).smallest(key, is_repair)
         return (_triples(keys, derivations, wording) for keys in found)
 
+    def title(self, verb: str, goal: Sequence[Any], now: Now) -> str:
+        """Return the name of a question about a triple for messages."""
+        return f"{verb} of {now.wording(self._following(now)).shown_text(*self._shown(goal))}"
+
     def views(self, now: Now) -> TripleViews:
         """Return all triples and facts, for the check of a proof."""
         return TripleViews(self._database, now.wording(self._following(now)))

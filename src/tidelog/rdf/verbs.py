@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, overload
 
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
+from tidelog.explain.enumeration import Enumeration, Turn
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.explaining import Now, StoredTriple, TripleExplainer
 from tidelog.rdf.proofs import TripleProof, TripleViews
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.transaction import checked
-from tidelog.verbs import Verbs, in_turn
+from tidelog.verbs import Verbs
 
 
 class TripleVerbs(Verbs[StoreChange]):
@@ -64,9 +65,9 @@ class TripleVerbs(Verbs[StoreChange]):
     @overload
     def explain(self, *goal: Any, all: Literal[False] = False) -> TripleProof: ...
     @overload
-    def explain(self, *goal: Any, all: Literal[True]) -> Iterator[TripleProof]: ...
+    def explain(self, *goal: Any, all: Literal[True]) -> Enumeration[TripleProof]: ...
 
-    def explain(self, *goal: Any, all: bool = False) -> TripleProof | Iterator[TripleProof]:
+    def explain(self, *goal: Any, all: bool = False) -> TripleProof | Enumeration[TripleProof]:
         """Return why a triple holds, as of the last commit: a proof over triples and axioms, as `Database.explain`.
 
         `goal` are the terms of a triple, the parts of a row of `inconsistencies()`, or a relation of a program and a
@@ -77,14 +78,8 @@ class TripleVerbs(Verbs[StoreChange]):
         with self._using(), reading_within_memory:
             now = self._now()
             if all:
-                return in_turn(
-                    self._explainer.proofs(goal, now),
-                    now.watch,
-                    self._using,
-                    lambda: reading_within_memory,
-                    "proofs",
-                    self._epoch_number,
-                )
+                turn = Turn(self._using, lambda: reading_within_memory, self._epoch_number, now.watch)
+                return Enumeration(self._explainer.proofs(goal, now), self._explainer.title("proofs", goal, now), turn)
             with guarded(now.watch):
                 return self._explainer.explain(goal, now)
 
@@ -105,7 +100,7 @@ class TripleVerbs(Verbs[StoreChange]):
             with guarded(now.watch):
                 return self._explainer.blame(goal, now)
 
-    def undo(self, *goal: Any) -> Iterator[tuple[StoredTriple, ...]]:
+    def undo(self, *goal: Any) -> Enumeration[tuple[StoredTriple, ...]]:
         """Return the smallest sets of asserted triples, axioms among them, without which a `goal` as in `explain` would
         not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`, and as
         `transaction`."""
@@ -113,9 +108,9 @@ class TripleVerbs(Verbs[StoreChange]):
             checked(self, "undo()")
             now = self._now()
             found = self._explainer.ends(goal, now, lambda triples: not self._would_hold(goal, [], triples))
-            return in_turn(found, now.watch, self._changing, lambda: changing_within_memory, "sets", self._epoch_number)
+            return Enumeration(found, self._explainer.title("undo", goal, now), self._changing_turn(now))
 
-    def repair(self, *goal: Any) -> Iterator[tuple[StoredTriple, ...]]:
+    def repair(self, *goal: Any) -> Enumeration[tuple[StoredTriple, ...]]:
         """Return the smallest sets of other triples that would make a `goal` as in `explain` hold, with the ontology as
         it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`, and as
         `transaction`."""
@@ -123,7 +118,10 @@ class TripleVerbs(Verbs[StoreChange]):
             checked(self, "repair()")
             now = self._now()
             found = self._explainer.repairs(goal, now, lambda triples: self._would_hold(goal, triples, []))
-            return in_turn(found, now.watch, self._changing, lambda: changing_within_memory, "sets", self._epoch_number)
+            return Enumeration(found, self._explainer.title("repair", goal, now), self._changing_turn(now))
+
+    def _changing_turn(self, now: Now) -> Turn:
+        return Turn(self._changing, lambda: changing_within_memory, self._epoch_number, now.watch)
 
     def _would_hold(self, goal: Sequence[Any], more: Iterable[StoredTriple], less: Iterable[StoredTriple]) -> bool:
         """Return True if something would hold with some more triples and without others."""

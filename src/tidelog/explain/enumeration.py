@@ -1,0 +1,73 @@
+"""Explanations one after the other: all proofs of a tuple, or sets of facts, as long as no limit ends the search."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from tidelog.errors import LimitError, Problem, UsageError
+from tidelog.limits.watch import Watch
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What an iterator needs of a database for each item: `taking` takes it, `reading` is the block for errors of
+    memory, `epoch` returns another number after each epoch, and `watch` has the limits."""
+
+    taking: Callable[[], AbstractContextManager[None]]
+    reading: Callable[[], AbstractContextManager[object]]
+    epoch: Callable[[], int]
+    watch: Watch
+
+
+class Enumeration(Iterator[Item], Generic[Item]):
+    """An iterator of explanations of one epoch, the smallest first.
+
+    A limit ends it: `is_partial` is True then, and `limit` says which one; there may be more. A limit before the first
+    item is an error, as for one explanation."""
+
+    def __init__(self, found: Iterator[Item], question: str, turn: Turn) -> None:
+        self._found = found
+        self._question = question
+        self._turn = turn
+        self._asked = turn.epoch()
+        self.count = 0
+        """The number of items so far."""
+        self.limit: LimitError | None = None
+        """The limit that has ended the iterator, with the number of items before it."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Return True if a limit has ended the iterator, so that there may be more than it has returned."""
+        return self.limit is not None
+
+    def __next__(self) -> Item:
+        """Return the next item. The database is taken for each, which has the whole time of its limit. Raise UsageError
+        (E0671) after another epoch, LimitError if a limit is reached before the first item."""
+        turn = self._turn
+        with turn.taking(), turn.reading():
+            if turn.epoch() != self._asked:
+                message = "the database has changed since these explanations were asked for"
+                raise UsageError(Problem("E0671", message, hint="ask again"))
+            turn.watch.started = time.perf_counter()
+            try:
+                item = next(self._found, None)
+            except LimitError as error:
+                item, problem = None, error.problems[0]
+                message = f"{problem.message}; found before: {self.count:,}"
+                self.limit = LimitError(replace(problem, message=message, place=self._question))
+        if item is not None:
+            self.count += 1
+            return item
+        if self.limit is not None and not self.count:
+            raise self.limit
+        raise StopIteration
+
+    def __repr__(self) -> str:
+        more = ", a limit has ended it" if self.is_partial else ""
+        return f"<Enumeration of {self._question}: {self.count:,} so far{more}>"
