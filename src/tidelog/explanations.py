@@ -4,8 +4,8 @@ way."""
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
 from tidelog.arrays import Words
@@ -29,6 +29,7 @@ from tidelog.workspace import FactEntry, Workspace
 
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")
+Item = TypeVar("Item")
 Entry = TypeVar("Entry", bound=FactEntry)
 
 
@@ -111,12 +112,15 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
             if all:
                 proofs = self._explainer.proofs(relation, values, self._explained(), watch, members)
                 title = self._explainer.title("proofs", relation, values)
-                return Enumeration(proofs, title, self._turn(self._using, watch))
+                turn = Turn(self._using, self._reading, lambda: None, lambda: self._epochs, watch)
+                return Enumeration(proofs, title, turn)
             with guarded(watch):
                 return self._explainer.explain(relation, values, self._explained(), watch, members)
 
-    def _turn(self, taking: Callable[[], AbstractContextManager[None]], watch: Watch) -> Turn:
-        return Turn(taking, self._reading, lambda: self._epochs, watch)
+    def _sets(self, found: Iterator[Item], verb: str, relation: str, values: object, watch: Watch) -> Enumeration[Item]:
+        """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""
+        turn = Turn(self._changing, self._reading, partial(checked, self, f"{verb}()"), lambda: self._epochs, watch)
+        return Enumeration(found, self._explainer.title(verb, relation, values), turn)
 
     def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
         """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
@@ -150,13 +154,13 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
         a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit,
         and by a limit, see `Enumeration.is_partial`, also where the tuple has too many derivations to look for more
-        (E0505). Raises as `explain`, and as `transaction`."""
+        (E0505). Raises as `explain`, and as `transaction`, also for each set: changes of other threads that are pending
+        then do not end the iterator."""
         with self._changing(), self._reading():
             checked(self, "undo()")
             watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.ends(relation, values, self._explained(), watch, rules=rules, confirmed=self._ends)
-            title = self._explainer.title("undo", relation, values)
-            return Enumeration(found, title, self._turn(self._changing, watch))
+            return self._sets(found, "undo", relation, values, watch)
 
     def repair(self, relation: str, values: Any) -> Enumeration[Facts]:
         """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
@@ -166,8 +170,7 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
             checked(self, "repair()")
             watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
-            title = self._explainer.title("repair", relation, values)
-            return Enumeration(found, title, self._turn(self._changing, watch))
+            return self._sets(found, "repair", relation, values, watch)
 
     def _begins(self, goal: Key, facts: Facts) -> bool:
         """Return True if a tuple would hold with some more facts."""

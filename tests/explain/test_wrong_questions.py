@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -143,6 +144,45 @@ def test_sets_are_not_searched_beside_other_changes(call: str, ask: Callable[[ti
     with db.transaction(), pytest.raises(tidelog.UsageError, match=rf"E0625.*cannot call `{call}\(\)` inside"):
         ask(db)
     assert not db.has_pending
+
+
+@pytest.mark.parametrize(
+    ("call", "starts", "ask"),
+    [("undo", [(1,)], lambda db: db.undo("p", (0,))), ("repair", [], lambda db: db.repair("p", (0,)))],
+)
+def test_changes_of_another_thread_end_no_search(
+    call: str, starts: list[tuple[int]], ask: Callable[[tidelog.Database], Any]
+) -> None:
+    """A set is tried without them, so that it has to wait for them."""
+    db = ring(3)
+    db.insert("s", starts)
+    db.commit()
+    expected, found = list(ask(db)), ask(db)
+    assert len(expected) > 1
+    sets = [next(found)]
+    for _ in range(2):
+        other = threading.Thread(target=db.insert, args=("s", [(9,)]))
+        other.start()
+        other.join()
+        with pytest.raises(tidelog.UsageError, match=rf"E0606.*cannot call `{call}\(\)` while other changes"):
+            next(found)
+        db.rollback()
+    assert [*sets, *found] == expected
+    assert not found.is_partial
+
+
+def test_an_error_ends_a_search_and_is_not_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = ring(3)
+    db.insert("s", [(1,)])
+    db.commit()
+    found = db.undo("p", (0,))
+    next(found)
+    with monkeypatch.context() as patched:
+        patched.setattr(tidelog.Database, "_tried", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            next(found)
+    with pytest.raises(tidelog.UsageError, match=r"E0671.*an error has ended these explanations"):
+        next(found)
 
 
 @pytest.mark.parametrize(

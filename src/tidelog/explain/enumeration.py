@@ -17,10 +17,12 @@ Item = TypeVar("Item")
 @dataclass(frozen=True)
 class Turn:
     """What an iterator needs of a database for each item: `taking` takes it, `reading` is the block for errors of
-    memory, `epoch` returns another number after each epoch, and `watch` has the limits."""
+    memory, `ready` raises while it cannot be asked, `epoch` returns another number after each epoch, and `watch` has
+    the limits."""
 
     taking: Callable[[], AbstractContextManager[None]]
     reading: Callable[[], AbstractContextManager[object]]
+    ready: Callable[[], object]
     epoch: Callable[[], int]
     watch: Watch
 
@@ -36,6 +38,7 @@ class Enumeration(Iterator[Item], Generic[Item]):
         self._question = question
         self._turn = turn
         self._asked = turn.epoch()
+        self._has_failed = False
         self.count = 0
         """The number of items so far."""
         self.limit: LimitError | None = None
@@ -48,12 +51,16 @@ class Enumeration(Iterator[Item], Generic[Item]):
 
     def __next__(self) -> Item:
         """Return the next item. The database is taken for each, which has the whole time of its limit. Raise UsageError
-        (E0671) after another epoch, LimitError if a limit is reached before the first item."""
+        (E0671) after another epoch or an error, LimitError if a limit is reached before the first item, and what
+        `ready` raises: that does not end the iterator."""
         turn = self._turn
         with turn.taking(), turn.reading():
             if turn.epoch() != self._asked:
                 message = "the database has changed since these explanations were asked for"
                 raise UsageError(Problem("E0671", message, hint="ask again"))
+            if self._has_failed:
+                raise UsageError(Problem("E0671", "an error has ended these explanations", hint="ask again"))
+            turn.ready()
             turn.watch.started = time.perf_counter()
             try:
                 item = next(self._found, None)
@@ -61,6 +68,9 @@ class Enumeration(Iterator[Item], Generic[Item]):
                 item, problem = None, error.problems[0]
                 message = f"{problem.message}; found before: {self.count:,}"
                 self.limit = LimitError(replace(problem, message=message, place=self._question))
+            except BaseException:
+                self._has_failed = True  # The search cannot go on, and has not come to its end.
+                raise
         if item is not None:
             self.count += 1
             return item

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
@@ -17,6 +17,8 @@ from tidelog.rdf.proofs import TripleProof, TripleViews
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.transaction import checked
 from tidelog.verbs import Verbs
+
+Triples: TypeAlias = tuple[StoredTriple, ...]
 
 
 class TripleVerbs(Verbs[StoreChange]):
@@ -78,7 +80,7 @@ class TripleVerbs(Verbs[StoreChange]):
         with self._using(), reading_within_memory:
             now = self._now()
             if all:
-                turn = Turn(self._using, lambda: reading_within_memory, self._epoch_number, now.watch)
+                turn = Turn(self._using, lambda: reading_within_memory, lambda: None, self._epoch_number, now.watch)
                 return Enumeration(self._explainer.proofs(goal, now), self._explainer.title("proofs", goal, now), turn)
             with guarded(now.watch):
                 return self._explainer.explain(goal, now)
@@ -100,7 +102,7 @@ class TripleVerbs(Verbs[StoreChange]):
             with guarded(now.watch):
                 return self._explainer.blame(goal, now)
 
-    def undo(self, *goal: Any) -> Enumeration[tuple[StoredTriple, ...]]:
+    def undo(self, *goal: Any) -> Enumeration[Triples]:
         """Return the smallest sets of asserted triples, axioms among them, without which a `goal` as in `explain` would
         not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`, and as
         `transaction`."""
@@ -108,9 +110,9 @@ class TripleVerbs(Verbs[StoreChange]):
             checked(self, "undo()")
             now = self._now()
             found = self._explainer.ends(goal, now, lambda triples: not self._would_hold(goal, [], triples))
-            return Enumeration(found, self._explainer.title("undo", goal, now), self._changing_turn(now))
+            return self._sets(found, "undo", goal, now)
 
-    def repair(self, *goal: Any) -> Enumeration[tuple[StoredTriple, ...]]:
+    def repair(self, *goal: Any) -> Enumeration[Triples]:
         """Return the smallest sets of other triples that would make a `goal` as in `explain` hold, with the ontology as
         it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`, and as
         `transaction`."""
@@ -118,10 +120,13 @@ class TripleVerbs(Verbs[StoreChange]):
             checked(self, "repair()")
             now = self._now()
             found = self._explainer.repairs(goal, now, lambda triples: self._would_hold(goal, triples, []))
-            return Enumeration(found, self._explainer.title("repair", goal, now), self._changing_turn(now))
+            return self._sets(found, "repair", goal, now)
 
-    def _changing_turn(self, now: Now) -> Turn:
-        return Turn(self._changing, lambda: changing_within_memory, self._epoch_number, now.watch)
+    def _sets(self, found: Iterator[Triples], verb: str, goal: Sequence[Any], now: Now) -> Enumeration[Triples]:
+        """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""
+        ready = partial(checked, self, f"{verb}()")
+        turn = Turn(self._changing, lambda: changing_within_memory, ready, self._epoch_number, now.watch)
+        return Enumeration(found, self._explainer.title(verb, goal, now), turn)
 
     def _would_hold(self, goal: Sequence[Any], more: Iterable[StoredTriple], less: Iterable[StoredTriple]) -> bool:
         """Return True if something would hold with some more triples and without others."""
