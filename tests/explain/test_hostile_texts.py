@@ -13,6 +13,7 @@ import tidelog
 from tests.explain.lean_checker import conclusions
 from tidelog.cli.explain import goal_of
 from tidelog.explain.proof import Proof
+from tidelog.language.printer import quoted
 
 TEXTS = [
     'quotes " and \\ and \\N',
@@ -20,6 +21,7 @@ TEXTS = [
     "entities &amp; &lt; &eacute;",
     "lines\nand\ttabs\r",
     "é ☃ 😀 \u2028",
+    "turned \u202e round",
     "\x00\x01",
     "",
     "'%{}$*/#",
@@ -44,17 +46,18 @@ def shown(text: str) -> Proof:
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_is_shown_as_it_is(text: str, tmp_path: Path) -> None:
     proof = shown(text)
-    quoted = json.dumps(text, ensure_ascii=False)
-    assert str(proof).startswith(f"p({quoted}, 1)   [")
+    own = quoted(text)
+    assert str(proof).startswith(f"p({own}, 1)   [")
+    assert all(line.isprintable() for line in str(proof).splitlines()), "nothing acts on the terminal or the line"
     assert json.loads(proof.to_json())["steps"][-1]["tuple"] == [text, 1]
     assert unescape(proof._repr_html_()) == f"<pre>{proof}</pre>"
     page = proof.to_html()
     assert page.count("</script>") == 1
     data = page.split("const {texts, steps} = ")[1].split(";\nfunction")[0]
-    assert json.loads(data)["steps"][-1][0] == f"p({quoted}, 1)"
+    assert json.loads(data)["steps"][-1][0] == f"p({own}, 1)"
     proof.draw(tmp_path / "proof.svg")
     drawn = minidom.parse(str(tmp_path / "proof.svg")).getElementsByTagName("text")
-    assert f"e({quoted}, {quoted})" in [each.firstChild.nodeValue for each in drawn if each.firstChild]
+    assert f"e({own}, {own})" in [each.firstChild.nodeValue for each in drawn if each.firstChild]
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -64,7 +67,7 @@ def test_a_text_is_exported_as_it_is(text: str) -> None:
     db.insert("e", [(text,)])
     db.commit()
     exported = db.explain("p", (text,)).export("lean")
-    assert conclusions(exported)[-1] == ("p", (json.dumps(text, ensure_ascii=False),))
+    assert conclusions(exported)[-1] == ("p", (quoted(text),))
 
 
 def test_a_very_long_text_is_cut_in_a_picture_only(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Turn:
-    """What an iterator needs of a database for each item: `taking` takes it, `reading` is the block for errors of
+    """The access of an iterator to a database, for each item: `taking` takes it, `reading` is the block for errors of
     memory, `ready` raises while it cannot be asked, `epoch` returns another number after each epoch, and `watch` has
     the limits."""
 

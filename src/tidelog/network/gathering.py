@@ -85,7 +85,7 @@ class NetworkVerbs(ABC):
         return self.database().what_if()
 
     def blame(self, relation: str, values: Iterable[Any]) -> NoReturn:
-        """Raise UsageError (E0677): nodes count no epochs."""
+        """Raise UsageError (E0677): nodes have no epochs in common."""
         raise no_epochs()
 
 
@@ -109,7 +109,7 @@ class NodeVerbs:
         raise _lonely("what_if")
 
     def blame(self, relation: str, values: Iterable[Any]) -> NoReturn:
-        """Raise UsageError (E0677): nodes count no epochs."""
+        """Raise UsageError (E0677): nodes have no epochs in common."""
         raise no_epochs()
 
 

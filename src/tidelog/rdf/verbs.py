@@ -18,7 +18,7 @@ from tidelog.rdf.transaction import StoreTransaction
 from tidelog.transaction import checked
 from tidelog.verbs import Verbs
 
-Triples: TypeAlias = tuple[StoredTriple, ...]
+TripleSet: TypeAlias = tuple[StoredTriple, ...]
 
 
 class TripleVerbs(Verbs[StoreChange]):
@@ -102,7 +102,7 @@ class TripleVerbs(Verbs[StoreChange]):
             with guarded(now.watch):
                 return self._explainer.blame(goal, now)
 
-    def undo(self, *goal: Any) -> Enumeration[Triples]:
+    def undo(self, *goal: Any) -> Enumeration[TripleSet]:
         """Return the smallest sets of asserted triples, axioms among them, without which a `goal` as in `explain` would
         not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`, and as
         `transaction`."""
@@ -112,7 +112,7 @@ class TripleVerbs(Verbs[StoreChange]):
             found = self._explainer.ends(goal, now, lambda triples: not self._would_hold(goal, [], triples))
             return self._sets(found, "undo", goal, now)
 
-    def repair(self, *goal: Any) -> Enumeration[Triples]:
+    def repair(self, *goal: Any) -> Enumeration[TripleSet]:
         """Return the smallest sets of other triples that would make a `goal` as in `explain` hold, with the ontology as
         it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`, and as
         `transaction`."""
@@ -122,7 +122,7 @@ class TripleVerbs(Verbs[StoreChange]):
             found = self._explainer.repairs(goal, now, lambda triples: self._would_hold(goal, triples, []))
             return self._sets(found, "repair", goal, now)
 
-    def _sets(self, found: Iterator[Triples], verb: str, goal: Sequence[Any], now: Now) -> Enumeration[Triples]:
+    def _sets(self, found: Iterator[TripleSet], verb: str, goal: Sequence[Any], now: Now) -> Enumeration[TripleSet]:
         """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""
         ready = partial(checked, self, f"{verb}()")
         turn = Turn(self._changing, lambda: changing_within_memory, ready, self._epoch_number, now.watch)

@@ -50,7 +50,7 @@ def packed(statements: Iterable[PieceChange]) -> bytes:
     """Return the bytes of a piece with these statements."""
     entries, bodies = [], []
     for name, asserts, words, epoch in statements:
-        entries.append((name, asserts, *words.shape, epoch))
+        entries.append((name, asserts, *words.shape, *([epoch] if epoch else [])))
         bodies.append(numpy.ascontiguousarray(words, numpy.int64).tobytes())
     header = json.dumps(entries).encode()
     header += b" " * (-len(header) % 8)
@@ -60,10 +60,10 @@ def packed(statements: Iterable[PieceChange]) -> bytes:
 def unpacked(piece: bytes) -> Iterator[PieceChange]:
     """Yield the statements of a piece."""
     start = 8 + int.from_bytes(piece[:8], "little")
-    for name, asserts, rows, arity, epoch in json.loads(piece[8:start]):
+    for name, asserts, rows, arity, *epoch in json.loads(piece[8:start]):
         words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
         start += words.nbytes
-        yield PieceChange(name, asserts, words, epoch)
+        yield PieceChange(name, asserts, words, *epoch)
 
 
 def read_pieces(folder: Folder, pieces: Iterable[Sequence[object]]) -> Iterator[PieceChange]:
