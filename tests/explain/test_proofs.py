@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import re
+from dataclasses import fields, replace
 from html import unescape
 from pathlib import Path
 
 import pytest
 
 import tidelog
+from tidelog.explain.steps import ProofStep
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROGRAM = """
@@ -124,6 +127,18 @@ def test_a_reopened_store_gives_the_same_proof(tmp_path: Path) -> None:
     with tidelog.connect(tmp_path / "store") as db:
         for goal in PROOFS:
             assert db.explain(*goal) == made().explain(*goal)
+
+
+def test_steps_are_those_that_their_fields_make(db: tidelog.Database) -> None:
+    """Searches make them without `__init__`."""
+    for goal in PROOFS:
+        proof = db.explain(*goal)
+        again = tuple(
+            ProofStep(**{each.name: getattr(step, each.name) for each in fields(step)}) for step in proof.steps
+        )
+        assert again == proof.steps
+        assert repr(again) == repr(proof.steps)
+        assert copy.deepcopy(replace(proof)) == proof
 
 
 def test_a_proof_names_its_facts_rules_and_variables(db: tidelog.Database) -> None:

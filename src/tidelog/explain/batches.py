@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.walks import Key
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,17 @@ class Batch:
         found: list[TupleDerivation] = []
         for own in words:
             row = own + self.constants
-            found.append(TupleDerivation(self.flat, own, tuple([Key(name, pick(row)) for name, pick in parts])))
+            premises = tuple([Key(name, pick(row)) for name, pick in parts])
+            found.append(made(TupleDerivation, flat=self.flat, words=own, premises=premises))
         return found
+
+
+def made(kind: type[Made], **fields: object) -> Made:
+    """Return an object of a frozen dataclass with these fields, the others as its class has them. The `__init__` of
+    such a class sets each field by a call of its own, which took a third of the time of a proof of 2,000 steps."""
+    found = object.__new__(kind)
+    vars(found).update(fields)
+    return found
 
 
 def _picker(columns: tuple[int, ...]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:

@@ -14,7 +14,7 @@ import numpy
 
 from tidelog.collecting import uncollected
 from tidelog.errors import LimitError
-from tidelog.explain.batches import TupleDerivation
+from tidelog.explain.batches import TupleDerivation, made
 from tidelog.explain.conditions import MOST_MEMBERS, conditions_of, with_witnesses
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.proof import Proof
@@ -52,7 +52,8 @@ class Composer:
             height = 0
             if way is None:
                 sort: StepSort = "fact" if key in found.chosen else "open"
-                step = ProofStep(self.derivations.shown(key.relation), values, sort)
+                name = self.derivations.shown(key.relation)
+                step = made(ProofStep, relation=name, values=values, sort=sort, variables={})
             else:
                 below = tuple([numbers[premise] for premise in way.premises])
                 height = 1 + max([heights[number] for number in below], default=0)
@@ -100,17 +101,18 @@ class Composer:
         conditions = conditions_of(flat, way.words, instance.values, self.search, members) if flat.conditions else ()
         if flat.witnesses:
             conditions = with_witnesses(conditions, flat, below)
-        return ProofStep(
-            flat.head.relation,
-            values,
-            "rule",
-            flat.rule.name,
-            rule.text,
-            rule.span,
-            instance.written,
-            below,
-            conditions,
-            height,
+        return made(
+            ProofStep,
+            relation=flat.head.relation,
+            values=values,
+            sort="rule",
+            rule=flat.rule.name,
+            text=rule.text,
+            span=rule.span,
+            variables=instance.written,
+            premises=below,
+            conditions=conditions,
+            height=height,
             instance=instance,
         )
 
@@ -136,17 +138,19 @@ class Composer:
 def in_order(goal: Key, found: Found) -> dict[Key, int]:
     """Return the tuples of a proof, numbered so that each comes after its premises, and these in their order."""
     numbers: dict[Key, int] = {}
-    waiting = [goal]
+
+    def premises(key: Key) -> Iterator[Key]:
+        way = found.chosen.get(key)
+        return iter(()) if way is None else iter(way.premises)
+
+    waiting = [(goal, premises(goal))]
     while waiting:
-        key = waiting[-1]
-        if key not in numbers:
-            way = found.chosen.get(key)
-            if way is not None:
-                missing = [premise for premise in way.premises if premise not in numbers]
-                if missing:
-                    missing.reverse()
-                    waiting += missing
-                    continue
+        key, rest = waiting[-1]
+        for premise in rest:
+            if premise not in numbers:
+                waiting.append((premise, premises(premise)))
+                break
+        else:
             numbers[key] = len(numbers)
-        waiting.pop()
+            waiting.pop()
     return numbers

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from tidelog.collecting import uncollected
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.absence import Absence, Missing, check_depth
 from tidelog.explain.alternatives import all_proofs, smallest_ends
@@ -42,6 +43,7 @@ class Explainer:
         self._rivals: Rivals | None = None
         self._wording = Wording({})
 
+    @uncollected()
     def explain(
         self, relation: str, values: object, views: EngineViews, watch: Watch, members: int | None = MOST_MEMBERS
     ) -> Proof:

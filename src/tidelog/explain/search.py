@@ -170,11 +170,13 @@ class ProofSearch:
             key = stack.pop()
             if key in found.chosen:
                 continue
-            if key in known:
+            try:
                 way = found.chosen[key] = known[key]
-                stack += () if way is None else way.premises
-            else:
+            except KeyError:
                 unknown.append(key)
+                continue
+            if way is not None:
+                stack += way.premises
         for name, keys in by_relation(unknown).items():
             waiting.setdefault(self.views.place_of(name), []).extend(keys)
 
