@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks import (
     closure,
+    components,
     crdt,
     cycles,
     data,
@@ -42,6 +43,7 @@ GENERATED: dict[str, Lines] = {
     "memory": memory.lines,
     "equivalence": equivalence.lines,
     "labels": labels.lines,
+    "components": components.lines,
     "cycles": cycles.lines,
     "distances": distances.lines,
     "reading": reading.lines,

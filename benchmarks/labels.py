@@ -21,7 +21,7 @@ label(x, x) :- n(x).
 label(y, l) :- label(x, l), e(x, y).
 label(x, l) :- label(y, l), e(x, y).
 """
-_KEYED = """
+KEYED = """
 WITH RECURSIVE label(x, l) USING KEY (x) AS (
   SELECT x, x FROM n
   UNION
@@ -63,7 +63,7 @@ def duckdb_labels(nodes: int, edges: int, runs: int | None) -> Measured:
         "e": pa.table(dict(zip("xy", graph(nodes, edges).T, strict=True))),
         "n": pa.table({"x": numpy.arange(nodes)}),
     }
-    return peers.duckdb_query(_KEYED, tables, ["components"], runs)
+    return peers.duckdb_query(KEYED, tables, ["components"], runs)
 
 
 def lines(options: Options) -> Iterator[Line]:

@@ -15,7 +15,8 @@ from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts, difference
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.memory import Block
+from tidelog.storage.folding import ClosureFold, folded
+from tidelog.storage.memory import Block, Stop
 from tidelog.storage.positions import positions
 from tidelog.storage.stored import StoredRelation
 
@@ -114,6 +115,12 @@ def _read_closure(bits: int) -> None:
         closure.ending(1, dtype)
         closure.holds(edges[:2])
         closure.lengths(edges[:2])
+        for fold in (
+            ClosureFold("count"),
+            ClosureFold("sum", backward=True),
+            ClosureFold("first", ranks=numpy.argsort),
+        ):
+            folded(closure, numpy.arange(9), fold, lambda _: None, Stop())
         for seconds in (0.0, float("inf")):
             closure.change(edges[:1], edges[:0], seconds)
             closure.take_back(lambda: [edges])

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import __main__ as program
 from benchmarks import (
     closure,
+    components,
     crdt,
     distances,
     equivalence,
@@ -58,6 +59,15 @@ def test_labels_and_their_peers_agree() -> None:
         sizes = labels.evaluation(nodes, edges, 1).sizes
         assert sizes == labels.scipy_components(nodes, edges, 1).sizes
         assert sizes == labels.duckdb_labels(nodes, edges, 1).sizes
+
+
+def test_folded_components_and_their_peers_agree() -> None:
+    for nodes, edges in ((5, 3), (200, 150), (50, 400)):
+        sizes = components.with_sizes(nodes, edges, 1).sizes
+        assert sizes == components.scipy_components(nodes, edges, 1).sizes
+        least = components.evaluation(nodes, edges, 1).sizes
+        assert least == components.duckdb_components(nodes, edges, 1).sizes == {key: sizes[key] for key in least}
+        assert components.changes(nodes, edges).runs == components.CHANGES
 
 
 def test_distances_and_their_peers_agree() -> None:

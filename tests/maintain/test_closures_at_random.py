@@ -54,7 +54,8 @@ def reader(rng: random.Random, head: str) -> str:
     variables = "xyz"[: rng.choice((2, 2, 3))]
     if head == "w" and rng.random() < 0.2:
         op = rng.choice(("c = count : ", "c = sum y : ", "c = max y : "))
-        return f"w(x, c) :- n(x), {op}{{ {rng.choice('tuv')}(x, y){rng.choice(('', ', s(y)', ', !t(y, x)'))} }}."
+        pair = rng.choice(("x, y", "x, y", "y, x"))
+        return f"w(x, c) :- n(x), {op}{{ {rng.choice('tuv')}({pair}){rng.choice(('', ', s(y)', ', !t(y, x)'))} }}."
     body = [atom(rng, rng.choice("tuv"), variables)]
     body += [atom(rng, rng.choice(readable), variables) for _ in range(rng.choice((0, 1, 1, 2)))]
     bound = sorted({name for name in variables if any(name in each[2:] for each in body)}) or ["1"]

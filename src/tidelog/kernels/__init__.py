@@ -24,6 +24,7 @@
     building   a closure from all of its edges at once
     texts      the texts of symbols, their words by hash, and rows of text split into fields
     pairs      the pairs of a closure: counted, written, looked up, compared
+    folds      counts, sums and first values over the pairs of a closure, by components
 
 Every kernel exists once and serves both word sizes: its last argument `w`, `numpy.int32(0)` or `numpy.int64(0)`, is a
 type tag. Kernels are resumable: one that needs more memory, a Python function or a look at the clock returns a status

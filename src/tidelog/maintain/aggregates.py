@@ -9,6 +9,7 @@ value matters.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum, nan
@@ -17,7 +18,7 @@ from typing import Any, assert_never
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Flags, Words
+from tidelog.arrays import AnyWords, Flags, Words
 from tidelog.errors import InternalError, Problem
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
@@ -69,15 +70,11 @@ def update_aggregate(
     """
     g, look = rule.groups, inputs.watch.look
     outer, inner, head = (inputs.relations[name] for name in (rule.outer, rule.inner, rule.head))
-    died, born = _changed(inner)
-    others = (outer.words(), head.words()) if everything else _changed(outer)
-    keys = numpy.concatenate([rows[:, :g].astype(numpy.int64) for rows in (died, born, *others)])
-    numbers = _number_groups(keys, look)
-    example = numpy.empty(int(numbers.max(initial=-1)) + 1, numpy.int64)
-    example[numbers] = numpy.arange(len(numbers))
-    groups = keys[example]
+    died, born = changed_words(inner)
+    others = (outer.words(), head.words()) if everything else changed_words(outer)
+    groups, numbers = distinct_groups([rows[:, :g] for rows in (died, born, *others)], look)
     change = _Change(died, numbers[: len(died)], born, numbers[len(died) :][: len(born)])
-    rows, before = _values_before(head, groups, look)
+    rows, before = values_before(head, groups, look)
     if isinstance(large, OwnGroups):
         fold = Fold(rule, inputs.dictionary)
         values, has = _followed_own(rule, fold, inner, groups, change, large, look, everything=everything)
@@ -87,10 +84,20 @@ def update_aggregate(
         values, has = _counted(rule, before, change), numpy.ones(len(groups), bool)
     else:
         values, has = _followed(rule, inner, groups, change, large, inputs.dictionary, look)
+    replace_values(rule, inputs, groups, (rows, before), (values, has))
+
+
+def replace_values(
+    rule: AggregateRule, inputs: Inputs, groups: Words, before: tuple[Words, Words], now: tuple[Words, Flags]
+) -> None:
+    """Change the open head of an aggregate rule: `groups` had the values `before` (see `values_before`), and have the
+    values `now` where the mask is set and they are asked for. Raise WidenError, and what `watch.look` raises."""
+    outer, head = inputs.relations[rule.outer], inputs.relations[rule.head]
+    (rows, old), (values, has) = before, now
     asked = outer.find(groups)
     has &= asked >= 0
     has[has] = outer.marks.alive(asked[has])
-    same = (rows >= 0) & has & (values == before)
+    same = (rows >= 0) & has & (values == old)
     new = numpy.concatenate([groups, values[:, None]], axis=1)[has & ~same]
     if inputs.catalog.bits == 32 and not narrow(new):
         raise WidenError
@@ -108,14 +115,14 @@ class _Change:
     born_in: Words
 
 
-def _changed(stored: StoredRelation) -> tuple[Words, Words]:
+def changed_words(stored: StoredRelation) -> tuple[Words, Words]:
     """Return the rows that died and that were born in this epoch."""
     none = numpy.empty((0, stored.arity), numpy.int64)
     died, born = changed_rows(stored) if stored.changing else (none, none)
     return died.astype(numpy.int64), born.astype(numpy.int64)
 
 
-def _values_before(head: StoredRelation, groups: Words, look: Look) -> tuple[Words, Words]:
+def values_before(head: StoredRelation, groups: Words, look: Look) -> tuple[Words, Words]:
     """Return for each group, in ascending order, its row in `head` or -1, and its value or 0."""
     g = groups.shape[1]
     selected = head.select(tuple(range(g)), groups)
@@ -239,6 +246,16 @@ def _number_groups(keys: Words, look: Look) -> Words:
     numbers = numpy.empty(len(keys), numpy.int64)
     numbers[order] = numpy.cumsum(new)
     return numbers
+
+
+def distinct_groups(parts: Sequence[AnyWords], look: Look) -> tuple[Words, Words]:
+    """Return the distinct rows of several arrays of groups, in ascending order, and for each row of all of them the
+    number of its group."""
+    keys = numpy.concatenate([rows.astype(numpy.int64) for rows in parts])
+    numbers = _number_groups(keys, look)
+    example = numpy.empty(int(numbers.max(initial=-1)) + 1, numpy.int64)
+    example[numbers] = numpy.arange(len(numbers))
+    return keys[example], numbers
 
 
 def _places(groups: Words, rows: Words, look: Look) -> Words:

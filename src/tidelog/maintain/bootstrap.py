@@ -13,14 +13,18 @@ from dataclasses import replace
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.kernels import layout
 from tidelog.maintain import aggregates, threads
 from tidelog.maintain.assemble import Sight
+from tidelog.maintain.closed_ends import ends_of
+from tidelog.maintain.component_folds import fold_members
 from tidelog.maintain.lanes import WidenError, narrow
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
+from tidelog.storage.members import ClosedMembers
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
@@ -40,6 +44,9 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
         inputs.relations[name].marks.runs = [(0, inputs.round + 1)]
         if node.recursive and inputs.relations[name].marks.counted:
             inputs.relations[name].marks.keep_supports()
+    ends = ends_of(node, inputs)
+    if ends is not None:
+        return _take_ends(node.relations[0], *ends, inputs)
     inputs = _without_dead_rows(node, inputs)
     internal = frozenset(node.relations)
     first: list[CoreRule] = []
@@ -64,6 +71,18 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
         inputs.relations[name].settle()
         inputs.relations[name].marks.look_for_saturation()
     return max(1, run.round)
+
+
+def _take_ends(name: str, words: Words, counts: Words, inputs: Inputs) -> int:
+    """Insert tuples with their counts into a relation without any; return the number of rounds."""
+    stored = inputs.relations[name]
+    stored.insert(words)
+    if stored.marks.counted:
+        stored.marks.counts_in_place()[:] = counts
+    stored.settle()
+    inputs.watch.look(stored.rows)
+    inputs.watch.look_at(name, stored.rows)
+    return 1
 
 
 def can_derive(rule: CoreRule, inputs: Inputs, internal: frozenset[str]) -> bool:
@@ -104,8 +123,13 @@ def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
 
 def _aggregate(rule: AggregateRule, inputs: Inputs) -> None:
     outer, inner = inputs.relations[rule.outer], inputs.relations[rule.inner]
-    asked, members = (each.words().astype(numpy.int64) for each in (outer, inner))
-    rows = aggregates.evaluate(rule, asked, members, inputs.dictionary, inputs.watch.look)
+    asked = outer.words().astype(numpy.int64)
+    if isinstance(inner, ClosedMembers):
+        values, has = fold_members(rule, inner, asked, inputs.dictionary, inputs.watch)
+        rows = numpy.concatenate([asked, values[:, None]], axis=1)[has]
+    else:
+        members = inner.words().astype(numpy.int64)
+        rows = aggregates.evaluate(rule, asked, members, inputs.dictionary, inputs.watch.look)
     if inputs.catalog.bits == 32 and not narrow(rows):
         raise WidenError
     inputs.relations[rule.head].insert(rows)

@@ -19,7 +19,7 @@ from tidelog.maintain.update import Maintained
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import Closure
+from tidelog.storage.closure import ClosedRelation, Closure
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
@@ -95,15 +95,16 @@ class EngineState:
             shape, graph = self.closures[name]
             edges = closures.all_edges(shape, self.views, self.asserted[name])
             return closures.births(graph, stored.words(), edges, look)
-        if name in self.mirrors:
+        if isinstance(stored, ClosedRelation):
             return numpy.zeros(len(stored), numpy.int64)
         births: NDArray[numpy.int64] = stored.marks.births()
         return births[stored.live()] if stored.dead else births
 
     def counts(self, name: str) -> NDArray[numpy.int32]:
-        """Return the count of each row of the view of a relation; 0 throughout for closures, which do not count."""
+        """Return the count of each row of the view of a relation; 0 throughout for what shows a closure, which does not
+        count."""
         stored = self.views[name]
-        if name in self.closures or name in self.mirrors:
+        if isinstance(stored, ClosedRelation):
             return numpy.zeros(len(stored), numpy.int32)
         return stored.marks.counts()[stored.live()]
 

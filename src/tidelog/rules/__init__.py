@@ -14,6 +14,7 @@ lints        warnings, those of the language included
 recursions   which relations are recursive with which
 reached      the values that a recursion can reach, for the groups of its aggregates
 components   of any graph;  edges  of the rule graph;  closures  hyper-nodes that are transitive closures
+folds        aggregates over closures
 grounding    the variables that a body binds;  plans  the order of its literals, for each position of the delta
 printer      core rules as text
 outline      the graph as a user sees it;  describe  as text;  picture  as a picture

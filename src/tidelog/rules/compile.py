@@ -41,6 +41,7 @@ from tidelog.rules.demand import on_demand
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.edges import AnyRule, body_of
 from tidelog.rules.equalities import equalities
+from tidelog.rules.folds import with_folds
 from tidelog.rules.graph import Nodes, hyper_nodes
 from tidelog.rules.growing import Graph, graph_of
 from tidelog.rules.growth import check_growth
@@ -263,7 +264,7 @@ class Compiler:
                 final = graph_of(projected.projected, relations, last.final)
                 closures |= looked_at(final.nodes, last.closures)
                 found = with_closures(final.nodes, relations, closures)
-        found = tuple([_kept(last.nodes.get(node.relations), node) for node in found])
+        found = tuple([_kept(last.nodes.get(node.relations), node) for node in with_folds(found)])
         kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}, prefix
         self._last = CompilerState(compiled, projected, *kept)
         candidates = {**{name: candidates_of(name) for name in selections}, **recursions.facts}

@@ -242,6 +242,17 @@ class ClosureShape:
 
 
 @dataclass(frozen=True)
+class MembersShape:
+    """A hyper-node of one relation that holds the members of an aggregate's groups, which are pairs of a `closure`:
+    those that begin with a tuple of `outer`, or with `backward` those that end with one, turned round. If `outer` has
+    no columns, they are all pairs."""
+
+    closure: str
+    outer: str
+    backward: bool
+
+
+@dataclass(frozen=True)
 class NodeSelection:
     """A relation of a hyper-node, `shown`, with the selected tuples of another one, `candidates`.
 
@@ -263,7 +274,8 @@ class HyperNode:
     """A strongly connected component of the rule graph, with all rules of the relations that it derives.
 
     `recursive` is True if some body refers to a relation of the node itself. A node may be known to be a `closure`, or
-    to show one under another name (`mirrors`). One that `selects` reads selected tuples only, also inside of its
+    to show one under another name (`mirrors`). It may hold the `members` of groups that are pairs of a closure; the
+    aggregate of these `folds` that closure. One that `selects` reads selected tuples only, also inside of its
     recursion; `whole` are the hyper-nodes that take its place where that does not settle. All of its selections are
     choices, or none is.
     """
@@ -273,6 +285,8 @@ class HyperNode:
     recursive: bool
     closure: ClosureShape | None = None
     mirrors: str | None = None
+    members: MembersShape | None = None
+    folds: str | None = None
     selects: tuple[NodeSelection, ...] = ()
     whole: tuple[HyperNode, ...] = field(default=(), repr=False, compare=False)
 
@@ -283,8 +297,10 @@ class HyperNode:
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
-        """The relations that its rules read, its own among them where it is recursive, each once."""
-        return tuple(dict.fromkeys([name for rule in self.rules for name, _ in rule.reads]))
+        """The relations that its rules read, its own among them where it is recursive, each once; and the closure that
+        it folds."""
+        read = [name for rule in self.rules for name, _ in rule.reads]
+        return tuple(dict.fromkeys(read if self.folds is None else [*read, self.folds]))
 
 
 @dataclass(frozen=True)

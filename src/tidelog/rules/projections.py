@@ -187,7 +187,7 @@ class _Body:
                 continue
             if len(part.shared) != size:
                 heapq.heappush(waiting, (len(part.shared), i))
-            elif self.multiplies(part) or self.is_made(part):
+            elif self.multiplies(part) or self.is_made(part) or self.asks_for_ends(i, part):
                 self.project_one(i, part)
                 for near in {j for variable in part.shared for j in self.places[variable]}:
                     other = self.own(near) if _binds(self.literals[near]) else None
@@ -200,7 +200,20 @@ class _Body:
 
     def project_one(self, number: int, part: _Part) -> None:
         relation = self.relation(number)
-        self.put(part, self.context(part) if relation in self.closed or relation in self.internal else ())
+        restricted = relation in self.closed or relation in self.internal
+        self.put(part, self.context(part) if restricted and not self.asks_for_ends(number, part) else ())
+
+    def asks_for_ends(self, number: int, part: _Part) -> bool:
+        """Return True if an atom of a closure only asks which values begin, or end, a pair, and nothing but aggregates
+        has these values besides. The engine knows the ends of a closure without its pairs."""
+        if self.relation(number) not in self.closed or len(part.literals) > 1 or len(part.shared) != 1:
+            return False
+        holding = self.holding(part)
+        return len(self.names[number]) == 2 and bool(holding) and all(map(self.is_aggregate, holding))
+
+    def is_aggregate(self, number: int) -> bool:
+        """Return True if an atom reads an aggregate."""
+        return self.relation(number).startswith(AGGREGATE)
 
     def own(self, number: int) -> _Part | None:
         """Return an atom with all literals that test or compute variables of its own; None if it has none of its

@@ -272,7 +272,7 @@ class Closure:
         if 2 * len(nodes) > self._nodes.rows:
             return
         fresh = Closure(self.symmetric, self.irreflexive, self.bits)
-        fresh._nodes.insert(self._words(nodes).reshape(-1, 1))
+        fresh._nodes.insert(self.words_at(nodes).reshape(-1, 1))
         fresh._make_room()
         numbers = numpy.full(len(self._component), -1, numpy.int32)
         numbers[nodes] = numpy.arange(len(nodes))
@@ -341,11 +341,11 @@ class Closure:
             both = numpy.intersect1d(lost, won, assume_unique=True)
             went, grew = went[~numpy.isin(lost, both)], grew[~numpy.isin(won, both)]
         self.size += len(grew) - len(went)
-        return self._words(went, look), self._words(grew, look)
+        return self.words_at(went, look), self.words_at(grew, look)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def _words(self, nodes: NDArray[Any], look: Callable[[int], None] = _never) -> AnyWords:
+    def words_at(self, nodes: NDArray[Any], look: Callable[[int], None] = _never) -> AnyWords:
         """Return the words of these nodes, an array of any shape. An exception of `look` ends the work."""
         words, flat = numpy.empty(nodes.size, numpy.int64), nodes.ravel()
         for first in range(0, len(flat), _PAIRS_AT_ONCE):
@@ -354,7 +354,8 @@ class Closure:
             words[some] = self._nodes.take(flat[some]).ravel()
         return words.reshape(nodes.shape)
 
-    def _state(self) -> tuple[Any, ...]:
+    def state(self) -> tuple[Any, ...]:
+        """Return the arrays of kernels/reach.py that describe the pairs, as they are until the next change."""
         return self._pool, self._lists, self._component, self._loops, self.irreflexive
 
     def _counts(self, look: Callable[[int], None] = _never) -> NDArray[numpy.int64]:
@@ -365,17 +366,20 @@ class Closure:
         weights = numpy.full(len(counts), -1, numpy.int64)
         while at < len(counts):
             look(0)
-            at = count_pairs(*self._state(), weights, counts, at, until_look(_AT_ONCE))
+            at = count_pairs(*self.state(), weights, counts, at, until_look(_AT_ONCE))
         return counts
 
-    def batches(self, dtype: numpy.dtype[Any], count: int | None = None) -> Iterator[AnyWords]:
+    def batches(
+        self, dtype: numpy.dtype[Any], count: int | None = None, nodes: NDArray[numpy.int64] | None = None
+    ) -> Iterator[AnyWords]:
         """Yield the pairs as words, some millions at a time, `count` of them or more, in the order of their first
-        nodes."""
-        ends = numpy.cumsum(self._counts()[: self._nodes.rows])
+        nodes, which are all or those given."""
+        nodes = numpy.arange(self._nodes.rows) if nodes is None else nodes
+        ends = numpy.cumsum(self._counts()[nodes])
         first = done = 0
         while first < len(ends) and (count is None or done < count):
             last = max(first + 1, int(numpy.searchsorted(ends, done + _PAIRS_AT_ONCE, side="right")))
-            yield self._pairs(numpy.arange(first, last), int(ends[last - 1]) - done, dtype)
+            yield self._pairs(nodes[first:last], int(ends[last - 1]) - done, dtype)
             first, done = last, int(ends[last - 1])
 
     def _pairs(self, nodes: NDArray[numpy.int64], count: int, dtype: numpy.dtype[Any]) -> AnyWords:
@@ -384,12 +388,12 @@ class Closure:
         expect(count)
         target: AnyWords = numpy.empty((count, 2), dtype)
         known = min(self._nodes.rows, len(self._component))
-        write_pairs(*self._state(), self._words(numpy.arange(known)), nodes[nodes < known], target)
+        write_pairs(*self.state(), self.words_at(numpy.arange(known)), nodes[nodes < known], target)
         return target
 
     def words_of_nodes(self) -> AnyWords:
         """Return the words of all nodes, including some that have no edges any more."""
-        return self._words(numpy.arange(self._nodes.rows))
+        return self.words_at(numpy.arange(self._nodes.rows))
 
     def words(self, dtype: numpy.dtype[Any]) -> AnyWords:
         """Return all pairs as words."""
@@ -407,7 +411,7 @@ class Closure:
         node = self._node(word)
         if not len(node):
             return numpy.empty((0, 2), dtype)
-        first = self._words(nodes_before(*self._state(), node[0], self._scratch, self._marks, self._clock))
+        first = self.words_at(nodes_before(*self.state(), node[0], self._scratch, self._marks, self._clock))
         return numpy.stack([first, numpy.full_like(first, word)], axis=1).astype(dtype)
 
     def has(self, words: Sequence[int]) -> bool:
@@ -419,9 +423,9 @@ class Closure:
         from tidelog.kernels.pairs import are_pairs
 
         found = numpy.zeros(len(rows), bool)
-        ids = self._nodes.find(numpy.ascontiguousarray(rows).reshape(-1, 1)).astype(numpy.int64).reshape(-1, 2)
-        known = ((ids >= 0) & (ids < len(self._component))).all(axis=1)
-        found[known] = are_pairs(*self._state(), ids[known])
+        ids = self.numbers_of(numpy.ascontiguousarray(rows)).reshape(-1, 2)
+        known = (ids >= 0).all(axis=1)
+        found[known] = are_pairs(*self.state(), ids[known])
         return found
 
     def publish(self) -> int:
@@ -444,10 +448,21 @@ class Closure:
         self._pinned = (*pinned, Pinned(fields))
         return self._pinned[-1].address
 
+    def numbers_of(self, words: AnyWords) -> NDArray[numpy.int64]:
+        """Return the number of the node with each of these words, or -1, shape (n,)."""
+        found = self._nodes.find(words.reshape(-1, 1)).astype(numpy.int64)
+        found[found >= len(self._component)] = -1
+        return found
+
+    def words_in_place(self) -> tuple[int, Any]:
+        """Return the address of the words of nodes, by their numbers, and the type tag of their size."""
+        catalog = self._nodes.catalog
+        return int(catalog.table[self._nodes.number][layout.R_ROWS]), catalog.tag
+
     def _node(self, word: int) -> NDArray[numpy.int64]:
         """Return the number of the node, if it is one."""
-        found = self._nodes.find(numpy.array([[word]], numpy.int64)).astype(numpy.int64)
-        return found[(found >= 0) & (found < len(self._component))]
+        found = self.numbers_of(numpy.array([word], numpy.int64))
+        return found[found >= 0]
 
     def lengths(self, rows: AnyWords, look: Look = unlimited) -> NDArray[numpy.int64]:
         """Return the number of edges on a shortest way between the nodes of each of these pairs of the closure. Call
@@ -570,7 +585,7 @@ class ClosedRelation(StoredRelation):
         """Return the same pairs as rows, for a relation that rules derive from now on. An exception of `look` ends the
         work."""
         written = StoredRelation(self.catalog, 2)
-        for batch in self.closure.batches(numpy.dtype(numpy.int64)):
+        for batch in self.batches():
             look()
             written.insert(batch)
         written.settle()

@@ -39,6 +39,7 @@ from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.marks import Marks
+from tidelog.storage.members import ClosedMembers
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.usage import Usage, renumbered, translated
 
@@ -104,6 +105,7 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
             "unsettled": engine.unsettled,
             "closures": list(engine.closures),
             "mirrors": engine.mirrors,
+            "members": [name for name, each in engine.views.items() if isinstance(each, ClosedMembers)],
             "views": {name: number[id(each)] for name, each in engine.views.items()},
             "facts": {name: number[id(each)] for name, each in engine.asserted.items()},
             "aggregates": {
@@ -203,7 +205,8 @@ class Checkpoint:
                 if hidden and len(self._arrays[f"rows.{number}"]):
                     raise ValueError("it has facts of an intermediate result of a rule")
             catalog = Catalog(about["bits"])
-            closed = {about["views"][name] for name in [*about["closures"], *about["mirrors"]]}
+            members = about.get("members", ())
+            closed = {about["views"][name] for name in [*about["closures"], *about["mirrors"], *members]}
             numbers = {*about["views"].values(), *about["facts"].values()} - closed
             stored = {number: self._relation(number, catalog) for number in sorted(numbers)}
             for number in about["facts"].values():
@@ -237,6 +240,11 @@ class Checkpoint:
                     engine.views[name] = ClosedRelation(catalog, graph)
                 elif name in engine.mirrors:
                     engine.views[name] = ClosedRelation(catalog, engine.closures[engine.mirrors[name]][1])
+                elif name in members and (shape := node.members) is not None:
+                    pairs, asked = engine.views[shape.closure], engine.views[shape.outer]
+                    if not isinstance(pairs, ClosedRelation):
+                        raise ValueError(f"{name} has the pairs of {shape.closure}, which is no closure")
+                    engine.views[name] = ClosedMembers(pairs, asked, shape.backward)
             return engine
 
     def _relation(self, number: int, catalog: Catalog) -> StoredRelation:

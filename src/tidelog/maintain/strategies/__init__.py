@@ -3,6 +3,7 @@
 table       the strategies in the order in which they apply
 mirrors     relations that show a closure under another name
 closures    hyper-nodes kept as graphs
+members     members of an aggregate's groups that are pairs of a closure
 counters    numbers of substitutions
 aggregates  groups that follow their members
 rules       ordinary rules, by birth-ranked counting

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy
+
+from tidelog.arrays import Words
 from tidelog.engine import NodeReport
 from tidelog.maintain.aggregates import update_aggregate
+from tidelog.maintain.component_folds import update_folded
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.machine import Inputs
@@ -11,6 +15,7 @@ from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import AggregateRule, HyperNode
+from tidelog.storage.members import ClosedMembers
 
 
 def applies(node: HyperNode, state: EpochState) -> bool:
@@ -28,9 +33,25 @@ def update_groups(node: HyperNode, state: EpochState, situation: Situation, inpu
     rule, name = node.rules[0], node.relations[0]
     assert isinstance(rule, AggregateRule)
     state.open(state.views[name])
-    if situation.added:
+    everything = bool(situation.added)
+    if everything:
         state.large.pop(name, None)
+    if isinstance(inputs.relations[rule.inner], ClosedMembers):
+        update_folded(rule, inputs, None if everything else changed_groups(node, state))
+        return 1, ""
     large = state.large.setdefault(name, LargeGroups() if rule.own is None else OwnGroups())
     state.grouped.append(large)
-    update_aggregate(rule, inputs, large, everything=bool(situation.added))
+    update_aggregate(rule, inputs, large, everything=everything)
     return 1, ""
+
+
+def changed_groups(node: HyperNode, state: EpochState) -> Words:
+    """Return the groups, not all distinct, whose pairs have changed in the closure that an aggregate folds."""
+    rule = node.rules[0]
+    assert isinstance(rule, AggregateRule)
+    assert node.folds is not None
+    history, members = state.history(node.folds), state.views[rule.inner]
+    assert isinstance(members, ClosedMembers)
+    column = 1 if members.backward else 0
+    rows = numpy.concatenate([history.deleted, history.inserted])
+    return rows[:, column : column + rule.groups].astype(numpy.int64)

@@ -10,6 +10,7 @@ from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.report import names_of, prepares, shown
 from tidelog.maintain.strategies.pairs import forget, own, told
 from tidelog.storage.changes import absorb
+from tidelog.storage.members import ClosedMembers
 from tidelog.storage.stored import StoredRelation
 
 
@@ -32,7 +33,7 @@ def drop(state: EpochState, name: str) -> None:
     old = state.views[name]
     facts = state.asserted.get(name)
     if facts is None or (not len(facts) and not state.readers(name)):
-        if len(old):
+        if not isinstance(old, ClosedMembers) and len(old):  # Only an aggregate reads members, and it goes as well.
             none = numpy.empty((0, old.arity), numpy.int64)
             whole = state.engine.whole(old)
             if name in state.mirrors:  # What it showed may live on, and change.

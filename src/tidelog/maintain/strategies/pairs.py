@@ -13,6 +13,7 @@ from tidelog.maintain.epoch import EpochState
 from tidelog.rules.core import CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.members import ClosedMembers
 from tidelog.storage.stored import StoredRelation
 
 
@@ -39,9 +40,12 @@ def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Sequ
 
 def part_with(node: HyperNode, state: EpochState, *, changed: bool) -> bool:
     """Give the relations of a node that is evaluated by its rules rows of their own; whether it has to be evaluated
-    anew: counts are unknown for former closures, and for relations that showed one when its rules have `changed`."""
+    anew: counts are unknown for former closures, and for relations that showed one when its rules have `changed`.
+    Members of groups that were pairs of a closure have to be evaluated anew as well."""
     anew = False
     for name in node.relations:
+        if isinstance(view := state.views[name], ClosedMembers):
+            state.views[name], anew = StoredRelation(state.engine.catalog, view.arity), True
         anew |= name in state.closures or (name in state.mirrors and changed)
         own(state, name)
         forget(state, name)

@@ -10,11 +10,15 @@ from tidelog.maintain.strategies.pairs import changed_pairs
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.projections import PROJECTION
+from tidelog.storage.members import ClosedMembers
 
 _ALWAYS_WORTH = 0.1
 """Seconds that an update may take whatever the last bootstrap took."""
 _SHOWING = 2e-7
 """Seconds per pair that an update takes at least to see what has changed in a closure."""
+_REGROUPING = 1e-6
+"""Seconds per changed pair that an aggregate over a closure takes to change the values of groups one by one. All groups
+at once take a fraction of that for each."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,22 @@ def situation_of(node: HyperNode, state: EpochState) -> Situation:
     if old and node.relations[0] in state.renewed:
         added = [*node.rules]
         reason = f"the aggregate {state.renewed[node.relations[0]]} has other functions"
+    if old and has_other_members(node, state):
+        added = [*node.rules]
+        reason = reason or "the members of its groups are others"
     return Situation(old, added, dropped, reason)
+
+
+def has_other_members(node: HyperNode, state: EpochState) -> bool:
+    """Return True if the members of an aggregate's groups are pairs of a closure only now, or no more, or are those of
+    another one than in the last epoch: nobody knows what has changed in them."""
+    rule = node.rules[0] if node.rules else None
+    if not isinstance(rule, AggregateRule):
+        return False
+    before, now = state.engine.views.get(rule.inner), state.views[rule.inner]
+    if isinstance(before, ClosedMembers) and isinstance(now, ClosedMembers):
+        return before.closure is not now.closure or before.backward != now.backward
+    return isinstance(before, ClosedMembers) or isinstance(now, ClosedMembers)
 
 
 def made_of(node: HyperNode, state: EpochState) -> list[HyperNode]:
@@ -114,7 +133,7 @@ def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[
     if change > max(100, inputs // 2):
         return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
     pairs = 0 if node.closure else changed_pairs(state, reads)
-    if pairs * _SHOWING > budget(node, state):
+    if pairs * (_SHOWING if node.folds is None else _REGROUPING) > budget(node, state):
         return "bootstrap", f"{pairs:,} pairs of closures changed"
     return "update", ""
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from tidelog.engine import NodeReport
 from tidelog.maintain.epoch import EpochState
-from tidelog.maintain.strategies import aggregates, closures, counters, mirrors, rules
+from tidelog.maintain.strategies import aggregates, closures, counters, members, mirrors, rules
 from tidelog.rules.core import HyperNode
 
 Applies: TypeAlias = Callable[[HyperNode, EpochState], bool]
@@ -16,6 +16,7 @@ Visit: TypeAlias = Callable[[HyperNode, EpochState], NodeReport]
 STRATEGIES: tuple[tuple[Applies, Visit], ...] = (
     (mirrors.applies, mirrors.visit),
     (closures.applies, closures.visit),
+    (members.applies, members.visit),
     (counters.applies, counters.visit),
     (aggregates.applies, aggregates.visit),
     (rules.applies, rules.visit),

@@ -1,0 +1,131 @@
+"""Folds over the pairs of a closure, by components: for each node the number or the sum of the nodes that it is paired
+with, or the one of them whose word comes first.
+
+`first` has for each component the fold of its members, `behind` the fold of the components that it reaches, or of those
+that reach it. `second` is the member that is next where the first one is left out, because it is not paired with
+itself. Words come in the order of `word ^ flip`. Components are folded when they are first needed; then they are
+`known`.
+"""
+# mypy: disable-error-code="no-untyped-def, assignment"
+
+import numpy
+
+from tidelog.kernels.components import MEMBER, REACH
+from tidelog.kernels.lists import LENGTH, START
+from tidelog.kernels.words import kernel, load, stopped, wrap
+
+COUNT, SUM, FIRST = numpy.arange(3)
+"""What is folded; a FIRST is the number of a node, or -1."""
+
+
+@kernel
+def fold_members(pool, lists, c, what, words, flip, first, second, known, w):
+    """Fold the members of component c, unless that has been done."""
+    if known[c] > 0:
+        return
+    known[c] = 1
+    start, size = lists[MEMBER, c, START], lists[MEMBER, c, LENGTH]
+    if what == COUNT:
+        first[c] = size
+        return
+    a, b = -1, -1
+    if what == SUM:
+        a = 0
+        for x in pool[start : start + size]:
+            a = wrap(a + load(words, x, w))
+    else:
+        least = next_least = 0
+        for i in range(start, start + size):
+            x = numpy.int64(pool[i])
+            key = load(words, x, w) ^ flip
+            if a < 0 or key < least:
+                a, b, least, next_least = x, a, key, least
+            elif b < 0 or key < next_least:
+                b, next_least = x, key
+    first[c], second[c] = a, b
+
+
+@kernel
+def joined(what, words, flip, a, b, w):
+    """Return the fold of what two folds have folded."""
+    if what != FIRST:
+        return wrap(a + b)
+    if a < 0 or (b >= 0 and load(words, b, w) ^ flip < load(words, a, w) ^ flip):
+        return b
+    return a
+
+
+@kernel
+def fold_ahead(pool, lists, components, at, limit, what, words, flip, first, second, behind, known, stop, w):
+    """Fold `components` from position `at` on, and those that they reach, until more than `limit` numbers were read;
+    returns the position."""
+    steps = 0
+    while at < len(components) and steps <= limit and not stopped(stop):
+        c = components[at]
+        fold_members(pool, lists, c, what, words, flip, first, second, known, w)
+        value = -1 if what == FIRST else 0
+        start, many = lists[REACH, c, START], lists[REACH, c, LENGTH]
+        for i in range(start, start + many):
+            d = numpy.int64(pool[i])
+            fold_members(pool, lists, d, what, words, flip, first, second, known, w)
+            value = joined(what, words, flip, value, first[d], w)
+            steps += 1
+        behind[c] = value
+        steps += lists[MEMBER, c, LENGTH]
+        at += 1
+    return at
+
+
+@kernel
+def fold_behind(pool, lists, wanted, c, limit, what, words, flip, first, second, behind, known, stop, w):
+    """Fold the components that reach those `wanted`, from component c on, until more than `limit` numbers were read;
+    returns the next component."""
+    steps = 0
+    while c < len(wanted) and steps <= limit and not stopped(stop):
+        steps += 1
+        if lists[MEMBER, c, LENGTH] > 0:
+            fold_members(pool, lists, c, what, words, flip, first, second, known, w)
+            start, many = lists[REACH, c, START], lists[REACH, c, LENGTH]
+            for d in pool[start : start + many]:
+                if wanted[d]:
+                    behind[d] = joined(what, words, flip, behind[d], first[c], w)
+            steps += many + lists[MEMBER, c, LENGTH]
+        c += 1
+    return c
+
+
+@kernel
+def fold_nodes(lists, component, loops, irreflexive, nodes, what, words, flip, first, second, behind, result, w):
+    """Write the fold of the pairs of each node; of -1, which is no node, that of no pairs."""
+    for i in range(len(nodes)):
+        x = nodes[i]
+        if x < 0:
+            result[i] = -1 if what == FIRST else 0
+            continue
+        c = component[x]
+        own = first[c]
+        if loops[x] == 0 and (lists[MEMBER, c, LENGTH] == 1 or irreflexive):
+            if what == COUNT:
+                own -= 1
+            elif what == SUM:
+                own = wrap(own - load(words, x, w))
+            elif own == x:
+                own = second[c]
+        result[i] = joined(what, words, flip, behind[c], own, w)
+
+
+@kernel
+def members_ahead(pool, lists, components, stamps, now, found):
+    """Write the nodes of `components` and of those that they reach to `found`; returns how many."""
+    n = 0
+    for c in components:
+        first, many = lists[REACH, c, START], lists[REACH, c, LENGTH]
+        for i in range(first - 1, first + many):
+            d = c if i < first else pool[i]
+            if stamps[d] != now:
+                stamps[d] = now
+                start = lists[MEMBER, d, START]
+                for x in pool[start : start + lists[MEMBER, d, LENGTH]]:
+                    found[n] = x
+                    n += 1
+    return n

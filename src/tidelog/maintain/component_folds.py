@@ -1,0 +1,70 @@
+"""Aggregates whose members are pairs of a closure: the value of each group from values of components."""
+
+from __future__ import annotations
+
+import numpy
+
+from tidelog.arrays import AnyWords, Flags, Words
+from tidelog.limits.watch import Watch
+from tidelog.maintain.aggregates import changed_words, distinct_groups, replace_values, values_before
+from tidelog.maintain.machine import Inputs
+from tidelog.rules.core import AggregateRule
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.folding import ClosureFold, folded
+from tidelog.storage.members import ClosedMembers
+
+_UNSIGNED = -(2**63)
+"""Turns the order of signed words into that of unsigned ones."""
+
+
+def update_folded(rule: AggregateRule, inputs: Inputs, changed: Words | None) -> None:
+    """Bring the open head of an aggregate rule up to date where the members of its groups are pairs of a closure. The
+    pairs of the groups `changed` have changed, those of all groups if it is None. Raise as `update_aggregate`."""
+    g, look = rule.groups, inputs.watch.look
+    outer, inner, head = (inputs.relations[name] for name in (rule.outer, rule.inner, rule.head))
+    assert isinstance(inner, ClosedMembers)
+    if changed is None:
+        parts = [outer.words(), head.words()[:, :g]]
+    else:
+        parts = [changed[outer.find(changed) >= 0], *changed_words(outer)]
+    groups, _ = distinct_groups(parts, look)
+    before = values_before(head, groups, look)
+    replace_values(rule, inputs, groups, before, fold_members(rule, inner, groups, inputs.dictionary, inputs.watch))
+
+
+def fold_members(
+    rule: AggregateRule, members: ClosedMembers, groups: Words, dictionary: Dictionary, watch: Watch
+) -> tuple[Words, Flags]:
+    """Return the values of groups, shape (n, rule.groups), and a mask of those that have one. Raises what
+    `watch.look` raises."""
+    if not rule.groups:
+        return numpy.full(len(groups), len(members)), numpy.ones(len(groups), bool)
+    closure = members.closure
+    with watch.telling(closure.nodes):
+        found = folded(
+            closure, closure.numbers_of(groups), _fold(rule, members.backward, dictionary), watch.look, watch.stop
+        )
+    if rule.op in ("count", "sum"):
+        return found, numpy.ones(len(groups), bool)
+    has = found >= 0
+    found[has] = closure.words_at(found[has])
+    return found, has
+
+
+def _fold(rule: AggregateRule, backward: bool, dictionary: Dictionary) -> ClosureFold:
+    """Return the fold that an aggregate is."""
+    if rule.op == "count":
+        return ClosureFold("count", backward)
+    if rule.op == "sum":
+        return ClosureFold("sum", backward)
+    if rule.kind == "symbol":
+
+        def ranks(words: AnyWords) -> Words:
+            order = numpy.argsort(numpy.array(dictionary.strings(words), object), kind="stable")
+            found = numpy.empty(len(words), numpy.int64)
+            found[order] = numpy.arange(len(words))
+            return found
+
+        return ClosureFold("first", backward, ranks=ranks)
+    flip = _UNSIGNED if rule.kind == "unsigned" else 0
+    return ClosureFold("first", backward, ~flip if rule.op == "max" else flip)
