@@ -18,8 +18,10 @@ from tidelog.maintain.sorting import order_of
 from tidelog.rules.core import AggregateRule
 from tidelog.storage import closure as closure_module
 from tidelog.storage import looking
+from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.stored import StoredRelation
 
 RNG = numpy.random.default_rng(20)
 COLUMNS: dict[str, list[Any]] = {
@@ -233,8 +235,9 @@ def test_evaluate_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of floats are exact, whatever the parts are that they are added in."""
     values = RNG.choice([1e308, -1e308, 0.1, 1e16, -1e16, 3.0, 5e-324], 2_000)
     groups = RNG.integers(0, 3, 2_000)
-    inner = numpy.stack([groups, values.view(numpy.int64)], axis=1)
-    outer = numpy.arange(3).reshape(-1, 1)
+    inner, outer = (StoredRelation(Catalog(64), arity) for arity in (3, 1))
+    inner.insert(numpy.stack([groups, values.view(numpy.int64), numpy.arange(2_000)], axis=1))
+    outer.insert(numpy.arange(3).reshape(-1, 1))
     rule = AggregateRule("r", "r", "head", "sum", "float", 1, "inner", "outer")
     expected = evaluate(rule, outer, inner, Dictionary({}), Looks())
     monkeypatch.setattr(aggregates, "_AT_ONCE", 50)

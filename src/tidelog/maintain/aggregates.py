@@ -1,10 +1,10 @@
 """Aggregate rules: evaluated at once, and maintained at a cost in proportion to the change.
 
-Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. `evaluate` groups rows by
-sorting and folds values per group. `update_aggregate` looks at the groups that gained or lost members: counts and sums
-of integers are added to and subtracted from; all others have states for large groups (large_groups.py), and read small
-groups again. Sums of floats are exact before they are rounded once, so that neither the order of rows nor the way to a
-value matters.
+Groups are the rows of `outer`; values the distinct rows of `inner` with their witnesses. `evaluate` finds the group of
+each row by the set of `outer`, then folds values per group, in the order of groups where that matters.
+`update_aggregate` looks at the groups that gained or lost members: counts and sums of integers are added to and
+subtracted from; all others have states for large groups (large_groups.py), and read small groups again. Sums of floats
+are exact before they are rounded once, so that neither the order of rows nor the way to a value matters.
 """
 
 from __future__ import annotations
@@ -40,21 +40,59 @@ _AT_ONCE = 1 << 20
 """Values that are added exactly between two looks."""
 
 
-def evaluate(rule: AggregateRule, outer: Words, inner: Words, dictionary: Dictionary, look: Look) -> Words:
+def evaluate(
+    rule: AggregateRule, outer: StoredRelation, inner: StoredRelation, dictionary: Dictionary, look: Look
+) -> Words:
     """Return the rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two
     relations, with symbols of `dictionary`. An exception of `look` ends the work."""
-    g = rule.groups
-    numbers = _number_groups(numpy.concatenate([outer[:, :g], inner[:, :g]]), look)
-    asked, place = numbers[: len(outer)], numbers[len(outer) :]
-    count = int(numbers.max(initial=-1)) + 1
-    if rule.own is not None:
-        keys = numpy.empty((count, g), numpy.int64)
-        keys[numbers] = numpy.concatenate([outer[:, :g], inner[:, :g]])
-        values, has = Fold(rule, dictionary).values(keys, _members(rule, place, inner, count, look), look)
+    asked, members = outer.words().astype(numpy.int64), inner.words()
+    place = _places_asked(outer, members[:, : rule.groups], look)
+    if len(place) and place.min() < 0:
+        members, place = members[place >= 0], place[place >= 0]
+    count = len(asked)
+    scattered = _scattered(rule, place, members, count)
+    if scattered is not None:
+        values, has = scattered
+    elif rule.own is not None:
+        values, has = Fold(rule, dictionary).values(asked, _members(rule, place, members, count, look), look)
     else:
-        values, has = _values(rule, *_gathered(rule, place, inner, count, look), dictionary, look)
-    wanted = has[asked]
-    return numpy.concatenate([outer[wanted, :g], values[asked[wanted], None]], axis=1)
+        gathered = _gathered(rule, place, members.astype(numpy.int64), count, look)
+        values, has = _values(rule, *gathered, dictionary, look)
+    return numpy.concatenate([asked[has], values[has, None]], axis=1)
+
+
+def _places_asked(outer: StoredRelation, groups: AnyWords, look: Look) -> Words:
+    """Return for each of these groups its position among the live rows of `outer`, or -1."""
+    if not outer.arity:
+        return numpy.full(len(groups), len(outer) - 1)
+    positions = numpy.full(outer.rows + 1, -1)  # The last one is that of -1.
+    positions[outer.live()] = numpy.arange(len(outer))
+    place = numpy.empty(len(groups), numpy.int64)
+    for start in range(0, len(groups), _AT_ONCE):
+        look()
+        some = slice(start, start + _AT_ONCE)
+        place[some] = positions[outer.find(groups[some])]
+    return place
+
+
+def _scattered(rule: AggregateRule, place: Words, members: AnyWords, count: int) -> tuple[Words, Flags] | None:
+    """Return the value of each of `count` groups, and a mask of those that have one, for members whose groups have
+    these places; None for aggregates that need the members of a group together."""
+    if rule.op == "count":
+        return numpy.bincount(place, minlength=count), numpy.ones(count, bool)
+    if rule.op not in ("sum", "min", "max", "any") or rule.kind not in ("number", "unsigned"):
+        return None
+    values = _typed(members[:, rule.groups].astype(numpy.int64), rule.kind)
+    result = numpy.zeros(count, numpy.int64)
+    typed = result.view(values.dtype)
+    if rule.op == "sum":
+        numpy.add.at(typed, place, values)
+        return result, numpy.ones(count, bool)
+    has = numpy.bincount(place, minlength=count) > 0
+    bounds = numpy.iinfo(values.dtype)
+    typed[has] = bounds.min if rule.op == "max" else bounds.max
+    (numpy.maximum if rule.op == "max" else numpy.minimum).at(typed, place, values)
+    return result, has
 
 
 # --- following changes -----------------------------------------------------------------------------------------------

@@ -123,13 +123,12 @@ def _without_dead_rows(node: HyperNode, inputs: Inputs) -> Inputs:
 
 def _aggregate(rule: AggregateRule, inputs: Inputs) -> None:
     outer, inner = inputs.relations[rule.outer], inputs.relations[rule.inner]
-    asked = outer.words().astype(numpy.int64)
     if isinstance(inner, ClosedMembers):
+        asked = outer.words().astype(numpy.int64)
         values, has = fold_members(rule, inner, asked, inputs.dictionary, inputs.watch)
         rows = numpy.concatenate([asked, values[:, None]], axis=1)[has]
     else:
-        members = inner.words().astype(numpy.int64)
-        rows = aggregates.evaluate(rule, asked, members, inputs.dictionary, inputs.watch.look)
+        rows = aggregates.evaluate(rule, outer, inner, inputs.dictionary, inputs.watch.look)
     if inputs.catalog.bits == 32 and not narrow(rows):
         raise WidenError
     inputs.relations[rule.head].insert(rows)
