@@ -86,6 +86,19 @@ FAMILIES: Mapping[str, tuple[str, str]] = {
         "d(x, w) :- e(x, _, w). | d(y, w) :- d(x, w), e(x, y, _). | d(x, c) <= d(x, k) :- e(c, k, _)."
         " | d(x, _) <= d(x, k) :- k = 3. | g(x) :- d(x, c), s(c).",
     ),
+    "conditions on readers": (
+        "d(x: number, c: number) | m(x: number, c: number) min(c)",
+        "d(x, w) :- e(x, _, w). | d(y, w) :- d(x, w), e(x, y, _). | d(x, c) <= d(x, k) :- k < c, g(k)."
+        " | d(x, c) <= d(x, k) :- c < k, m(c, k). | g(c) :- d(_, c), s(c). | g(c) :- r(c, _), !s(c)."
+        " | r(x, c) :- d(x, c), d(c, _). | m(x, c + 1) :- d(x, c), g(x). | m(y, c + w) :- m(x, c), e(x, y, w), c < 5."
+        " | n(x, c) :- d(x, c), m(c, _).",
+    ),
+    "paths": (
+        "d(x: number, c: number) min(c) | m(x: number, c: number)",
+        "d(x, y) :- e(x, y, _). | d(x, z) :- d+(x, z), s(z). | d(x, z) :- <d/d>(x, z). | r(x, z) :- d+(x, z)."
+        " | n(x, z) :- <d+/^d>(x, z). | m(x, y) :- e(x, y, _). | m(x, y) <= m(x, z) :- z < y, g(z), m+(z, _)."
+        " | g(x) :- <m+/d>(x, x). | g(x) :- d+(x, x).",
+    ),
     "wildcards": (
         "d(x: number, c: number) min(c) | m(x: number, y: number, c: number) max(c)",
         "d(x, 0) :- s(x). | d(y, c + w) :- d(_, c), e(_, y, w), c < 5. | g(x) :- d(x, _), e(_, x, _)."

@@ -6,7 +6,8 @@ candidates that agree with it in a choice-domain. Both are read off the relation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy
@@ -21,7 +22,7 @@ from tidelog.language.trees import rename
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
 from tidelog.reference.selections import order_of
-from tidelog.rules.selections import candidates_of
+from tidelog.rules.selections import BEATS, candidates_of
 
 
 class Rivals:
@@ -94,15 +95,17 @@ class Rivals:
         found: dict[Key, None] = {}
         for rule in selection.rules:
             given = numpy.array([key.words], numpy.int64)
-            rows = self._question(selection.relation, rule, order).answers(views, given, watch)
+            renamed = views.candidates_read(f"{BEATS}{selection.relation}")
+            rows = self._question(selection.relation, rule, order, renamed).answers(views, given, watch)
             found |= dict.fromkeys(Key(key.relation, tuple(row)) for row in rows.tolist())
         return list(found)
 
-    def _question(self, name: str, rule: Rule, order: tuple[int, int]) -> Question:
-        """Return the question for the tuples in one head of a subsumption rule, with the other head given."""
+    def _question(self, name: str, rule: Rule, order: tuple[int, int], renamed: Mapping[str, str]) -> Question:
+        """Return the question for the tuples in one head of a subsumption rule, with the other head given. The rule
+        reads the candidates of the relations `renamed`."""
         checked = self.derivations.checked
         relation, candidates = checked.relations[name], candidates_of(name)
-        rule = rename(rule, lambda each: candidates if each == name else each, str, str)
+        rule = rename(rule, lambda each: renamed.get(each, each), str, str)
         kinds: dict[str, Kind] = dict(rule.kinds)
         equations: list[Literal] = []
 
@@ -118,4 +121,5 @@ class Rivals:
         other = columns_of(rule.heads[order[1]], "other")
         body = (Atom(GIVEN, given), Atom(candidates, other), *equations, *rule.body)
         shown = [each.name for each in other]
-        return Question(body, shown, relation.columns, kinds, checked, {candidates: relation})
+        read = {own: replace(checked.relations[each], name=own) for each, own in renamed.items()}
+        return Question(body, shown, relation.columns, kinds, checked, read)

@@ -105,8 +105,14 @@ class EngineViews:
         """Return the relations of which rules for `head` read the candidates: those that select, in its recursion, if
         its hyper-node neither drops dominated tuples of them nor chooses."""
         node = self.node_of(candidates_of(head)) or self.node_of(head)
-        if node is None or not node.recursive:
+        if node is None:
             return {}
-        own, shown = {*node.relations}, {each.shown for each in node.selects}
-        candidates = {name: candidates_of(name) for name in self.state.program.candidates if name not in shown}
-        return {name: candidate for name, candidate in candidates.items() if candidate in own}
+        program, shown = self.state.program, {each.shown for each in node.selects}
+        candidates = {candidates_of(name): name for name in program.candidates if name not in shown}
+        read = dict.fromkeys(node.reads)
+        for name in (queue := [*read]):  # Auxiliary relations stand between rules and what they read.
+            inner = self.node_of(name) if name not in candidates and program.relations[name].auxiliary else None
+            further = [each for each in inner.reads if each not in read] if inner is not None else []
+            read |= dict.fromkeys(further)
+            queue += further
+        return {candidates[each]: each for each in read if each in candidates}

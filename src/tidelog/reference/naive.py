@@ -3,6 +3,7 @@
 This is section 2.2 of the paper on elastic incrementalization before any optimisation: Γ(I) = I ∪ {t | t follows from I
 by a rule}, iterated from the facts. Relations that a rule reads under negations or aggregates belong to lower strata,
 and so do relations that select, unless they depend on the rule's own head: its recursion reads all of their tuples.
+Conditions of subsumption rules belong to the recursion of their relation.
 
 Relations with choice-domains are evaluated in rounds, all of them and their recursion at once: a round brings the facts
 and consequences of the rounds before, and shows those that are free, the least first (`_choose`).
@@ -160,11 +161,17 @@ def strata(checked: CheckedProgram) -> list[set[str]]:
         for relation, negative in reads(node)
     ]
     shown = selections(checked)
-    own = recursions({name: [body for head, body, _ in edges if head == name] for name in checked.relations})
-    for name, selection in shown.items():
-        conditions = (literal for rule in selection.rules for literal in rule.body)
-        found = [relation for node in conditions for relation, _ in reads(node) if relation != name]
-        edges += [(name, relation, True) for relation in found if own.get(relation) != own.get(name)]
+    compared = [
+        (name, relation)
+        for name, selection in shown.items()
+        for rule in selection.rules
+        for literal in rule.body
+        for relation, _ in reads(literal)
+        if relation != name
+    ]
+    pairs = [*((head, body) for head, body, _ in edges), *compared]
+    own = recursions({name: [body for head, body in pairs if head == name] for name in checked.relations})
+    edges += [(name, relation, own[relation] != own[name]) for name, relation in compared]
     choosing = {own[name] for name, selection in shown.items() if selection.form == "choice"}
     edges = [
         (head, body, negative or ((body in shown or own[head] in choosing) and own[body] != own[head]))

@@ -53,7 +53,14 @@ from tidelog.rules.pieces import pieces
 from tidelog.rules.projections import Orders, projections
 from tidelog.rules.reached import Bounded
 from tidelog.rules.recursions import Recursions, reads_of
-from tidelog.rules.selections import candidates_of, conditions, dropping_orders, with_dropping, with_selections
+from tidelog.rules.selections import (
+    candidates_of,
+    conditions,
+    dropping_orders,
+    recursions_of,
+    with_dropping,
+    with_selections,
+)
 from tidelog.rules.translation import translation
 
 Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
@@ -244,10 +251,12 @@ class Compiler:
         relations.update(shared)
         plain = Graph()
         selecting: dict[int, tuple[AnyRule, frozenset[str], AnyRule]] = {}
+        joined = frozenset[str]()
         if selections:
             plain = graph_of(rules, relations, last.plain)
-            rules, selecting = with_selections(rules, plain.nodes, selections, relations, last.selecting)
-            rules += _conditions(selections.values(), checked, plain, relations, shared, nodes)
+            own, joined = recursions_of(plain.nodes, selections)
+            rules, selecting = with_selections(rules, own, selections, relations, last.selecting)
+            rules += _conditions(selections, checked, own, relations, shared, nodes)
         written = graph_of(rules, relations, last.written)
         closures = looked_at(written.nodes, last.closures)
         found = with_closures(written.nodes, relations, closures)
@@ -257,7 +266,7 @@ class Compiler:
             rules, found = _with_demand(rules, found, checked, relations, selections.keys())
             without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
             chosen = frozenset(name for name, selection in selections.items() if selection.form == "choice")
-            orders = dropping_orders(found, selections)
+            orders = dropping_orders(found, selections, joined)
             projected = _with_projections(rules, found, chosen, orders, last.projected, look)
             if projected.added:
                 relations = {**without, **projected.added}
@@ -268,7 +277,7 @@ class Compiler:
         kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}, prefix
         self._last = CompilerState(compiled, projected, *kept)
         candidates = {**{name: candidates_of(name) for name in selections}, **recursions.facts}
-        dropping, obstacles = with_dropping(found, selections, relations)
+        dropping, obstacles = with_dropping(found, selections, relations, joined)
         dropping = tuple([_kept(last.dropping.get(node.relations), node) for node in dropping])
         self._last = replace(self._last, dropping={node.relations: node for node in dropping})
         facts, functors = checked.facts, _called(checked, found)
@@ -320,16 +329,16 @@ def _with_demand(
 
 
 def _conditions(
-    selections: Iterable[Selection],
+    selections: Mapping[str, Selection],
     checked: CheckedProgram,
-    plain: Graph,
+    own: Mapping[str, frozenset[str]],
     relations: dict[str, core.RelationInfo],
     shared: Mapping[str, core.RelationInfo],
     nodes: Mapping[str, Columns],
 ) -> Iterator[AnyRule]:
-    """Yield the rules for the conditions of subsumption rules in a program with the rule graph `plain` and `shared`
+    """Yield the rules for the conditions of subsumption rules in a program with the recursions `own` and `shared`
     relations; `relations` gets the relations that they add."""
-    rules, added = conditions(selections, checked.relations, plain.nodes)
+    rules, added = conditions(selections, checked.relations, own)
     together = dict(shared)
     known = {**checked.relations, **added}
     for rule in rules:

@@ -16,6 +16,10 @@ Of several orders each takes an aggregate, within the best of those before it. F
 
 So these views are maintained, certified and distributed like all others. Facts asserted for `d` are candidates.
 
+The conditions of subsumption rules belong to the recursion of their relation: what they read may depend on it, and then
+reads candidates, too (`recursions_of`). A path over relations that select, within their recursion, is a relation of its
+own, `#all.#path.d+`: outside of it, the same path leads along shown tuples.
+
 No rules express a choice, and its own recursion reads what it shows. `d(x, y) :- #all.d(x, y)` only says what it is
 shown of: the hyper-node that takes the place of this rule chooses (`with_dropping`).
 """
@@ -25,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from tidelog.language.paths import steps
 from tidelog.language.selections import Selection
 from tidelog.language.syntax import (
     Anonymous,
@@ -38,7 +43,8 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.language.trees import rename, variables, whole
+from tidelog.language.trees import rename, variables, walk, whole
+from tidelog.rules.components import components
 from tidelog.rules.core import (
     AggregateRule,
     CoreAtom,
@@ -52,7 +58,9 @@ from tidelog.rules.core import (
     RelationInfo,
 )
 from tidelog.rules.edges import AnyRule, head_of
+from tidelog.rules.graph import node_reads
 from tidelog.rules.monotone import obstacle
+from tidelog.rules.path_forms import PATH
 from tidelog.rules.projections import Orders
 
 ALL = "#all."
@@ -65,17 +73,58 @@ def candidates_of(name: str) -> str:
     return f"{ALL}{name}"
 
 
+def recursions_of(
+    nodes: Sequence[HyperNode], selections: Mapping[str, Selection]
+) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
+    """Return for each relation those of its recursion, and the relations that select in recursions which only
+    conditions of subsumption rules make.
+
+    `nodes` are the hyper-nodes of the rules as written. A condition belongs to the recursion of its relation, unless a
+    relation that it reads negates or aggregates what depends on that: such a program has no strata.
+    """
+    own: dict[str, frozenset[str]] = {}
+    for node in nodes:
+        own |= dict.fromkeys(node.relations, frozenset(node.relations))
+    compared = {name: _compared(selection) - {name} for name, selection in selections.items()}
+    if not any(compared.values()):
+        return own, frozenset()
+    facts_only = [HyperNode((name,), (), False) for name in selections if name not in own]
+    every = (*nodes, *facts_only)
+    owner = {name: index for index, node in enumerate(every) for name in node.relations}
+    successors = dict(enumerate(node_reads(every)))
+    for name, names in compared.items():
+        successors[owner[name]] |= {owner[each] for each in names if each in owner}
+    joined: set[str] = set()
+    for group in components(successors):
+        parts = [every[index] for index in group]
+        members = frozenset(name for node in parts for name in node.relations)
+        reads = (read for node in parts for rule in node.rules for read in rule.reads)
+        if len(parts) > 1 and not any(negated and name in members for name, negated in reads):
+            own |= dict.fromkeys(members, members)
+            joined |= members & selections.keys()
+    return own, frozenset(joined)
+
+
+def _compared(selection: Selection) -> set[str]:
+    """Return the relations that conditions of subsumption rules read."""
+    rules = selection.rules if selection.form == "dominance" else ()
+    atoms = [node for rule in rules for node in walk(rule.body) if isinstance(node, Atom)]
+    return {each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))}
+
+
 def with_selections(
     rules: Sequence[AnyRule],
-    nodes: Iterable[HyperNode],
+    own: Mapping[str, frozenset[str]],
     selections: Mapping[str, Selection],
     relations: dict[str, RelationInfo],
     known: Mapping[int, tuple[AnyRule, frozenset[str], AnyRule]],
 ) -> tuple[list[AnyRule], dict[int, tuple[AnyRule, frozenset[str], AnyRule]]]:
     """Return the rules with candidates and views of them, and what of them is `known` from now on, by the identity of a
-    rule: the rule, the candidates that it reads, and what has become of it. `nodes` are the hyper-nodes of the rules;
-    `relations` gets the relations that are added."""
-    own = {name: frozenset(node.relations) & selections.keys() for node in nodes for name in node.relations}
+    rule: the rule, the relations that it derives or reads by another name, and what has become of it. `own` are the
+    recursions of the relations; `relations` gets the relations that are added."""
+    paths = _paths_apart(rules, own, selections)
+    named = selections.keys() | paths
+    apart = {group: group & named for group in dict.fromkeys(own.values())}
     made: list[AnyRule] = []
     now: dict[int, tuple[AnyRule, frozenset[str], AnyRule]] = {}
     origins: dict[str, AnyRule] = {}
@@ -83,18 +132,43 @@ def with_selections(
         head = head_of(rule)
         if head in selections:
             origins.setdefault(head, rule)
-        seen = own[head]
+        seen = apart[own[head]]
         entry = known.get(id(rule))
         if entry is None or entry[1] != seen:
-            chosen = frozenset(name for name in seen if selections[name].form == "choice")
+            chosen = frozenset(name for name in seen & selections.keys() if selections[name].form == "choice")
             entry = rule, seen, _renamed(rule, seen, chosen) if isinstance(rule, CoreRule) and seen else rule
         now[id(rule)] = entry
         made.append(entry[2])
+        if head in paths:
+            made.append(rule)
+    for name in paths:
+        relations[candidates_of(name)] = replace(relations[name], name=candidates_of(name))
     for name, selection in selections.items():
         info = relations[name]
         relations[candidates_of(name)] = replace(info, name=candidates_of(name), auxiliary=True)
         made += _views(info, selection, origins.get(name), relations)
     return made, now
+
+
+def _paths_apart(
+    rules: Sequence[AnyRule], own: Mapping[str, frozenset[str]], selections: Mapping[str, Selection]
+) -> frozenset[str]:
+    """Return the relations of paths within recursions that select which other rules read as well, or paths of those."""
+    read = {name for name, selection in selections.items() if selection.form != "choice"}
+    selecting = {name for name, group in own.items() if name.startswith(PATH) and not group.isdisjoint(read)}
+    if not selecting:
+        return frozenset()
+    reads: dict[str, set[str]] = {}
+    for rule in rules:
+        reads.setdefault(head_of(rule), set()).update(name for name, _ in rule.reads)
+    found: dict[str, None] = {}
+    for head, names in reads.items():
+        found |= dict.fromkeys(name for name in names & selecting if head not in own[name])
+    for name in (queue := [*found]):
+        further = [each for each in reads[name] & selecting if each not in found]
+        found |= dict.fromkeys(further)
+        queue += further
+    return frozenset(found)
 
 
 def _renamed(rule: CoreRule, own: frozenset[str], chosen: frozenset[str]) -> CoreRule:
@@ -105,7 +179,9 @@ def _renamed(rule: CoreRule, own: frozenset[str], chosen: frozenset[str]) -> Cor
         return replace(atom, relation=candidates_of(atom.relation)) if atom.relation in names else atom
 
     body = tuple(named(each, own - chosen) if isinstance(each, CoreAtom) else each for each in rule.body)
-    return replace(rule, head=named(rule.head, own), body=body)
+    path = rule.head.relation in own and rule.head.relation.startswith(PATH)
+    name = f"{ALL}{rule.name}" if path else rule.name  # The rule of the path outside has its name.
+    return replace(rule, name=name, head=named(rule.head, own), body=body)
 
 
 # --- views of candidates ---------------------------------------------------------------------------------------------
@@ -221,10 +297,14 @@ _MOST_KEYS = 8
 
 
 def with_dropping(
-    nodes: Sequence[HyperNode], selections: Mapping[str, Selection], relations: Mapping[str, RelationInfo]
+    nodes: Sequence[HyperNode],
+    selections: Mapping[str, Selection],
+    relations: Mapping[str, RelationInfo],
+    joined: Collection[str],
 ) -> tuple[tuple[HyperNode, ...], dict[str, Obstacle]]:
     """Return hyper-nodes that read selected tuples only, for those of `nodes` that choose or whose rules are monotone,
-    and for the other relations that select the reason why they have none."""
+    and for the other relations that select the reason why they have none. Rules beside the recursion read all tuples of
+    those `joined` to it."""
     by_candidates = {candidates_of(name): selection for name, selection in selections.items()}
     owner = {name: node for node in nodes for name in node.relations}
     made: list[HyperNode] = []
@@ -238,7 +318,7 @@ def with_dropping(
         if chosen:
             parts = dict.fromkeys([node, *(owner[selection.relation] for selection in chosen.values())])
             made.append(_choosing(list(parts), list(chosen.values()), relations))
-        reason = _choice(chosen.values()) if chosen else _obstacle(node, own)
+        reason = _choice(chosen.values()) if chosen else _obstacle(node, own, joined)
         if reason is None:
             made.append(_dropping(node, own, owner, relations))
         else:
@@ -249,14 +329,14 @@ def with_dropping(
     return tuple(made), reasons
 
 
-def dropping_orders(nodes: Iterable[HyperNode], selections: Mapping[str, Selection]) -> Orders:
+def dropping_orders(nodes: Iterable[HyperNode], selections: Mapping[str, Selection], joined: Collection[str]) -> Orders:
     """Return the relations of candidates whose recursion need not read dominated tuples, with the columns by which they
     select."""
     by_candidates = {candidates_of(name): selection for name, selection in selections.items()}
     found: dict[str, Selection] = {}
     for node in nodes if selections else ():
         own = {name: by_candidates[name] for name in node.relations if name in by_candidates}
-        if own and node.recursive and _obstacle(node, own) is None:
+        if own and node.recursive and _obstacle(node, own, joined) is None:
             found |= own
     return frozenset((name, tuple(column for column, _ in each.orders)) for name, each in found.items())
 
@@ -270,8 +350,11 @@ def _can_drop(selections: Iterable[Selection]) -> bool:
     return all(each.form == "best" and 0 < len(each.keys) <= _MOST_KEYS for each in selections)
 
 
-def _obstacle(node: HyperNode, own: Mapping[str, Selection]) -> Obstacle | None:
+def _obstacle(node: HyperNode, own: Mapping[str, Selection], joined: Collection[str]) -> Obstacle | None:
     for selection in own.values():
+        if selection.relation in joined and selection.form != "dominance":
+            hint = "compare by relations that do not depend on what they select"
+            return Obstacle("a subsumption rule compares by its tuples", hint, selection.span)
         if selection.form not in ("best", "front"):
             hint = "compare by one `<=` or `>=` for each attribute in which the tuples differ"
             return Obstacle(f"{selection.title} compares by conditions", hint, selection.span)
@@ -350,24 +433,22 @@ def _prepares(auxiliary: str, name: str) -> bool:
 
 
 def conditions(
-    selections: Iterable[Selection], relations: Mapping[str, RelationType], nodes: Iterable[HyperNode]
+    selections: Mapping[str, Selection], relations: Mapping[str, RelationType], own: Mapping[str, frozenset[str]]
 ) -> tuple[list[Rule], dict[str, RelationType]]:
     """Return the rules of `#beats` for subsumption rules that are no minima, maxima or fronts, with the relations that
-    they read and derive. `nodes` are the hyper-nodes of the rules as written: a condition reads the candidates of its
-    own recursion."""
-    own = {name: frozenset(node.relations) for node in nodes for name in node.relations}
-    selections = tuple(selections)
-    selecting = {selection.relation for selection in selections}
+    they read and derive. A condition reads the candidates of its own recursion, and of choices what they show; `own`
+    are the recursions."""
+    selecting = {name for name, selection in selections.items() if selection.form != "choice"}
     rules: list[Rule] = []
     added: dict[str, RelationType] = {}
-    for selection in selections:
+    for selection in selections.values():
         relation = relations[selection.relation]
+        inside = (selecting & own.get(relation.name, frozenset())) | {relation.name}
         for rule in selection.rules:
-            candidates, beats = candidates_of(relation.name), f"{BEATS}{relation.name}"
-            added[candidates] = RelationType(candidates, relation.columns)
+            beats = f"{BEATS}{relation.name}"
+            added |= {each: replace(relations[name], name=each) for name in inside for each in [candidates_of(name)]}
             added[beats] = RelationType(beats, (*relation.columns, *relation.columns))
-            inside = selecting & own.get(relation.name, frozenset()) | {relation.name}
-            rules.append(_condition(_within(rule, inside), relation, candidates, beats))
+            rules.append(_condition(_within(rule, inside), relation, candidates_of(relation.name), beats))
     return rules, added
 
 
