@@ -293,6 +293,8 @@ def test_small_programs_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPat
     loaded(".decl a(x: number)\na(1).\n")
     assert not folder.exists()
     loaded(".decl a(x: number)\n" + "".join(f"a({i}).\n" for i in range(programs.WORTH)))
+    assert not folder.exists()  # Reading facts takes no longer than unpickling them.
+    loaded(".decl a(x: number)\n" + "".join(f"a({i}) :- a({i + 1}).\n" for i in range(programs.WORTH)))
     assert len(list(folder.iterdir())) == 1
 
 

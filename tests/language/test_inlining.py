@@ -6,6 +6,7 @@ import pytest
 
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
+from tidelog.language.inlining import definitions_of, used_by
 
 STEPS = {
     "one rule": "i{k}(x) :- {below}(x).",
@@ -38,3 +39,14 @@ def test_a_long_cycle_of_inline_relations_is_found_once() -> None:
     (problem,) = raised.value.problems
     assert problem.code == "E0240"
     assert len(problem.notes) == 299
+
+
+def test_a_rule_names_what_is_inlined_into_it_and_nothing_below_the_deepest_level() -> None:
+    """So long chains take time in proportion to their length."""
+    rules = check(read(chain("one rule", 90))).written
+    definitions = definitions_of(frozenset(f"i{k}" for k in range(90)), rules)
+    assert [used_by(rule, definitions) for rule in rules[:-1]] == [()] * 90
+    assert used_by(rules[-1], definitions) == rules[-2::-1]
+    *_, last = read(chain("one rule", 1000)).rules
+    long = definitions_of(frozenset(f"i{k}" for k in range(1000)), read(chain("one rule", 1000)).rules)
+    assert len(used_by(last, long)) == 100

@@ -37,6 +37,10 @@ _OLD_DIRECTIVES = ("input", "output", "printsize")
 """Qualifiers of declarations that mean the directives of the same names."""
 
 
+_MANY_DIGITS = 400
+"""Python converts only so many digits in linear time."""
+
+
 class Builder(FunctorBuilder[tuple[Statement, ...]]):
     """The methods for clauses, declarations and directives."""
 
@@ -55,6 +59,13 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
         if len(children) == 3:
             return (Rule(str(children[0]), heads, span=self._join(children[0], children[-1])),)
         return tuple(Rule(None, (head,), span=head.span) for head in heads)
+
+    def plain_fact(self, tokens: list[Token]) -> tuple[Statement, ...]:
+        """Build a fact of numbers and texts from its tokens, as the parser would."""
+        build = {"NUMBER": self.number, "STRING": self.string}
+        children: list[Any] = [build[each.type]([each]) if each.type in build else each for each in tokens[:-1]]
+        head = self.atom(children)
+        return (Rule(None, (head,), span=head.span),)
 
     @inline
     def rule(self, *children: Any) -> tuple[Statement, ...]:
@@ -201,7 +212,7 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
 
     def _ordinal(self, token: Token) -> int:
         """Return the number of an atom or a version, -1 for what cannot be one."""
-        return int(token) if token.isdecimal() and len(token) < 10 else -1
+        return int(token) if token.isdecimal() and len(token) <= _MANY_DIGITS else -1
 
     @inline
     def pragma(self, _word: Token, *words: Token) -> tuple[Statement, ...]:

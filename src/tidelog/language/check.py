@@ -23,7 +23,7 @@ from tidelog.language.declarations import Scheme, resolve
 from tidelog.language.directives import directive_problems
 from tidelog.language.equalities import equalities_apart
 from tidelog.language.equivalences import equivalence_problems, equivalence_rules
-from tidelog.language.facts import fact
+from tidelog.language.facts import fact, plain_fact, states_fact
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.inlining import (
     INLINE,
@@ -164,11 +164,12 @@ class Checker:
             each = before.get(id(statement))
             if each is None:
                 look()
-                checked, wrong = _check_rule(statement, scheme, inline)
+                stated = plain_fact(statement, scheme) if final.name is None else None
+                checked, wrong = (stated, []) if stated is not None else _check_rule(statement, scheme, inline)
                 problems += _with_instances(wrong, statement.span)
-                checked = replace(checked, name=final.name)
+                checked = replace(checked, name=final.name) if checked.name != final.name else checked
                 result = fact(checked) or checked
-                each = _Passed(final, result, tuple(_domains(checked)))
+                each = _Passed(final, result, tuple(_domains(checked)) if stated is None else ())
             passed.append(each)
         problems += selection_problems(scheme, [each.checked for each in passed if isinstance(each.checked, Rule)])
         if problems:
@@ -292,7 +293,7 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
 
 def _states(rule: Rule, inline: set[str]) -> bool:
     """Return True if a rule is a fact of a relation that has tuples."""
-    return fact(rule) is not None and rule.heads[0].relation not in inline
+    return states_fact(rule) and rule.heads[0].relation not in inline
 
 
 def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
@@ -300,7 +301,7 @@ def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rul
     grounded later."""
     if rule.subsumes:
         return _check_subsumption(rule, scheme, inline)
-    too_large = size_problems(rule) if fact(rule) is None else []
+    too_large = [] if states_fact(rule) else size_problems(rule)
     if too_large:
         return rule, too_large
     wrong_plan = plan_problems(rule)

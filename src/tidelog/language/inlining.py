@@ -97,14 +97,15 @@ def reads_inline(rule: Rule, relations: frozenset[str]) -> bool:
 
 
 def used_by(rule: Rule, definitions: Definitions) -> tuple[Rule, ...]:
-    """Return the rules that are inlined into a rule, directly or into others."""
+    """Return the rules that are inlined into a rule, directly or into others; none for a rule of inline relations only.
+    Those below the deepest level are left out: `inlined` refuses such a rule."""
     found: dict[str, None] = {}
-    waiting = [rule]
-    while waiting:
-        for atom in atoms(waiting.pop().body):
-            if atom.relation in definitions and atom.relation not in found:
-                found[atom.relation] = None
-                waiting += [each.rule for each in definitions[atom.relation]]
+    level = [rule] if any(head.relation not in definitions for head in rule.heads) else []
+    for _ in range(_DEEPEST):
+        names = dict.fromkeys(atom.relation for each in level for atom in atoms(each.body))
+        new = [name for name in names if name in definitions and name not in found]
+        found |= dict.fromkeys(new)
+        level = [each.rule for name in new for each in definitions[name]]
     return tuple(each.rule for name in found for each in definitions[name])
 
 

@@ -40,7 +40,7 @@ def statements(text: str, locate: Locate, look: Look = unlimited) -> tuple[list[
     everything = lexer.tokens(text, comments)
     notes = [comment(token, position, locate) for position, token in comments]
     tokens, notes, problems = apart(text, everything, notes, locate)
-    reading = _Reading(text, tokens, nesting.too_deep_tokens(tokens), locate, parser)
+    reading = _Reading(text, tokens, nesting.too_deep_tokens(tokens), locate, parser, builder)
     found: list[Statement] = []
     position = 0
     while position < len(tokens):
@@ -64,6 +64,7 @@ class _Reading:
     too_deep: frozenset[int]
     locate: Locate
     parser: Lark
+    builder: Builder
 
     def statement(self, position: int, found: list[Statement]) -> tuple[Problem | None, int]:
         """Read the statement at `position` into `found`; a problem, if any, and where the next statement begins."""
@@ -75,6 +76,10 @@ class _Reading:
             return mistakes.unsupported_directive(first, self.locate), self._behind_block(position)
         if first.type == "UNKNOWN":
             return mistakes.unknown_directive(first, self.locate), self._resume(position, position)
+        end = self._plain_fact(position)
+        if end:
+            found += self.builder.plain_fact(tokens[position:end])
+            return None, end
         parser = self.parser.parse_interactive()
         end = position
         try:
@@ -98,6 +103,19 @@ class _Reading:
                 return mistakes.too_deep(deep), end
         found += statements
         return None, end
+
+    def _plain_fact(self, position: int) -> int:
+        """Return the position behind a fact of numbers and texts, 0 for any other statement. A program may state very
+        many of them, and feeding the parser takes most of the time."""
+        tokens = self.tokens
+        end = position + 1
+        if tokens[position].type != "NAME" or end >= len(tokens) or tokens[end].type != "LPAR":
+            return 0
+        last = len(tokens) - 2
+        while end < last and tokens[end].type in ("LPAR", "COMMA") and tokens[end + 1].type in ("NUMBER", "STRING"):
+            end += 2
+        closed = end < last + 1 and tokens[end].type == "RPAR" and tokens[end + 1].type == "DOT"
+        return end + 2 if closed else 0
 
     def _resume(self, start: int, error: int) -> int:
         """Return the position to continue from after the token at `error` was wrong in the statement that began at

@@ -87,8 +87,8 @@ class TermBuilder(Transformer[Token, Built]):
         self._bare[id(constant)] = constant
         return constant
 
-    @inline
-    def string(self, token: Token) -> Term:
+    def string(self, children: list[Token]) -> Term:
+        token = children[0]
         return Constant(self._text(token), "symbol", span=self._at(token))
 
     def _text(self, token: Token) -> str:
