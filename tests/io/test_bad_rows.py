@@ -33,14 +33,14 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         EDGE,
         [("a", 1)],
         "e, row 1, column x: error[E0401]: expected a number, found the str 'a'\n"
-        "  hint: pass int(…), or declare the column as symbol",
+        "  hint: give an integer without quotes, or declare the column as symbol",
     ),
     (
         EDGE,
         [(1, "x" * 1000)],
         "e, row 1, column y: error[E0401]: expected a number, found the str "
         "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'… (1000 characters)\n"
-        "  hint: pass int(…), or declare the column as symbol",
+        "  hint: give an integer without quotes, or declare the column as symbol",
     ),
     (
         EDGE,
@@ -169,7 +169,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         REAL,
         [("1.5", 1)],
         "f, row 1, column x: error[E0401]: expected a float, found the str '1.5'\n"
-        "  hint: pass float(…), or declare the column as symbol",
+        "  hint: give a float without quotes, or declare the column as symbol",
     ),
     (
         NAMED,

@@ -196,7 +196,7 @@ def _cast_hint(value: object, kind: Kind) -> str | None:
     if isinstance(value, (datetime.date, datetime.time)):
         return "pass value.isoformat() into a symbol, or a count of seconds or days into a number"
     if isinstance(value, str) and kind != "symbol":
-        return f"pass {'float' if kind == 'float' else 'int'}(…), or declare the column as symbol"
+        return f"give {'a float' if kind == 'float' else 'an integer'} without quotes, or declare the column as symbol"
     if kind == "symbol":
         return "pass str(…), or declare the column as number"
     return f"pass {'a float' if kind == 'float' else 'an int'}"

@@ -25,6 +25,17 @@ _SIGNS = {
     "||": "write `;` for a disjunction",
     "\\+": "write `!` for a negation",
     "..": "write `x = range(1, 4)` for 1, 2 and 3",
+    "/=": "write `!=`",
+    "=\\": "write `!=`",
+    "≠": "write `!=`",
+    "≤": "write `<=`",
+    "≥": "write `>=`",
+    "∧": "write `,` for a conjunction",
+    "∨": "write `;` for a disjunction",
+    "¬": "write `!` for a negation",
+    "←": "write `:-`",
+    "::": "write a dot: `a.x` is the name `x` in the instance `a` of a component",
+    "++": "write `cat(a, b)`, or `a + b` for symbols",
     "--": "write comments behind `//`",
     "?-": "ask with `.output`, or with `db.query` in Python",
     "&": "write `,` for a conjunction, `band` for bits",
@@ -72,6 +83,21 @@ _TYPES = {
     **dict.fromkeys(("string", "str", "text", "varchar", "char"), "symbol"),
 }
 """Types in small letters, and those that have the same values."""
+_QUALIFIERS = {
+    **dict.fromkeys(
+        ("btree_min", "lattice_min"), "write `min(c)` behind the declaration, for the attribute to select by"
+    ),
+    **dict.fromkeys(
+        ("btree_max", "lattice_max"), "write `max(c)` behind the declaration, for the attribute to select by"
+    ),
+    **dict.fromkeys(("rbtset", "hashset", "trie"), "remove it: relations have one representation"),
+    "lattice": "write `min(c)` or `max(c)` behind the declaration, or subsumption rules",
+}
+_UNKNOWN = {
+    ".strict": "remove it: the planner orders the atoms of each rule by sizes",
+    ".debug_delta": "no relation shows the rounds of a recursion; count steps in a column of the relation",
+    ".export": "write `.output` for a relation to write; names of components' relations are seen everywhere",
+}
 _DIRECTIVES = {".import": ".include", ".relation": ".decl", ".predicate": ".decl", ".declare": ".decl"}
 _COMPARISONS = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
 _CLOSING = frozenset(["RPAR", "RBRACKET", "RBRACE"])
@@ -92,6 +118,10 @@ def written_here(tokens: list[Token], start: int, error: int, gap: str, expected
     found = found or next((_WORDS[each] for each in words if each in _WORDS), None)
     if found is not None or before is None:
         return found or _at_the_begin(tokens, error)
+    if tokens[start].type == "IO" and error == start + 1 and token.type == "LPAR":
+        return f"write `{tokens[start]} r`; the parentheses behind the name have options"
+    if token.type == "STAR" and error + 1 < len(tokens) and tokens[error + 1].type == "NAME":
+        return "write a record with its fields, as in `r = [x, y]`; no sign takes it apart"
     if error == start + 1 and f".{before}" in lexer.DIRECTIVES and before.type == "NAME":
         return f"directives begin with a dot: `.{before}`"
     if _within_not(tokens, start, error):
@@ -111,6 +141,8 @@ def written_here(tokens: list[Token], start: int, error: int, gap: str, expected
         return "write `:-` for a rule; `a(x) <= a(y) :- body` is a subsumption"
     if expected == {"COLON"} and tokens[start].type == "DECL":
         return "write each attribute with its type, as in `x: number`"
+    if tokens[start].type == "DECL" and token.type == "SEMICOLON":
+        return "put `,` between two attributes"
     return None
 
 
@@ -147,6 +179,16 @@ def type_(name: str) -> str | None:
 def directive(name: str) -> str | None:
     """Return the directive that does what this one does elsewhere."""
     return _DIRECTIVES.get(name)
+
+
+def qualifier(name: str) -> str | None:
+    """Return what to write in place of a qualifier of another language or version."""
+    return _QUALIFIERS.get(name)
+
+
+def unknown_directive(name: str) -> str | None:
+    """Return what to do about a directive that has no like here."""
+    return _UNKNOWN.get(name)
 
 
 def _within_not(tokens: list[Token], start: int, error: int) -> bool:

@@ -10,6 +10,7 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from tidelog.errors import Problem, locate
@@ -108,7 +109,10 @@ def _deprecated(checked: CheckedProgram) -> Iterator[Problem]:
     for directive in checked.directives:
         if directive.deprecated:
             message = f"the qualifier `{directive.name}` is deprecated"
-            yield _warning("E0294", message, directive.span, f"write `{directive}` behind the declaration")
+            # Once for a component: its instances have the place and the plain name in common.
+            written = replace(directive, relation=directive.relation.rpartition(".")[2])
+            place = directive.span and replace(directive.span, via=())
+            yield _warning("E0294", message, place, f"write `{written}` behind the declaration")
     for type_ in checked.types:
         if type_.deprecated:
             message = f"`.{type_.members[0]}_type` is deprecated"

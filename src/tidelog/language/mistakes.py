@@ -87,6 +87,9 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     if tokens[start].type == "DECL" and [str(each) for each in tokens[error : error + 2]] == ["=", "debug_delta"]:
         hint = "no relation shows the rounds of a recursion; count steps in a column of the relation"
         return Problem("E0190", "`debug_delta` is not supported", span_of(tokens[error + 1], locate), hint=hint)
+    own_form = _lattice(tokens, start, error, locate) or _bare_options(tokens, start, error, locate)
+    if own_form is not None:
+        return own_form
     before = tokens[error - 1] if error > start else token
     end = span_of(before, locate).end
     gap = span.source.text[end : span.start] if end <= span.start else ""
@@ -126,15 +129,46 @@ def _unknown_qualifier(tokens: list[Token], start: int, locate: Locate) -> Probl
     if declares is None or declares.type != "DECL" or "\n" in span.source.text[last.end : span.start]:
         return None
     close = get_close_matches(str(first), lexer.QUALIFIERS, 1)
-    hint = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.QUALIFIERS))}"
+    known = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.QUALIFIERS))}"
+    hint = foreign.qualifier(str(first)) or known
     return Problem("E0101", f"there is no qualifier `{first}`", span, hint=hint)
+
+
+def _lattice(tokens: list[Token], start: int, error: int, locate: Locate) -> Problem | None:
+    """Return the problem of an attribute `x: Interval<>` of a lattice, in a declaration with an error."""
+    if tokens[start].type != "DECL" or tokens[error].type not in ("LESS", "SEMICOLON"):
+        return None
+    for i in range(error, len(tokens) - 1):
+        if tokens[i].type in ("RPAR", "DOT", "DECL"):
+            break
+        if tokens[i].type == "LESS" and tokens[i + 1].type == "GREATER" and tokens[i - 1].type == "NAME":
+            hint = "select by `min(…)` or `max(…)` behind the declaration, or by subsumption rules"
+            place = span_of(tokens[i - 1], locate)
+            return Problem(
+                "E0190", f"the attribute of the lattice `{tokens[i - 1]}<>` is not supported", place, hint=hint
+            )
+    return None
+
+
+def _bare_options(tokens: list[Token], start: int, error: int, locate: Locate) -> Problem | None:
+    """Return the problem of options without parentheses, as in `.output a IO=stdout` and `.output a "a.csv"`."""
+    option = tokens[start].type == "NAME" and error == start + 1 and tokens[error].type == "EQUAL"
+    file = tokens[start].type == "STRING" and error == start
+    first = next((i for i in range(start - 1, -1, -1) if tokens[i].type not in ("NAME", "COMMA")), -1)
+    if not (option or file) or first < 0 or first == start - 1 or tokens[first].type != "IO":
+        return None
+    given = f"{tokens[start]}=…" if option else f"filename={tokens[start]}"
+    hint = f"put them into parentheses: `{tokens[first]} {tokens[first + 1]}({given})`"
+    message = f"the options of `{tokens[first]} {tokens[first + 1]}` have no parentheses"
+    return Problem("E0101", message, span_of(tokens[start], locate), hint=hint)
 
 
 def unknown_directive(token: Token, locate: Locate) -> Problem:
     known = {*lexer.DIRECTIVES, *lexer.UNSUPPORTED_DIRECTIVES}
     close = [foreign.directive(str(token)) or "", *get_close_matches(str(token), known, 1)]
     own = next(filter(None, close), None)
-    hint = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.DIRECTIVES))}"
+    words = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.DIRECTIVES))}"
+    hint = foreign.unknown_directive(str(token)) or words
     return Problem("E0107", f"unknown directive `{_shown(token)}`", span_of(token, locate), hint=hint)
 
 

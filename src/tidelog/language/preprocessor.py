@@ -35,6 +35,7 @@ _BUILT_IN = frozenset(("__LINE__", "__COUNTER__"))
 """The names that pcpp expands beside macros."""
 _TIMES = ("__DATE__", "__TIME__")
 _IGNORED = ("warning", "pragma", "line", "ident")
+"""Besides the marks of a C preprocessor that ran before, as in `# 1 "file.dl"`."""
 
 
 def preprocess(
@@ -218,9 +219,10 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
             self.include_once[self.source] = None
         elif directive.value == "error":
             self._report("E0111", f"#error {''.join(t.value for t in toks)}".rstrip(), self._last_line())
-        elif directive.value not in _IGNORED:
+        elif directive.value not in _IGNORED and not directive.value.isdecimal():
             message = f"unknown preprocessor line `#{directive.value}`"
-            hint = "use one of #include #define #undef #if #ifdef #ifndef #elif #else #endif #error #pragma"
+            lines = "#include #define #undef #if #ifdef #ifndef #elif #else #endif #error #pragma"
+            hint = f"use one of {lines}; comments begin with //"
             self._report("E0111", message, self._last_line(), hint)
         return True
 
