@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import tidelog
 from tests.recount import mistakes, state_of
 from tidelog.certificate import certificate_of, check
-from tidelog.maintain import crediting, selecting
+from tidelog.maintain import crediting, searching, selecting
 
 DISTANCES = """
 .decl e(x: number, y: number, w: number)
@@ -101,16 +100,16 @@ def test_widest_ways() -> None:
 
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Return a list that notes for each search whether one pass over its rows has counted all derivations."""
+    """Return a list that notes for each search whether its births do."""
     noted: list[bool] = []
-    real = crediting.credit_best
+    real = crediting.credit
 
-    def noting(*arguments: Any) -> int | None:
-        rounds = real(*arguments)
+    def noting(search: searching.CostSearch) -> int | None:
+        rounds = real(search)
         noted.append(rounds is not None)
         return rounds
 
-    monkeypatch.setattr(selecting, "credit_best", noting)
+    monkeypatch.setattr(selecting, "credit", noting)
     return noted
 
 
@@ -129,7 +128,7 @@ def wrong(db: tidelog.Database, edges: Iterable[Edge], facts: Iterable[tuple[int
     ],
     ids=["one rule", "three rules", "a join with itself", "two orders"],
 )
-def test_derivations_are_counted_in_one_pass(selection: str, rules: str, longest: int, passes: list[bool]) -> None:
+def test_derivations_are_counted_by_the_search(selection: str, rules: str, longest: int, passes: list[bool]) -> None:
     edges, hops = random_edges(longest % 97, 70, 300, longest), "n" in selection.replace("min", "")
     facts = [(*fact, 0) if hops else fact for fact in ((3, 1), (5, 0), (8, 400))]
     db = tidelog.connect()
@@ -241,3 +240,15 @@ def test_a_search_without_end_meets_the_limit() -> None:
     """Rows that get better count as derived, though they take the places of others."""
     with pytest.raises(tidelog.LimitError, match="its limit is 100,000"):
         evaluated(DISTANCES, [(0, 1, -1), (1, 0, 0)], max_rows=100_000)
+
+
+def test_a_search_that_reads_rows_again_and_again_counts_no_longer(
+    passes: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "_STALE_ROWS", -100)
+    monkeypatch.setattr(searching, "_WORK_BEFORE_LOOK", 50)
+    edges = random_edges(3, 70, 300, 60)
+    db = evaluated(DISTANCES, edges)
+    assert passes == [False]
+    assert set(db["d"]) == shortest(edges)
+    assert not wrong(db, edges, [(0, 0)])

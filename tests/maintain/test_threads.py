@@ -106,7 +106,7 @@ def test_random_scripts(strategy: str) -> None:
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("count", [2, 3])
 def test_searches_by_cost_beside_shared_work(count: int, joined: bool) -> None:
-    """A search runs on one thread, in one pass or with rounds behind it; threads share what comes before and after."""
+    """A search runs on one thread, alone or with rounds behind it; threads share the work before and after."""
     text = """
     .decl e(x: number, y: number)
     .decl far(x: number, y: number, w: number)

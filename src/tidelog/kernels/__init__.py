@@ -16,7 +16,7 @@
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
     fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update
     selections what relations that select show, round by round;  orders  which of two rows is better
-    frontier   the best row of each key by a search from scratch;  credits  all derivations from these
+    frontier   the best row of each key by a search from scratch;  results  its rows with their counts
     choices    what relations that choose show, round by round
     lists      lists of node numbers in one pool
     components strongly connected components of a graph, and a test that one is still connected

@@ -6,6 +6,9 @@ the least one. The cheapest rows come out together, as many as fit into the smal
 the large ones. Where no rule makes a row that is better than those that it follows from, this is Dijkstra's algorithm.
 Where one does, rows take turns as in Bellman and Ford's: every order leads to the same rows.
 
+Each derivation is noted in the support of its row. A row counts those that were found before it was read. Rows that
+gave way to better ones become candidates, and wait for `charges` if they had been read.
+
 Source of the heap: Ahuja, Mehlhorn, Orlin, Tarjan, Faster algorithms for the shortest path problem, 1990.
 """
 # mypy: disable-error-code="no-untyped-def"
@@ -30,6 +33,7 @@ from tidelog.kernels.layout import (
     GROW_RELATION,
     I_DONE,
     I_RELATION,
+    MOST_COUNTED,
     N_INSIDE,
     N_OBJECT,
     N_PHASE,
@@ -39,19 +43,24 @@ from tidelog.kernels.layout import (
     P_VERSION,
     R_ARITY,
     R_BIRTH,
-    R_EMITTED,
+    R_COUNT,
+    R_MASK,
     R_N,
     R_NEW,
     R_ROWS,
     R_SLOTS,
+    R_SUPPORT,
     R_USED,
+    X_CANDIDATES,
+    X_STALE,
 )
 from tidelog.kernels.orders import beats, cost, hash_of_key, prefetch_slot, prefetch_words, row_of_key
 from tidelog.kernels.registers import copy_head
-from tidelog.kernels.sets import full, insert_batch
+from tidelog.kernels.sets import full, insert_batch, same_row
 from tidelog.kernels.words import (
     HIGH,
     LOW,
+    hash_row,
     kernel,
     load,
     load32,
@@ -67,6 +76,7 @@ _FEW = 1_024
 """So many rows come out of the frontier together, whatever their costs."""
 UNREAD = 0
 """The birth of a row that waits, because it is new or has become better."""
+_UNCOUNTED = 1 << 62
 _ENTRIES = (CHUNK - 2) // 2
 _AHEAD = 8
 
@@ -175,8 +185,8 @@ def fill_first(queue):
 @kernel
 def take(D, relations, selections, fronts, queue, w):
     """Copy the cheapest rows to the relations in `fronts` that plans read, for which there is room; return False if
-    none waits. Each is born in this round. A row that has become better than its entry says waits elsewhere; one that
-    has been read as it is waits no more."""
+    none waits. Each is born in this round, and counts the derivations that were found before. A row that has become
+    better than its entry says waits elsewhere; one that has been read as it is waits no more."""
     if load64(queue, F_BUCKET) == 0 and not fill_first(queue):
         return False
     chunk = load64(queue, F_BUCKET)
@@ -188,6 +198,8 @@ def take(D, relations, selections, fronts, queue, w):
             relation = relations[what >> 32]
             prefetch(D[relation, R_ROWS] + (what & LOW) * D[relation, R_ARITY] * width(w))
             prefetch(D[relation, R_BIRTH] + 4 * (what & LOW))
+            prefetch(D[relation, R_SUPPORT] + 4 * (what & LOW))
+            prefetch(D[relation, R_COUNT] + 4 * (what & LOW))
         what = load64(entries, 3 + 2 * e)
         i, r = what >> 32, what & LOW
         relation, front = relations[i], fronts[i]
@@ -199,6 +211,7 @@ def take(D, relations, selections, fronts, queue, w):
                 store(D[front, R_ROWS], m * k + j, load(rows, r * k + j, w), w)
             D[front, R_N] = m + 1
             store32(D[relation, R_BIRTH], r, load64(queue, F_ROUND))
+            store32(D[relation, R_COUNT], r, load32(D[relation, R_SUPPORT], r))
     store64(queue, F_BUCKET, free(queue, chunk - 1))
     return True
 
@@ -207,14 +220,74 @@ def take(D, relations, selections, fronts, queue, w):
 
 
 @kernel
+def note_stale(D, stale, relation, r, w):
+    """Note a row with its birth that has been read and gives way to a better one; there is room."""
+    k, m = D[relation, R_ARITY], D[stale, R_N]
+    for j in range(k):
+        store(D[stale, R_ROWS], m * k + j, load(D[relation, R_ROWS], r * k + j, w), w)
+    store32(D[stale, R_BIRTH], m, load32(D[relation, R_BIRTH], r))
+    D[stale, R_N] = m + 1
+
+
+@kernel
+def prefetch_read(D, relation, h, w):
+    """Prefetch words, birth and support of the row in the first slot for a hash."""
+    v = load64(D[relation, R_SLOTS], (h >> 32) & D[relation, R_MASK])
+    if v != 0:
+        r = (v & LOW) - 1
+        prefetch(D[relation, R_ROWS] + r * D[relation, R_ARITY] * width(w))
+        prefetch(D[relation, R_BIRTH] + 4 * r)
+        prefetch(D[relation, R_SUPPORT] + 4 * r)
+
+
+@kernel
+def add_support(supports, r, more):
+    """Add derivations to a row, as far as they are counted."""
+    store32(supports, r, min(load32(supports, r) + more, MOST_COUNTED))
+
+
+@kernel
+def keep_beaten(D, candidates, buffer, m, weights, w):
+    """Insert `m` rows of `buffer`, for which there is room, with as many derivations as the int64 array at `weights`
+    says, which is overwritten."""
+    k, slots, mask = D[candidates, R_ARITY], D[candidates, R_SLOTS], D[candidates, R_MASK]
+    rows, supports = D[candidates, R_ROWS], D[candidates, R_SUPPORT]
+    for i in range(m):
+        h = hash_row(buffer, i, k, w)
+        store64(weights, i, (h & HIGH) | load64(weights, i))
+        prefetch(slots + ((h >> 32) & mask) * 8)
+    for i in range(m if m > 2 else 0):
+        prefetch_words(D, candidates, load64(weights, i), w)
+    for i in range(m):
+        h, n = load64(weights, i), D[candidates, R_N]
+        s = (h >> 32) & mask
+        while True:
+            v = load64(slots, s)
+            if v == 0:
+                store64(slots, s, (h & HIGH) | (n + 1))
+                for j in range(k):
+                    store(rows, n * k + j, load(buffer, i * k + j, w), w)
+                store32(D[candidates, R_COUNT], n, 1)
+                store32(supports, n, h & LOW)
+                D[candidates, R_N] += 1
+                D[candidates, R_USED] += 1
+                break
+            if ((v ^ h) >> 32) == 0 and same_row(rows, (v & LOW) - 1, buffer, i, k, w):
+                add_support(supports, (v & LOW) - 1, h & LOW)
+                break
+            s = (s + 1) & mask
+
+
+@kernel
 def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
-    """Offer `n` rows of `buffer` to a relation, for which there is room: those that are new, or better than the row of
-    their key, wait. R_EMITTED counts those that differ from that row. `place` is that of the relation among all, `sel`
-    its selection, 0 where it shows every row."""
+    """Offer `n` rows of `buffer`, which is overwritten, to a relation, for which there is room: those that are new, or
+    better than the row of their key, wait. The others are kept as candidates, if X_CANDIDATES names a relation, and
+    so are rows that give way to better ones. `place` is that of the relation among all, `sel` its selection, 0 where it
+    shows every row."""
     k = D[relation, R_ARITY]
     if sel == 0:
         before = D[relation, R_N]
-        insert_batch(D, relation, buffer, n, 0, hashes, w)
+        insert_batch(D, relation, buffer, n, _UNCOUNTED, hashes, w)
         for r in range(before, D[relation, R_N]):
             push(queue, load64(queue, F_LEAST), r | place << 32)
         return
@@ -223,33 +296,65 @@ def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
         store64(hashes, i, h)
         prefetch_slot(D, relation, h)
     for i in range(n if n > 2 else 0):
-        prefetch_words(D, relation, load64(hashes, i), w)
-    rows = D[relation, R_ROWS]
+        prefetch_read(D, relation, load64(hashes, i), w)
+    rows, births, supports, beaten = D[relation, R_ROWS], D[relation, R_BIRTH], D[relation, R_SUPPORT], 0
+    candidates = load64(sel, X_CANDIDATES)
     for i in range(n):
-        h = load64(hashes, i)
+        h, weight = load64(hashes, i), 1
         r, slot = row_of_key(D, sel, relation, buffer, i, h, w)
         if r < 0:
             r = D[relation, R_N]
             store64(D[relation, R_SLOTS], slot, (h & HIGH) | (r + 1))
+            store32(D[relation, R_COUNT], r, 1)
             D[relation, R_N] += 1
             D[relation, R_USED] += 1
+            weight = 0
         elif not beats(sel, buffer, i, rows, r, k, w):
-            D[relation, R_EMITTED] += beats(sel, rows, r, buffer, i, k, w)
-            continue
-        D[relation, R_EMITTED] += 1
+            if not beats(sel, rows, r, buffer, i, k, w):
+                add_support(supports, r, 1)
+                continue
+            r = -1
+        else:
+            weight = load32(supports, r)
+            if candidates >= 0 and load32(births, r) != UNREAD:
+                note_stale(D, load64(sel, X_STALE), relation, r, w)
         for j in range(k):
-            store(rows, r * k + j, load(buffer, i * k + j, w), w)
-        store32(D[relation, R_BIRTH], r, UNREAD)
-        push(queue, cost(sel, 0, rows, r, k, w), r | place << 32)
+            value = load(buffer, i * k + j, w)
+            if weight > 0:
+                store(buffer, beaten * k + j, value if r < 0 else load(rows, r * k + j, w), w)
+            if r >= 0:
+                store(rows, r * k + j, value, w)
+        if r >= 0:
+            store32(births, r, UNREAD)
+            store32(supports, r, 1)
+            push(queue, cost(sel, 0, rows, r, k, w), r | place << 32)
+        if weight > 0:
+            store64(hashes, beaten, weight)
+            beaten += 1
+    if candidates >= 0:
+        keep_beaten(D, candidates, buffer, beaten, hashes, w)
+
+
+@kernel
+def lacks_room(D, relation, sel, n):
+    """Return the number of the relation that has to grow before `n` rows are offered, -1 if there is room."""
+    if full(D, relation, n):
+        return relation
+    if sel != 0 and load64(sel, X_CANDIDATES) >= 0:
+        if full(D, load64(sel, X_CANDIDATES), n):
+            return load64(sel, X_CANDIDATES)
+        if full(D, load64(sel, X_STALE), n):
+            return load64(sel, X_STALE)
+    return -1
 
 
 @kernel
 def offer_rows(D, relation, place, sel, queue, buffer, start, m, hashes, w):
-    """Offer rows `start` to `m` of `buffer`. Return where it stopped because memory has to grow first. `hashes` is an
-    address of int64[256]."""
+    """Offer rows `start` to `m` of `buffer`, which is overwritten. Return where it stopped because memory has to grow
+    first. `hashes` is an address of int64[256]."""
     while start < m:
         b = min(256, m - start)
-        if full(D, relation, b) or crowded(queue, b):
+        if lacks_room(D, relation, sel, b) >= 0 or crowded(queue, b):
             break
         offer(D, relation, place, sel, queue, buffer + start * D[relation, R_ARITY] * width(w), b, hashes, w)
         start += b
@@ -257,13 +362,12 @@ def offer_rows(D, relation, place, sel, queue, buffer, start, m, hashes, w):
 
 
 @kernel
-def emit_offers(D, plan, n, relations, selections, queue, registers, buffer, hashes, size, w):
-    """Offer a batch to the head."""
-    head, place = load64(plan, P_HEAD), 0
-    copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)
-    while relations[place] != head:
+def place_of(relations, relation):
+    """Return the place of a relation among others."""
+    place = 0
+    while relations[place] != relation:
         place += 1
-    offer(D, head, place, selections[place], queue, buffer, n, hashes, w)
+    return place
 
 
 @kernel
@@ -318,8 +422,10 @@ def run_search(
                 begin(D, plan, st)
                 node[N_INSIDE] = 1
             while node[N_INSIDE] == 1:
-                node[N_OBJECT] = load64(plan, P_HEAD)
-                if full(D, node[N_OBJECT], size):
+                head = load64(plan, P_HEAD)
+                place = place_of(relations, head)
+                node[N_OBJECT] = lacks_room(D, head, selections[place], size)
+                if node[N_OBJECT] >= 0:
                     return GROW_RELATION
                 if crowded(queue, size):
                     return GROW_LOG
@@ -329,7 +435,8 @@ def run_search(
                 if n == 0:
                     node[N_INSIDE] = 0
                 else:
-                    emit_offers(D, plan, n, relations, selections, queue, registers, buffer, hashes, size, w)
+                    copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)
+                    offer(D, head, place, selections[place], queue, buffer, n, hashes, w)
             node[N_POSITION] += 1
         node[N_PHASE], node[N_POSITION] = 0, 0
         if once:

@@ -88,8 +88,9 @@ X_DIED = 5  # place in R_OUT of the shown relation where the deaths of this upda
 X_BORN = 6  # place in its R_IN where the births of this update begin
 X_ORDERS = 7
 X_BEST = 8  # relation of the rows to show, one per key, where they are known; or -1
-X_KEYS = 9  # number of key columns,
-X_KEY = 10  # and these, at most MAX_KEYS
+X_STALE = 9  # relation of the rows that a search has read and that a better one has replaced since
+X_KEYS = 10  # number of key columns,
+X_KEY = 11  # and these, at most MAX_KEYS
 X_ORDER = X_KEY + MAX_KEYS  # for each order: column, 1 for the greatest first, kind
 X_WORDS = X_ORDER + 3 * 16
 

@@ -10,7 +10,7 @@ reclaim     reclaims symbols and records that nothing refers to any more
 bootstrap   evaluates a hyper-node from its inputs, with births and counts
 update      follows the changes of its inputs, facts and rules in place
 showing     both for hyper-nodes that show some candidates:  selecting  selected ones;  choosing  chosen ones
-searching   the best rows of selections, from scratch;  crediting  all candidates from these
+searching   the best rows of selections, from scratch;  crediting  in their relations, with counts
 endless     cycles that improve selections without end
 aggregates  evaluates aggregate rules and keeps them up to date;  large_groups  states for that;  folds_of_texts  those
             whose values are texts

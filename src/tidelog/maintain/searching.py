@@ -1,8 +1,8 @@
-"""The best rows of a hyper-node that selects, from scratch: one per key, without candidates, births and counts.
+"""The best rows of a hyper-node that selects, from scratch: one per key, with births and counts (docs/theory.md).
 
 A search (`kernels/frontier.py`) reads the rows in the order of their costs, so that most are read once, and a better
 row takes the place of another. It ends with the selection from the least model where the rules are monotone, whether
-or not each of these rows has a derivation from others that were there before; `selecting` then looks for these.
+or not each of these rows has a derivation from others that were there before; `crediting` looks at that.
 """
 
 from __future__ import annotations
@@ -28,33 +28,36 @@ from tidelog.storage.stored import StoredRelation
 
 _WORK_BEFORE_LOOK = 1_000_000
 _FIRST, _FURTHER = "first", "further"
-_FRONT = "#front."
+_FRONT, _BEATEN, STALE = "#front.", "#beaten.", "#stale."
 _CHUNKS = 256
 _DOUBTFUL, _IMPROVED = 1_000_000, 16
 """A search may have no end if so many rows got better, and so many times as many as there are."""
+_STALE_ROWS = 100_000
+"""A search counts no longer if it has read so many rows, and as many as there are, before better ones took their
+places: rounds then find derivations sooner than it takes these back."""
 
 
-def best_rows(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> dict[str, StoredRelation]:
-    """Return the rows that each relation of `node` has in the end, without candidates, from these facts, each born in
-    the round in which the search read it. Those of relations that select are found by their keys only. Raise
-    WidenError, LimitError, KeyboardInterrupt."""
-    search = _Search(node, inputs)
+def search(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> CostSearch:
+    """Return a search that has found the rows that each relation of `node` has in the end, from these facts. The
+    relations of candidates, which are open and empty, get all others. Raise WidenError, LimitError,
+    KeyboardInterrupt."""
+    found = CostSearch(node, inputs)
     for name, words in facts.items():
-        search.offer(name, words)
+        found.offer(name, words)
     try:
-        search.run(_FIRST)
-        search.run(_FURTHER)
+        found.run(_FIRST)
+        found.run(_FURTHER)
     except LimitError as error:
-        raise explained(error, node, inputs, words_of(search.found)) from None
-    return search.found
+        raise explained(error, node, inputs, words_of(found.found)) from None
+    return found
 
 
 def best_of(node: HyperNode, inputs: Inputs, rows: Mapping[str, AnyWords]) -> dict[str, AnyWords]:
     """Return the best of some rows for each relation of `node`, without candidates."""
-    search = _Search(node, inputs)
+    found = CostSearch(node, inputs, counted=False)
     for name, words in rows.items():
-        search.offer(name, words)
-    return words_of(search.found)
+        found.offer(name, words)
+    return words_of(found.found)
 
 
 def words_of(relations: Mapping[str, StoredRelation]) -> dict[str, AnyWords]:
@@ -62,33 +65,44 @@ def words_of(relations: Mapping[str, StoredRelation]) -> dict[str, AnyWords]:
     return {name: stored.words() for name, stored in relations.items()}
 
 
-class _Search:
-    """One search."""
+class CostSearch:
+    """One search.
 
-    def __init__(self, node: HyperNode, inputs: Inputs) -> None:
+    `found` are the best rows, born in the round in which they were read, with counts and supports; those of relations
+    that select are found by their keys only. `beaten` are the other candidates, with supports, by the relation that is
+    shown; `stale` are the rows that were read before better ones took their places, with births. Derivations from
+    these have been noted with all others.
+
+    Only the rows of `found` are right if the search is not `counted`. It is not where a body has two atoms of the
+    hyper-node, which are read in other orders than the search knows, and where rows are read again and again.
+    """
+
+    def __init__(self, node: HyperNode, inputs: Inputs, *, counted: bool = True) -> None:
         self.node, self.inputs = node, inputs
         self.doubtful = _DOUBTFUL
         by_shown = {each.shown: each for each in node.selects}
         heads = {each.candidates: each.shown for each in node.selects}
         self.names = [name for name in node.relations if name not in heads]
         self.heads = heads | {name: name for name in self.names}
-        catalog = inputs.catalog
-        arities = {name: inputs.relations[name].arity for name in self.names}
-        self.found, self.fronts = (
-            {name: StoredRelation(catalog, arities[name], counted=False) for name in self.names} for _ in range(2)
-        )
+        self.rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+        self.internal = frozenset(node.relations)
+        self.counted = counted and all(len(internal_atoms(rule, self.internal)) < 2 for rule in self.rules)
+        self.found = {name: self._relation(name, counted=True) for name in self.names}
+        self.fronts, self.stale = ({name: self._relation(name, counted=False) for name in self.names} for _ in range(2))
+        kept = by_shown.items() if self.counted else ()
+        self.beaten = {name: inputs.relations[each.candidates] for name, each in kept}
         self.relations = {**inputs.relations, **self.found}
         self.relations |= {name: self.found[shown] for name, shown in heads.items()}
-        self.relations |= {f"{_FRONT}{name}": front for name, front in self.fronts.items()}
+        self.growing = {f"{_BEATEN}{name}": beaten for name, beaten in self.beaten.items()}
+        self.growing |= {f"{STALE}{name}": stale for name, stale in self.stale.items()}
+        self.relations |= self.growing | {f"{_FRONT}{name}": front for name, front in self.fronts.items()}
         for front in self.fronts.values():
             front.ensure(BATCH)
+        for each in (*self.found.values(), *self.stale.values()):
+            each.marks.keep_births()
         for found in self.found.values():
-            found.marks.keep_births()
-        for name in by_shown:
-            self.found[name].overwritten = True
-        self.blocks = {name: selection_words(each, self.relations) for name, each in by_shown.items()}
-        for name, block in self.blocks.items():
-            block.view(numpy.int64, layout.X_WORDS)[layout.X_SHOWN] = self.found[name].number
+            found.marks.keep_supports()
+        self.blocks = {name: self._block(each) for name, each in by_shown.items()}
         self.chunks, self.queue = Block(8 * layout.CHUNK * _CHUNKS), Block(8 * layout.F_WORDS)
         self.words = self.queue.view(numpy.int64, layout.F_WORDS)
         self.words[layout.F_LEAST] = numpy.iinfo(numpy.int64).min
@@ -98,20 +112,33 @@ class _Search:
         self.front_numbers = numpy.array([self.fronts[name].number for name in self.names], numpy.int64)
         addresses = [self.blocks[name].address if name in self.blocks else 0 for name in self.names]
         self.selections = numpy.array(addresses, numpy.int64)
-        self.machine = self.assembled(node)
+        self.machine = self._assembled()
 
-    def assembled(self, node: HyperNode) -> Interpreter:
+    def _relation(self, name: str, *, counted: bool) -> StoredRelation:
+        return StoredRelation(self.inputs.catalog, self.inputs.relations[name].arity, counted=counted)
+
+    def _block(self, selection: NodeSelection) -> Block:
+        """Return the block by which kernels know a selection."""
+        found, block = self.found[selection.shown], selection_words(selection, self.inputs.relations)
+        found.overwritten = True
+        words = block.view(numpy.int64, layout.X_WORDS)
+        words[layout.X_SHOWN], words[layout.X_STALE] = found.number, self.stale[selection.shown].number
+        if not self.counted:
+            words[layout.X_CANDIDATES] = -1
+        return block
+
+    def _assembled(self) -> Interpreter:
         """Return the interpreter of the rules: once over everything, and from rows of the frontier."""
-        internal = frozenset(node.relations)
+        internal = self.internal
         statistics = LiveStatistics(self.relations, internal)
-        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
-        deltas = [(rule, i) for rule in rules for i in internal_atoms(rule, internal)]
-        first = [plan_full(rule, statistics) for rule in rules if not internal_atoms(rule, internal)]
+        deltas = [(rule, i) for rule in self.rules for i in internal_atoms(rule, internal)]
+        first = [plan_full(rule, statistics) for rule in self.rules if not internal_atoms(rule, internal)]
         plans = [(plan, _FIRST) for plan in first]
         plans += [(_from_front(plan), _FURTHER) for plan in plan_deltas(deltas, internal, statistics)]
         jobs = [Job(plan, sight_of(plan, self.relations), group) for plan, group in plans]
         inputs = self.inputs
-        machine = Interpreter(inputs.catalog, inputs.dictionary, self.relations, node.relations, jobs)
+        heads = [*internal, *self.growing]
+        machine = Interpreter(inputs.catalog, inputs.dictionary, self.relations, heads, jobs)
         for name, stored in inputs.relations.items():
             if name not in internal:
                 stored.settle()
@@ -130,7 +157,8 @@ class _Search:
                 catalog.hashes, catalog.tag,
             )  # fmt: skip
             if done < len(words):
-                stored.ensure()
+                for each in (stored, *self.growing.values()):
+                    each.ensure()
                 self.grow()
 
     def run(self, group: str) -> None:
@@ -145,9 +173,13 @@ class _Search:
 
     def look(self) -> None:
         """Raise if a limit has been reached, rows that got better count as derived, or if the search will never end."""
-        better = int(self.words[layout.F_BETTER])
-        self.inputs.watch.look(better)
-        if better > self.doubtful + _IMPROVED * sum(map(len, self.found.values())):
+        better, rows = int(self.words[layout.F_BETTER]), sum(map(len, self.found.values()))
+        self.inputs.watch.look(max(better, rows + sum(stored.rows for stored in self.beaten.values())))
+        if self.counted and sum(stored.rows for stored in self.stale.values()) > _STALE_ROWS + rows:
+            self.counted = False
+            for block in self.blocks.values():
+                block.view(numpy.int64, layout.X_WORDS)[layout.X_CANDIDATES] = -1
+        if better > self.doubtful + _IMPROVED * rows:
             self.doubtful = 2 * better
             refuse_endless(self.node, self.inputs, words_of(self.found))
 
@@ -174,7 +206,7 @@ def selection_words(selection: NodeSelection, relations: Mapping[str, StoredRela
     words = block.view(numpy.int64, layout.X_WORDS)
     words[layout.X_SHOWN] = relations[selection.shown].number
     words[layout.X_CANDIDATES] = relations[selection.candidates].number
-    words[layout.X_INDEX] = words[layout.X_OFFERS] = words[layout.X_BEST] = -1
+    words[layout.X_INDEX] = words[layout.X_OFFERS] = words[layout.X_BEST] = words[layout.X_STALE] = -1
     words[layout.X_FRONT] = selection.front
     words[layout.X_KEYS] = len(selection.keys)
     words[layout.X_KEY : layout.X_KEY + len(selection.keys)] = selection.keys

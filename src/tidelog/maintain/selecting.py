@@ -24,9 +24,9 @@ from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, NOW, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
-from tidelog.maintain.crediting import credit_best
+from tidelog.maintain.crediting import credit
 from tidelog.maintain.machine import Inputs, Interpreter, Job
-from tidelog.maintain.searching import best_rows, selection_words
+from tidelog.maintain.searching import search, selection_words
 from tidelog.maintain.showing import ShowingUpdate, is_shown
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.update import Maintained, NodeChange, at_round, prepare, states_of
@@ -89,14 +89,15 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
         stored.open()
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     change = NodeChange({name: words.astype(numpy.int64) for name, words in facts.items()}, {}, rules)
-    best = None if any(each.front for each in node.selects) else best_rows(node, inputs, facts)
-    rounds = None if best is None else credit_best(node, inputs, facts, best)
-    if rounds is not None:
-        return rounds
-    for each in node.selects:
-        if best is not None:
+    best = None
+    if not any(each.front for each in node.selects):
+        done = search(node, inputs, facts)
+        rounds = credit(done)
+        if rounds is not None:
+            return rounds
+        best = done.found
+        for each in node.selects:
             inputs.relations[each.shown].ensure(best[each.shown].rows)
-            inputs.relations[each.candidates].ensure(best[each.shown].emitted)
     maintained = prepare_selecting(node, [], change, inputs)
     run = _Selecting(node, inputs, maintained, float("inf"), best)
     last = run.insert(change)
