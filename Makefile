@@ -72,13 +72,14 @@ bench-spark: .venv/stamp ## the pipeline and the cluster engine on Spark, beside
 bench-network: .venv/stamp ## messages and state of nodes when links are cut, 100 node processes; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.network $(QUICK)
 
-fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, forged certificates and wrong proofs; FUZZ_SECONDS=600 for each
+fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, forged certificates, wrong proofs and snapshots; FUZZ_SECONDS=600 for each
 	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_engine.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_memory.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_store.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_certificate.py $(FUZZ_SECONDS)
 	@$(PYTHON) tests/fuzz_explain.py $(FUZZ_SECONDS)
+	@$(PYTHON) tests/fuzz_snapshots.py $(FUZZ_SECONDS)
 
 fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
 	@$(PYTHON) tests/fuzz_network.py $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)

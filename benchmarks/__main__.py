@@ -29,6 +29,7 @@ from benchmarks import (
     many_rules,
     memory,
     queries,
+    readers,
     reading,
     table,
     zodiac,
@@ -56,6 +57,7 @@ PUBLISHED: dict[str, Lines] = {
     "lubm": lubm.lines,
     "galen": galen.lines,
     "doop": doop.lines,
+    "readers": readers.lines,
     "explanations": explanations.lines,
 }
 

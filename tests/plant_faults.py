@@ -40,6 +40,8 @@ IN_CHANGE = "tests/storage/test_changes.py"
 SELECTIONS, SELECTING = "kernels/selections.py", "tests/maintain/test_selections.py"
 FOLDED = "tests/maintain/test_closures_folded.py"
 SEARCHING = "tests/maintain/test_searching.py"
+REPORTS, AGES = "tests/maintain/test_reports.py", "tests/database/test_snapshots_at_random.py"
+SNAPSHOTS = "tests/database/test_snapshots.py"
 CHOICES, CHOOSING = "kernels/choices.py", "tests/maintain/test_choices.py"
 
 FAULTS = (
@@ -433,6 +435,62 @@ FAULTS = (
         "self.held.add(self)",
         "pass",
         "tests/durable/test_local.py",
+    ),
+    Fault(
+        "an epoch does not report the relations that it changes",
+        "maintain/epoch.py",
+        "self.engine.readers.begin(stored)",
+        "pass",
+        REPORTS,
+    ),
+    Fault(
+        "births are shifted before anybody knows",
+        RULES,
+        "            state.open(stored)\n            stored.marks.keep_births()\n",
+        "            stored.marks.keep_births()\n",
+        REPORTS,
+    ),
+    Fault(
+        "a closure changes before readers have a copy",
+        KEPT_AS,
+        "state.engine.readers.begin_closure(graph)",
+        "pass",
+        REPORTS,
+    ),
+    Fault(
+        "rows die before readers know their numbers",
+        "storage/readers.py",
+        "stored.note_deaths(died)",
+        "pass",
+        AGES,
+    ),
+    Fault(
+        "readers look for rows while slots move",
+        "storage/stored.py",
+        "self._splitting = True",
+        "self._splitting = False",
+        SNAPSHOTS,
+    ),
+    Fault(
+        "readers find rows of a later epoch",
+        "kernels/frozen.py",
+        "0 <= r < end and",
+        "0 <= r and",
+        AGES,
+    ),
+    Fault(
+        "a snapshot does not keep its words",
+        "maintain/frozen.py",
+        "self.dictionary.keepers.add(self)",
+        "pass",
+        SNAPSHOTS,
+    ),
+    Fault(
+        "memory that readers have is given back",
+        "storage/memory.py",
+        "lease.keep(self._array)",
+        "lease.keep(None)",
+        SNAPSHOTS,
     ),
     *OF_PROOFS,
     *OF_CHECKS,

@@ -33,17 +33,24 @@ def sharing(count: int) -> Iterator[list[int]]:
 
 
 @contextmanager
-def interleaved() -> Iterator[None]:
-    """Inside, kernels run in Python, whose threads take turns after a few bytecodes: between a look at a slot and
-    filling it, for example."""
+def plain_kernels() -> Iterator[None]:
+    """Inside, kernels run in Python."""
 
     def call(kernel: calling.Kernel, *arguments: object) -> object:
         with numpy.errstate(all="ignore"):
             return kernel.plain(*arguments)
 
-    before = sys.getswitchinterval()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calling.Kernel, "__call__", call)
+        yield
+
+
+@contextmanager
+def interleaved() -> Iterator[None]:
+    """Inside, kernels run in Python, whose threads take turns after a few bytecodes: between a look at a slot and
+    filling it, for example."""
+    before = sys.getswitchinterval()
+    with plain_kernels():
         sys.setswitchinterval(1e-6)
         try:
             yield

@@ -7,6 +7,7 @@ did. Reading never waits: relations show the last committed epoch. The verbs tha
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
@@ -15,31 +16,29 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, marked
-from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.change import Change, RelationChange
 from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
 from tidelog.errors import Problem, UsageError
-from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
 from tidelog.keeper import EpochKeeper
 from tidelog.language.syntax import CheckedProgram, Value
 from tidelog.limits.interrupts import Interrupts
-from tidelog.limits.watch import Watch, changing_within_memory, reading_within_memory
+from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
-from tidelog.relation import Relation
+from tidelog.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
 from tidelog.storage.stored import StoredRelation
-from tidelog.views import View
 from tidelog.workspace import Draft, Workspace
 
 SealDraft: TypeAlias = Callable[[Draft, Mapping[str, RowChange[Words]], Prospect[Any]], None]
 """Commits an epoch to where it lasts: the program, the net change of asserted facts, and the state to come."""
 
 
-class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
+class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall]):
     """Facts, rules and views, in memory or with a keeper that lets them last. Threads may share one: each call has the
     database for itself, and a transaction keeps changes of others waiting until it ends."""
 
@@ -62,6 +61,8 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
         self._epochs = 0
         self._keeper = keeper
         self._answers = Answers(self.workspace)
+        self._frozen: weakref.ref[FrozenEpoch] | None = None
+        """The last epoch as snapshots read it, if there is one."""
         self.numbered: int | None = None
         """The number of the next epochs for `blame`, where another object counts them."""
         self.opening: Report | None = None
@@ -72,6 +73,7 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
             except BaseException:
                 keeper.close()
                 raise
+        self.turns.is_unused = partial(is_unused, self.engine.readers, self.workspace.dictionary)
 
     def _recover(self, keeper: EpochKeeper) -> None:
         engine = keeper.recover(self.workspace)
@@ -82,11 +84,23 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
 
     def _epoch(self, interrupts: Interrupts) -> Change:
         workspace, engine, keeper = self.workspace, self.engine, self._keeper
-        draft, outcome = self._evaluated(interrupts, self._seal)
-        workspace.settle(draft)
+        settling, sealed = self.turns.settling, False
+
+        def seal(draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[Any]) -> None:
+            nonlocal sealed
+            self._seal(draft, facts, prospect)
+            sealed = settling.acquire()
+
+        try:
+            draft, outcome = self._evaluated(interrupts, seal)
+            workspace.settle(draft)
+            self._epochs += 1
+            self._frozen = None
+        finally:
+            if sealed:
+                settling.release()
         workspace.lose(outcome)
         self._answers.release(engine)
-        self._epochs += 1
         change = self._shown(draft.checked, outcome)
         if keeper is not None:
             keeper.settled(engine, outcome.report.seconds)
@@ -168,44 +182,29 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
 
     # --- reading -------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, name: str) -> Relation:
-        """Return a relation as of the last committed epoch. Raise UsageError (E0601) for an unknown name."""
-        self._check_usable()
-        columns = self.workspace.relation(name).columns
-        return Relation(name, View(columns, self.workspace.dictionary, self.turns, lambda: self.engine.views.get(name)))
+    def snapshot(self) -> Snapshot:
+        """Return the last committed epoch for reading: it stays as it is, whatever is committed later, and can be read
+        from any thread. Neither this call nor reads wait for a commit. See docs/how-to/snapshots.md.
 
-    def asserted(self, name: str) -> Relation:
-        """Return the asserted facts of a relation as of the last committed epoch, whatever its rules derive. Raise
-        UsageError (E0601) for an unknown name."""
-        self._check_usable()
-        kept = self.engine.program.candidates
-        columns = self.workspace.relation(name).columns
-
-        def stored() -> StoredRelation | None:
-            return self.engine.asserted.get(kept.get(name, name))
-
-        return Relation(name, View(columns, self.workspace.dictionary, self.turns, stored))
-
-    def local(self, name: str) -> Relation:
-        """Return the same as `db[name]`."""
-        return self[name]
-
-    def query(self, text: str, /, **parameters: Any) -> Relation:
-        """Return the answer to a query as of the last committed epoch.
-
-        One atom answers with the tuples of a relation, or the pairs that a path connects, that match it: constants,
-        `_`, and variables, equal where they are the same. Any other body of a rule answers with the values of its
-        variables, in the order in which they first occur. `parameters` are values for some of the variables; they are
-        not in the answer.
-
-        Raise ProgramError for a wrong query, UsageError (E0612) for a parameter that is no variable, DataError for a
-        value of the wrong type, LimitError (E0503 if memory does not suffice).
+        Use it in a `with` block, or `close` it: until then the database keeps what it needs.
         """
-        with self._using(), reading_within_memory:
-            return self._answers.answer(text, parameters, self.engine, self._options)
+        with self.turns.settling:
+            self._check_usable()
+            frozen = None if self._frozen is None else self._frozen()
+            if frozen is None:
+                number = self._epochs if self._keeper is None else self._keeper.next_epoch - 1
+                frozen = FrozenEpoch(self.engine, self.workspace, number)
+                self._frozen = weakref.ref(frozen)
+            return Snapshot(frozen, self.turns, self._options)
 
-    def _explained(self) -> EngineViews:
-        return EngineViews(self.engine)
+    def _plans(self) -> EngineState:
+        return self.engine
+
+    def _rows(self, name: str) -> StoredRelation | None:
+        return self.engine.views.get(name)
+
+    def _facts(self, name: str) -> StoredRelation | None:
+        return self.engine.asserted.get(self.engine.program.candidates.get(name, name))
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals since the database was opened.
@@ -236,9 +235,6 @@ class Database(ExplainingVerbs[Change, RelationChange, FactCall]):
                 return {}
             births, counts = self.engine.births(name).tolist(), self.engine.counts(name).tolist()
             return dict(zip(relation, zip(births, counts, strict=True), strict=True))
-
-    def _certificate(self, watch: Watch) -> Certificate:
-        return certificate_of(self.engine, self.workspace.committed.checked, partial(look, watch))
 
     def __repr__(self) -> str:
         return f"<Database: {len(self.relations)} relations, {self._epochs} epochs>"

@@ -22,6 +22,7 @@ from tidelog.explain.walks import Key
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, guarded
+from tidelog.reading import RelationReads
 from tidelog.subscribers import SubscribedChange
 from tidelog.transaction import Transaction, checked
 from tidelog.verbs import RelationVerbs
@@ -33,55 +34,16 @@ Item = TypeVar("Item")
 Entry = TypeVar("Entry", bound=FactEntry)
 
 
-class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
-    """The verbs of databases of relations that explain their tuples."""
+class ExplainingReads(RelationReads):
+    """The verbs that explain tuples as of the last committed epoch."""
 
+    _explainer: Explainer
     _epochs: int
     """Another one after each epoch."""
-
-    def __init__(self, workspace: Workspace[Entry]) -> None:
-        super().__init__(workspace)
-        self._explainer = Explainer(workspace)
 
     @abstractmethod
     def _explained(self) -> EngineViews:
         """Return the views as of the last committed epoch."""
-
-    @abstractmethod
-    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
-        """Evaluate the pending changes like an epoch and undo it; they are still pending, and nothing has changed.
-        Return the program that they lead to, and the result."""
-
-    @abstractmethod
-    def _shown(self, program: CheckedProgram, outcome: Outcome[Words]) -> Made:
-        """Return the change that a trial would have made."""
-
-    # --- trials --------------------------------------------------------------------------------------------------
-
-    def transaction(self, *, dry_run: bool = False) -> Transaction[Made]:
-        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
-        With `dry_run` they are dropped in any case, see `what_if`.
-
-        It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
-        are pending already (E0606) and inside of another transaction (E0625).
-        """
-        with self._changing():
-            checked(self)
-            return Transaction(self, (lambda: self._shown(*self._trial())) if dry_run else None)
-
-    def what_if(self) -> Transaction[Made]:
-        """Return a block whose changes are tried: at its end they are evaluated like an epoch and undone, and its
-        `change` is the change that they would have made. Subscribers do not hear of it, and nothing is written to a
-        store or a state folder. It costs an update and a roll-back. Raises as `transaction`, and at the end of the
-        block as `commit`; over Spark UsageError (E0688) if the change has more than `embedded_limit` rows."""
-        return self.transaction(dry_run=True)
-
-    def _trial(self) -> tuple[CheckedProgram, Outcome[Words]]:
-        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
-            self._check_usable()
-            return self._tried(interrupts)
-
-    # --- explanations --------------------------------------------------------------------------------------------
 
     @overload
     def explain(
@@ -117,11 +79,6 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
             with guarded(watch):
                 return self._explainer.explain(relation, values, self._explained(), watch, members)
 
-    def _sets(self, found: Iterator[Item], verb: str, relation: str, values: object, watch: Watch) -> Enumeration[Item]:
-        """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""
-        turn = Turn(self._changing, self._reading, partial(checked, self, f"{verb}()"), lambda: self._epochs, watch)
-        return Enumeration(found, self._explainer.title(verb, relation, values), turn)
-
     def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
         """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
         rules gets, and the same for the tuples that these miss, to a `depth`. A limit leaves rules out, see
@@ -149,6 +106,55 @@ class ExplainingVerbs(RelationVerbs[Made, Part, Entry]):
             with guarded(watch):
                 since = self.workspace.committed.since
                 return self._explainer.blame(relation, values, self._explained(), watch, since)
+
+
+class ExplainingVerbs(ExplainingReads, RelationVerbs[Made, Part, Entry]):
+    """The verbs of databases of relations that explain their tuples."""
+
+    def __init__(self, workspace: Workspace[Entry]) -> None:
+        super().__init__(workspace)
+        self._explainer = Explainer(workspace)
+
+    @abstractmethod
+    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
+        """Evaluate the pending changes like an epoch and undo it; they are still pending, and nothing has changed.
+        Return the program that they lead to, and the result."""
+
+    @abstractmethod
+    def _shown(self, program: CheckedProgram, outcome: Outcome[Words]) -> Made:
+        """Return the change that a trial would have made."""
+
+    # --- trials --------------------------------------------------------------------------------------------------
+
+    def transaction(self, *, dry_run: bool = False) -> Transaction[Made]:
+        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
+        With `dry_run` they are dropped in any case, see `what_if`.
+
+        It belongs to the thread that opens it; changes of other threads wait until it ends. Raise UsageError if changes
+        are pending already (E0606) and inside of another transaction (E0625).
+        """
+        with self._changing():
+            checked(self)
+            return Transaction(self, (lambda: self._shown(*self._trial())) if dry_run else None)
+
+    def what_if(self) -> Transaction[Made]:
+        """Return a block whose changes are tried: at its end they are evaluated like an epoch and undone, and its
+        `change` is the change that they would have made. Subscribers do not hear of it, and nothing is written to a
+        store or a state folder. It costs an update and a roll-back. Raises as `transaction`, and at the end of the
+        block as `commit`; over Spark UsageError (E0688) if the change has more than `embedded_limit` rows."""
+        return self.transaction(dry_run=True)
+
+    def _trial(self) -> tuple[CheckedProgram, Outcome[Words]]:
+        with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
+            self._check_usable()
+            return self._tried(interrupts)
+
+    # --- what would end or begin a tuple -----------------------------------------------------------------------------
+
+    def _sets(self, found: Iterator[Item], verb: str, relation: str, values: object, watch: Watch) -> Enumeration[Item]:
+        """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""
+        turn = Turn(self._changing, self._reading, partial(checked, self, f"{verb}()"), lambda: self._epochs, watch)
+        return Enumeration(found, self._explainer.title(verb, relation, values), turn)
 
     def undo(self, relation: str, values: Any, *, rules: bool = False) -> Enumeration[Removal]:
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have

@@ -2,28 +2,38 @@
 
     changing   held by the thread that changes something: for a call, or from the beginning of a transaction to its end
     using      held by every call while it reads or changes what calls share; whoever wants both takes `changing` first
+    settling   held while an epoch that cannot fail any more becomes the last one, and while a snapshot of the last one
+               is made; whoever wants all takes it last
 
 So writers take turns, a transaction belongs to the thread that opened it, and readers wait for a commit under way, but
-for no transaction. Subscribers are called with `changing` alone, so that other threads can read meanwhile.
+for no transaction. Snapshots wait for neither. Subscribers are called with `changing` alone, so that other threads can
+read meanwhile.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterable
 from weakref import WeakSet
 
 from tidelog.errors import Problem, UsageError
 
 _ALL: WeakSet[Turns] = WeakSet()
+_CLOSED = Problem("E0602", "the database is closed", hint="connect again")
 
 
 class Turns:
-    """The two locks of a database, the transaction that is open, if one is, and whether the database is closed."""
+    """The locks of a database, the transaction that is open, if one is, and whether the database is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, closed: Problem = _CLOSED, is_unused: Callable[[], bool] = lambda: True) -> None:
+        """`closed` is the problem of calls once this is closed. `is_unused` returns False after a fork if another
+        thread had something of the database without one of these locks."""
+        self._closed = closed
+        self.is_unused = is_unused
         self.changing = threading.RLock()
         self.using = threading.RLock()
+        self.settling = threading.RLock()
         self.transaction: object | None = None
         self.closed = False
         self.forked = False
@@ -34,7 +44,7 @@ class Turns:
         """Raise UsageError if the database is closed (E0602), or if a fork has copied it in the middle of a change
         (E0627)."""
         if self.closed:
-            raise UsageError(Problem("E0602", "the database is closed", hint="connect again"))
+            raise UsageError(self._closed)
         if self.forked:
             message = "this process was forked while another thread used the database"
             hint = "fork while no thread uses the database, or connect in the new process"
@@ -49,15 +59,20 @@ class Turns:
                 raise UsageError(Problem("E0625", message, hint=hint))
 
 
+def are_free(locks: Iterable[threading.RLock]) -> bool:
+    """Return True if no other thread has one of these locks."""
+    for lock in locks:
+        if not lock.acquire(blocking=False):
+            return False
+        lock.release()
+    return True
+
+
 def _look_after_fork() -> None:
     """Let no call wait for a thread that this process does not have."""
     for turns in list(_ALL):
-        mine = [lock.acquire(blocking=False) for lock in (turns.changing, turns.using)]
-        if all(mine):
-            turns.using.release()
-            turns.changing.release()
-        else:
-            turns.changing, turns.using = threading.RLock(), threading.RLock()
+        if not (are_free((turns.changing, turns.using, turns.settling)) and turns.is_unused()):
+            turns.changing, turns.using, turns.settling = threading.RLock(), threading.RLock(), threading.RLock()
             turns.transaction, turns.forked = None, True
 
 

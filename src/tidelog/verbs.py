@@ -11,28 +11,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
-from tidelog.certificate import Certificate, check, program_text, save
-from tidelog.copies import Uncopied
 from tidelog.engine import Engine
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError
 from tidelog.io import at_hand
-from tidelog.language.branches import class_of
-from tidelog.language.declarations import did_you_mean
-from tidelog.language.syntax import CheckedProgram, Program
+from tidelog.language.syntax import Program
 from tidelog.limits.interrupts import Deferring, Interrupts
-from tidelog.limits.watch import Watch, changing_within_memory, guarded, reading_within_memory
-from tidelog.options import DatabaseOptions
+from tidelog.limits.watch import changing_within_memory
 from tidelog.programs import Reading
 from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
-from tidelog.relation import Relation
+from tidelog.reading import Reads, RelationReads
 from tidelog.ruleset import RuleSet
-from tidelog.storage.dictionary import Dictionary
 from tidelog.subscribers import SubscribedChange, Subscribers
 from tidelog.turns import Turns
 from tidelog.workspace import FactEntry, Workspace
@@ -45,13 +38,12 @@ MATCHING: Any = object()
 """In the place of data: the facts that match an atom."""
 
 
-class Verbs(Uncopied, ABC, Generic[Made]):
+class Verbs(Reads, ABC, Generic[Made]):
     """The verbs of all databases. Threads may share one: each call has the database for itself, and a transaction keeps
     changes of others waiting until it ends."""
 
     def __init__(self, turns: Turns | None = None) -> None:
-        self.turns = turns or Turns()
-        """Which thread may do what now: for modules of this package."""
+        super().__init__(turns)
         self._subscribers: Subscribers[Made] = Subscribers()
 
     @property
@@ -98,6 +90,12 @@ class Verbs(Uncopied, ABC, Generic[Made]):
             self.turns.check_outside("rollback()")
             self._drop()
 
+    def snapshot(self) -> object:
+        """Raise UsageError (E0614) for this kind of database, see `Database.snapshot`."""
+        message = f"a {type(self).__name__} has no snapshots: reads of it wait for a commit under way"
+        hint = "copy its relations between two commits, or use a database in memory or in a folder"
+        raise UsageError(Problem("E0614", message, hint=hint))
+
     def close(self) -> None:
         """Release the memory, and the folder of a store. Calls of the database and of its relations raise UsageError
         (E0602) from then on.
@@ -117,16 +115,6 @@ class Verbs(Uncopied, ABC, Generic[Made]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check_usable(self) -> None:
-        self.turns.check_open()
-
-    @contextmanager
-    def _using(self) -> Iterator[None]:
-        """Inside, have the open database for this thread."""
-        with self.turns.using:
-            self._check_usable()
-            yield
-
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """`_using` for what changes something, which waits for other threads' transactions."""
@@ -134,11 +122,10 @@ class Verbs(Uncopied, ABC, Generic[Made]):
             yield
 
 
-class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
+class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
     """The verbs of databases of relations."""
 
     engine: Engine[Any]
-    _options: DatabaseOptions
 
     def __init__(self, workspace: Workspace[Facts]) -> None:
         super().__init__()
@@ -304,84 +291,10 @@ class RelationVerbs(Verbs[Made], Generic[Made, Part, Facts]):
     def _drop(self) -> None:
         self.workspace.rollback()
 
-    # --- reading -------------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def local(self, name: str) -> Relation:
-        """Return a relation as of the last committed epoch, with its tuples in this process. Raise UsageError (E0601)
-        for an unknown name."""
-
-    @abstractmethod
-    def _certificate(self, watch: Watch) -> Certificate:
-        """Return the certificate of the last committed epoch."""
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """Return the names of the declared relations, in the order of their declarations."""
-        return tuple(self.workspace.program.relations)
-
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names of the declared relations, in the order of their declarations."""
-        return iter(self.relations)
-
-    def __contains__(self, name: object) -> bool:
-        """Return True if a relation of this name is declared."""
-        return isinstance(name, str) and name in self.workspace.program.relations
-
-    @property
-    def program(self) -> CheckedProgram:
-        """Everything that was loaded, checked; pending texts included."""
-        return self.workspace.program
-
-    def branch(self, name: str) -> type[Any]:
-        """Return the class of the values of a branch of an algebraic data type: `Cons = db.branch("Cons")`, and then
-        `Cons(1, Nil())` is a value of its type. Raise UsageError (E0616) if no type has such a branch."""
-        records = self.workspace.program.records.values()
-        found = {branch.name: branch for type_ in records for branch in type_.branches}
-        if name not in found:
-            near = did_you_mean(str(name), found)
-            message = f"no type has a branch {name!s:.60}"
-            raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
-        return class_of(found[name])
-
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
         return self.engine.hyper_nodes
-
-    @property
-    def dictionary(self) -> Dictionary:
-        """Return the meaning of the words of symbols and records. The database reclaims no words from now on."""
-        self.workspace.dictionary.shared = True
-        return self.workspace.dictionary
-
-    def check(self) -> None:
-        """Check the views as of the last committed epoch, independently of the engine: see docs/how-to/certificates.md.
-        Other threads wait meanwhile.
-
-        Raise CertificateRejected if they do not follow from the facts and rules; LimitError if memory does not suffice
-        (E0503) or after the seconds of the option `timeout` (E0501). The driver checks the rows of a cluster: raise
-        UsageError (E0688) if there are more than `embedded_limit`.
-        """
-        with self._using(), self._reading():
-            watch = Watch(self._options.timeout)
-            with guarded(watch):
-                check(self._certificate(watch), watch)
-
-    def save_certificate(self, folder: str | os.PathLike[str]) -> None:
-        """Write the last committed epoch with its facts, program and births to a new folder of this machine, as a
-        certificate that `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written,
-        LimitError (E0503) where memory does not suffice."""
-        with self._using(), self._reading():
-            if not isinstance(folder, (str, os.PathLike)):
-                raise wrong_argument("a certificate", "the path of a new folder", folder)
-            save(self._certificate(Watch()), program_text(self.workspace.committed.programs), Path(folder))
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Raise errors of tidelog for whatever goes wrong inside, where many rows may be read."""
-        with reading_within_memory:
-            yield
 
 
 def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]:

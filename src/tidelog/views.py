@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import numpy
 from numpy.typing import NDArray
@@ -11,8 +12,25 @@ from numpy.typing import NDArray
 from tidelog.language.syntax import Column
 from tidelog.relation import WordRows
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.stored import StoredRelation
 from tidelog.turns import Turns
+
+
+class CurrentRows(Protocol):
+    """The rows of a relation as an engine keeps them."""
+
+    def __len__(self) -> int: ...
+
+    def words(self, count: int | None = None) -> NDArray[Any]:
+        """Return a copy of the rows, or of the first `count` of them."""
+
+    def batches(self) -> Iterator[NDArray[Any]]:
+        """Yield copies of the rows, some at a time."""
+
+    def snapshot(self) -> CurrentRows | None:
+        """Return the rows as they are now, if that costs less than a copy of them all."""
+
+    def has(self, words: Sequence[int]) -> bool:
+        """Return True if there is this row."""
 
 
 class View:
@@ -24,31 +42,34 @@ class View:
         columns: tuple[Column, ...],
         dictionary: Dictionary,
         turns: Turns,
-        current: Callable[[], StoredRelation | None],
+        current: Callable[[], CurrentRows | None],
+        taking: Callable[[], AbstractContextManager[object]],
     ) -> None:
+        """`taking` returns the block in which a thread reads the rows."""
         self.columns = columns
         self.dictionary = dictionary
         self._turns = turns
         self._current = current
+        self._taking = taking
 
-    def _stored(self) -> StoredRelation | None:
+    def _stored(self) -> CurrentRows | None:
         self._turns.check_open()
         return self._current()
 
     def __len__(self) -> int:
-        with self._turns.using:
+        with self._taking():
             stored = self._stored()
             return len(stored) if stored is not None else 0
 
     def words(self, count: int | None = None) -> NDArray[Any]:
         """Return the rows, or the first `count` of them, see `RowSource`."""
-        with self._turns.using:
+        with self._taking():
             stored = self._stored()
             return stored.words(count) if stored is not None else numpy.empty((0, len(self.columns)), numpy.int64)
 
     def batches(self) -> Iterator[NDArray[Any]]:
         """Return the rows as they are at this call, some at a time."""
-        with self._turns.using:
+        with self._taking():
             stored = self._stored()
             shown = None if stored is None else stored.snapshot()
             if shown is None:
@@ -59,7 +80,7 @@ class View:
         """Return the rows of a snapshot, which shares some memory with its relation."""
         batches = shown.rows.batches()
         while True:
-            with self._turns.using:
+            with self._taking():
                 batch = next(batches, None)
             if batch is None:
                 return
@@ -67,7 +88,7 @@ class View:
 
     def has(self, words: tuple[int, ...]) -> bool:
         """Return True if there is this row."""
-        with self._turns.using:
+        with self._taking():
             stored = self._stored()
             return stored is not None and stored.has(words)
 
@@ -75,7 +96,7 @@ class View:
 class _Shown:
     """A snapshot that an iterator goes through: the dictionary keeps its words meanwhile."""
 
-    def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, rows: StoredRelation) -> None:
+    def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, rows: CurrentRows) -> None:
         self.rows = rows
         self._columns = columns
         dictionary.hold(self)

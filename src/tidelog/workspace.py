@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Generic, Protocol, TypeVar
@@ -282,6 +283,12 @@ class Workspace(Generic[Facts]):
         """Drop all that waits."""
         self._pending = self._nothing()
         self.given.waiting.clear()
+
+    def as_committed(self) -> Workspace[Facts]:
+        """Return the program as of the last epoch, for reading, independent of later changes."""
+        found = copy(self)
+        found._pending = found._nothing()
+        return found
 
     def waiting(self) -> Pending[Facts]:
         """Return what waits, to `wait_again` later."""

@@ -24,6 +24,7 @@ from benchmarks import (
     memory,
     peers,
     queries,
+    readers,
     reading,
     zodiac,
 )
@@ -84,6 +85,14 @@ def test_galen_and_its_peer_agree(tmp_path: Path) -> None:
     assert measured.sizes == {"p": 3, "q": 6}
     assert peers.nemo_galen(str(tmp_path)).sizes == measured.sizes
     assert {"load", "store", "fixpoint", "growing", "reindexing", "bytes_per_tuple"} <= set(measured.details)
+
+
+def test_readers_beside_galen(tmp_path: Path) -> None:
+    write_galen(tmp_path)
+    measured = readers.evaluation(str(tmp_path), 1)
+    assert measured.sizes == {"p": 3, "q": 6}
+    assert measured.details["reads"] >= readers.THREADS
+    assert {"alone", "read", "slow_read"} <= set(measured.details)
 
 
 def test_explanations_of_galen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,15 @@ def test_a_copy_of_a_relation_or_a_change_stands_alone(way: Callable[[Any], Any]
 def test_what_cannot_be_copied_says_so(way: Callable[[Any], Any], tmp_path: Path) -> None:
     db = tidelog.connect()
     node = tidelog.Node("a", ".decl link(@x: symbol, y: symbol)", SimulatedNetwork(1).transport("a"))
-    for each in (db, tidelog.connect(tmp_path), db.transaction(), db.rules, connect_rdf(rules=None), node):
+    for each in (
+        db,
+        db.snapshot(),
+        tidelog.connect(tmp_path),
+        db.transaction(),
+        db.rules,
+        connect_rdf(rules=None),
+        node,
+    ):
         with pytest.raises(tidelog.UsageError) as caught:
             way(each)
         assert caught.value.code == "E0629"

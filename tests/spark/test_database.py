@@ -186,6 +186,15 @@ def test_wrong_calls_are_told(spark: SparkSession, db: Any) -> None:
     assert closed.value.code == "E0602"
 
 
+@pytest.mark.parametrize("engine", ["embedded", "cluster"])
+def test_there_are_no_snapshots(db: Any, engine: str) -> None:
+    db.options(engine=engine)
+    with pytest.raises(UsageError) as caught:
+        db.snapshot()
+    assert caught.value.code == "E0614"
+    assert "a SparkDatabase has no snapshots" in str(caught.value)
+
+
 def test_a_limit_leaves_no_trace(spark: SparkSession, db: Any) -> None:
     db.insert("e", [(1, 2)])
     db.commit()

@@ -88,6 +88,51 @@ db.commit()
 assert (9, 9) in db["t"]
 """
 
+SNAPSHOTS = """
+begun, end = threading.Event(), threading.Event()
+
+def wait(x):
+    begun.set()
+    end.wait()
+    return x
+
+db.rollback()
+db.load(".functor wait(x: number): number  .decl waited(x: number)  waited(@wait(x)) :- t(x, 300).")
+db.functor("wait", wait)
+snapshot, before = db.snapshot(), set(db["t"])
+
+def reads_on():
+    assert (0, 300) in snapshot["t"] and set(snapshot["t"]) == before and "waited" not in snapshot
+    assert snapshot.explain("t", (0, 2)).facts == (("e", (0, 1)), ("e", (1, 2)))
+    assert code_of(lambda: len(db["t"])) == "E0627"
+    found = []
+    threading.Thread(target=lambda: found.append(len(snapshot.query("t(0, X)")))).run()
+    return found == [300]
+
+thread = threading.Thread(target=db.commit, daemon=True)
+thread.start()
+begun.wait()
+forked(reads_on)
+end.set()
+thread.join()
+
+inside, out = threading.Event(), threading.Event()
+
+def stay():
+    with db.engine.readers.passing:
+        inside.set()
+        out.wait()
+
+thread = threading.Thread(target=stay, daemon=True)
+thread.start()
+inside.wait()
+calls = db.snapshot, snapshot.check, lambda: (0, 1) in snapshot["t"], lambda: snapshot.query("t(0, X)")
+forked(lambda: {code_of(call) for call in calls} == {"E0627"})
+out.set()
+thread.join()
+forked(lambda: set(snapshot["t"]) == before and len(db["waited"]) == 300)
+"""
+
 ORPHAN = """
 number = os.fork()
 if not number:
@@ -117,6 +162,10 @@ def test_parent_and_child_have_a_database_in_memory_each() -> None:
 
 def test_a_child_of_a_process_whose_other_thread_was_changing_the_database_is_refused() -> None:
     run(THREADS)
+
+
+def test_a_child_reads_snapshots_on_unless_another_thread_read_them() -> None:
+    run(SNAPSHOTS)
 
 
 def test_a_child_does_not_keep_the_store_of_a_parent_that_is_gone(tmp_path: Path) -> None:

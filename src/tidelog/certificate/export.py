@@ -11,11 +11,11 @@ from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate, certified
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.looking import Look, unlimited
-from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.maintain.state import EngineState
 from tidelog.rules import compile_program
 
 
-def certificate_of(engine: EmbeddedEngine, checked: CheckedProgram, look: Look = unlimited) -> Certificate:
+def certificate_of(engine: EngineState, checked: CheckedProgram, look: Look = unlimited) -> Certificate:
     """Return the certificate of an engine's state, for the program that the engine should evaluate. Compile the program
     anew, and take only rows and births from the engine. Call `look` meanwhile and while the certificate is read; it may
     raise."""

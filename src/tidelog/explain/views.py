@@ -20,6 +20,7 @@ from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.core import ClosureShape, HyperNode
 from tidelog.rules.selections import candidates_of
+from tidelog.storage.closure import ClosedRelation
 
 EXPLANATION = "the explanation"
 """How errors of limits name the work."""
@@ -76,10 +77,10 @@ class EngineViews:
     def births(self, name: str, rows: AnyWords, watch: Watch) -> Words:
         """Return the births of tuples of a relation that a recursive hyper-node derives."""
         stored = self.state.views[name]
-        if name in self.state.closures:
-            shape, graph = self.state.closures[name]
+        if name in self.state.closures and isinstance(stored, ClosedRelation):
+            shape, _ = self.state.closures[name]
             edges = closures.all_edges(shape, self.state.views, self.state.asserted[name])
-            return closures.births(graph, rows.astype(numpy.int64), edges, watch.look)
+            return closures.births(stored.closure, rows.astype(numpy.int64), edges, watch.look)
         return stored.marks.births_of(stored.find(rows))
 
     def with_births(self, watch: Watch) -> EngineViews:

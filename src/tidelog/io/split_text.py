@@ -72,7 +72,8 @@ def split_text(
         stop = int(state[texts.ROWS])
         if table is not None:
             found = (stop - first) * len(symbols)
-            new = table.add_spans(content[start:], spans[0, :found], spans[1, :found])
+            with dictionary.adding:
+                new = table.add_spans(content[start:], spans[0, :found], spans[1, :found])
             words[first:stop, symbols] = new.reshape(stop - first, len(symbols))
     return words[: int(state[texts.ROWS])]
 

@@ -18,6 +18,7 @@
     selections what relations that select show, round by round;  orders  which of two rows is better
     frontier   the best row of each key by a search from scratch;  results  its rows with their counts
     choices    what relations that choose show, round by round
+    frozen     rows as of an earlier epoch, found in a set that another thread changes
     lists      lists of node numbers in one pool
     components strongly connected components of a graph, and a test that one is still connected
     reach      the reach sets of components while edges change

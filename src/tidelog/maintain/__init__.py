@@ -1,6 +1,7 @@
 """Maintenance: in an epoch, the asserted facts change and the views follow, hyper-node by hyper-node.
 
 engine      an epoch that succeeds or leaves no trace;  state  a database between two epochs
+frozen      the same state for readers in other threads, while epochs go on
 epoch       the state of an epoch: everything that it replaces and changes, its end, and how to undo it
 walk        the steps of an epoch: facts, then hyper-nodes in order;  strategies  one module per kind of hyper-node
 choice      the strategies that a user allows

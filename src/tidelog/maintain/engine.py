@@ -20,7 +20,6 @@ from tidelog.maintain import undoing
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.lanes import WidenError
-from tidelog.maintain.report import names_of, prepares
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion
 from tidelog.maintain.user_aggregates import folds
@@ -46,7 +45,11 @@ class EmbeddedEngine(EngineState):
     ) -> Outcome[AnyRows]:
         """See `Engine`. After an error nothing has changed but for the word size."""
         with changing_within_memory:
-            return self._epoch(program, changes, watch, choice, seal)
+            self.readers.passing.busy = True
+            try:
+                return self._epoch(program, changes, watch, choice, seal)
+            finally:
+                self.readers.passing.busy = False
 
     def _epoch(
         self,
@@ -112,11 +115,6 @@ class EmbeddedEngine(EngineState):
     def size(self, name: str) -> int:
         """Return the number of rows of a relation."""
         return len(self.views[name]) if name in self.views else 0
-
-    @property
-    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
-        """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
-        return tuple(names_of(node) for node in self.nodes if node.rules and not prepares(node.relations))
 
     def stats(self) -> dict[str, Any]:
         """Return memory in bytes, forms of relations, the word size, and totals since the engine was made."""

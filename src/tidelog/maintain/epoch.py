@@ -14,10 +14,12 @@ from functools import partial
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
 from tidelog.callables import GivenFunctions, Remembered
 from tidelog.engine import EpochOptions, NodeReport, Outcome, Report
+from tidelog.kernels import layout
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.deltas import AnyRows, Delta, History, rows_of
@@ -83,6 +85,10 @@ class EpochState:
         self.facts: dict[str, tuple[AnyWords, AnyWords]] = {}
         """For derived relations whose asserted facts have changed: the rows that came and that went."""
         self.opened: dict[int, StoredRelation] = {}
+        self.begun: dict[int, StoredRelation] = {}
+        """Relations whose change readers in other threads must not see, those among them that are open no more."""
+        self.died: dict[int, NDArray[numpy.int32]] = {}
+        """The rows of open relations that die, once nothing is left to change and somebody reads."""
         self.dated: list[tuple[StoredRelation, RowEpochs | None]] = []
         """Relations whose rows have got an epoch, with the epochs that another object had before."""
         self.shifted: list[tuple[StoredRelation, int]] = []
@@ -138,6 +144,8 @@ class EpochState:
     def open(self, stored: StoredRelation) -> StoredRelation:
         """Begin to change a relation in place."""
         if id(stored) not in self.opened:
+            self.begun[id(stored)] = stored
+            self.engine.readers.begin(stored)
             self.opened[id(stored)] = stored
             stored.open()
         return stored
@@ -195,11 +203,18 @@ class EpochState:
             "costs": {**engine.costs, **self.costs},
         }
 
+    def list_deaths(self) -> None:
+        """List the rows that die, which readers in other threads need after the end. Nothing changes any more."""
+        for number, stored in self.opened.items():
+            if stored.journal.listed(layout.OUT):
+                self.died[number] = stored.journal.rows(layout.OUT).astype(numpy.int32)
+
     def finish(
         self, state: Mapping[str, Any], dropped: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]
     ) -> Outcome[AnyRows]:
         """Make the result the state of the engine. Nothing in here can fail."""
         engine, self.reserve = self.engine, None
+        engine.readers.commit((stored, self.died.get(number)) for number, stored in self.begun.items())
         for stored in self.opened.values():
             stored.close()
         for large in self.grouped:
@@ -223,6 +238,7 @@ class EpochState:
                 overlay.apply()
             engine.costs |= self.costs
         engine.spent += spent
+        engine.readers.end(self.begun.values())
         with suppress(MemoryError):  # They can be reclaimed another time.
             self.reclaim()
         told = (*dropped, *(report for i, report in visited.items() if not prepares(self.structure.nodes[i].relations)))
@@ -275,6 +291,7 @@ class EpochState:
             memory.take_back()
         if self.given is not None:
             self.given.take_back(self.former)
+        self.engine.readers.end(self.begun.values())
 
 
 def _is_sparse(stored: StoredRelation) -> bool:

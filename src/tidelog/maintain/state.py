@@ -14,6 +14,7 @@ from tidelog.looking import Look, unlimited
 from tidelog.maintain import closures
 from tidelog.maintain.deltas import Whole
 from tidelog.maintain.large_groups import LargeGroups
+from tidelog.maintain.report import names_of, prepares
 from tidelog.maintain.structure import Structure
 from tidelog.maintain.update import Maintained
 from tidelog.maintain.user_aggregates import OwnGroups
@@ -21,6 +22,7 @@ from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import ClosedRelation, Closure
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.readers import Readers
 from tidelog.storage.stored import StoredRelation
 
 
@@ -63,6 +65,8 @@ class EngineState:
     epoch_number: int = 0
     """The number of the epoch that is being made, as its user counts them."""
     version: StateVersion = field(default_factory=StateVersion)
+    readers: Readers = field(default_factory=Readers)
+    """The readers of the last epoch in other threads."""
     compressing: bool = True
     """Whether the last epoch evaluated closures as such."""
     spent: float = field(init=False)
@@ -80,6 +84,11 @@ class EngineState:
             self._structure = found = Structure(self.program, self.nodes, self.program.evaluated(self.unsettled))
         return found
 
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
+        return tuple(names_of(node) for node in self.nodes if node.rules and not prepares(node.relations))
+
     def whole(self, stored: StoredRelation) -> Whole:
         """Return the rows of a relation for a change that may be read after the relation has changed again."""
         whole = Whole(stored)
@@ -91,10 +100,9 @@ class EngineState:
         one hyper-node can be compared. Closures have no births in storage; theirs are from the lengths of ways, which
         may take long. Call `look` meanwhile; it may raise."""
         stored = self.views[name]
-        if name in self.closures:
-            shape, graph = self.closures[name]
-            edges = closures.all_edges(shape, self.views, self.asserted[name])
-            return closures.births(graph, stored.words(), edges, look)
+        if name in self.closures and isinstance(stored, ClosedRelation):
+            edges = closures.all_edges(self.closures[name][0], self.views, self.asserted[name])
+            return closures.births(stored.closure, stored.words(), edges, look)
         if isinstance(stored, ClosedRelation):
             return numpy.zeros(len(stored), numpy.int64)
         births: NDArray[numpy.int64] = stored.marks.births()
@@ -120,7 +128,8 @@ class EngineState:
         nodes = [(graph, graph.wide_nodes(look)) for _, graph in self.closures.values()]
         for graph, wide in nodes:
             graph.widen(wide)
-        self.catalog, self.views, self.asserted = catalog, views, asserted
+        with self.readers.lock:
+            self.catalog, self.views, self.asserted = catalog, views, asserted
         self.maintained.clear()
 
     def take_back_closure(self, name: str) -> None:

@@ -43,6 +43,7 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
     visited = walk(state)
     replaced = state.other_state() if state.is_new or state.split else {}
     state.watch.look()
+    state.engine.readers.close(state.list_deaths)
     seal(Prospect(state.deltas, partial(words_of, state.views), lambda name: len(words_of(state.views, name))))
     return state.finish(replaced, dropped, visited)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,11 @@ class BulkSymbols:
         self._table = TextTable(free)
         self._left = len(free)
         self._append(self._texts)
+
+    @property
+    def locks(self) -> tuple[threading.RLock, ...]:
+        """The lock of the table."""
+        return (self._table.lock,)
 
     def __len__(self) -> int:
         return len(self._table)

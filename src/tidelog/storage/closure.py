@@ -79,15 +79,22 @@ class Closure:
         arrays = (self._pool, self._lists, self._component, self._loops, self._scratch, self._marks)
         return self._nodes.bytes() + sum(array.nbytes for array in arrays)
 
-    def copy(self) -> Closure:
+    def copy(self, bits: int | None = None) -> Closure:
         """Return the closure as it is now, for reading only. Nodes never change their numbers, so both may share
-        those."""
+        those; with words of `bits` bits there are others, for another thread."""
         copy = Closure(self.symmetric, self.irreflexive)
         copy.__dict__.update(
             {name: x.copy() if isinstance(x, numpy.ndarray) else x for name, x in self.__dict__.items()}
         )
         copy._pinned = ()
+        if bits is not None:
+            copy._nodes = self._nodes.copy_to(Catalog(bits))
         return copy
+
+    @property
+    def is_whole(self) -> bool:
+        """Return False after a change that was given up, until the closure is restored."""
+        return self._edges_before is None and not self._torn
 
     @property
     def nodes(self) -> int:
@@ -475,12 +482,11 @@ class Closure:
         sources, counts = numpy.unique(ids[order, 0], return_counts=True)
         found = numpy.empty(len(ids), numpy.int64)
         distance = numpy.full(len(self._component), -1, numpy.int32)
+        queue = numpy.empty_like(distance)  # Several threads may ask at once.
         ends, at = numpy.cumsum(counts), 0
         while at < len(sources):
             look()
-            at = lengths(
-                self._pool, self._lists, sources, ends, ids[order, 1], distance, self._scratch[0], found, at, _AT_ONCE
-            )
+            at = lengths(self._pool, self._lists, sources, ends, ids[order, 1], distance, queue, found, at, _AT_ONCE)
         result = numpy.empty_like(found)
         result[order] = found
         result[(ids[:, 0] == ids[:, 1]) & (self._loops[ids[:, 0]] > 0)] = 1
@@ -495,13 +501,14 @@ class ClosedRelation(StoredRelation):
 
     def __init__(self, catalog: Catalog, closure: Closure) -> None:
         super().__init__(catalog, 2)
-        self._closure = closure
+        self.graph = closure
+        """The closure, as it is."""
 
     @property
     def closure(self) -> Closure:
         """The closure, whole. Raises MemoryError if a change of it was given up and it cannot be restored."""
-        self._closure.restore()
-        return self._closure
+        self.graph.restore()
+        return self.graph
 
     def __len__(self) -> int:
         return len(self.closure)
@@ -512,7 +519,7 @@ class ClosedRelation(StoredRelation):
 
     @property
     def identity(self) -> int:
-        return id(self._closure)
+        return id(self.graph)
 
     def words(self, count: int | None = None) -> AnyWords:
         if count is None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
@@ -74,7 +74,12 @@ class Dictionary:
         """Whether words are held where nobody sees them, such as by a user, so that none is ever given back."""
         self.holders: WeakSet[Holder] = WeakSet()
         """What holds words outside of relations: changes, answers to queries. See `hold`."""
+        self.keepers: WeakSet[object] = WeakSet()
+        """Objects that may refer to any word: as long as there are some, no word is given back. Threads add them while
+        `reading`. They may go in any thread, whatever locks that has."""
         self._lock = threading.RLock()
+        self.adding = threading.RLock()
+        """Held while new symbols or records get their words: readers of snapshots do that beside a commit."""
         self._readers = 0
         self._symbols: SymbolList | BulkSymbols = SymbolList()
         self._sweeps = 0
@@ -89,11 +94,12 @@ class Dictionary:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_readers": 0}
-        del state["_lock"], state["holders"]
+        del state["_lock"], state["adding"], state["holders"], state["keepers"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock(), holders=WeakSet())
+        locks = {"_lock": threading.RLock(), "adding": threading.RLock()}
+        self.__dict__.update(state, **locks, holders=WeakSet(), keepers=WeakSet())
 
     def hold(self, holder: Holder) -> None:
         """Keep the words of something as long as it is there. The caller sees to it that none is given back before."""
@@ -113,9 +119,10 @@ class Dictionary:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Give True if no thread is `reading`. None begins to, and nothing new is held, until the block ends."""
+        """Give True if no thread is `reading`, and nothing keeps all words. Until the block ends, no thread begins to
+        read, and nothing new is held or kept."""
         with self._lock:
-            yield self._readers == 0
+            yield self._readers == 0 and not self.keepers
 
     @property
     def made(self) -> int:
@@ -237,7 +244,8 @@ class Dictionary:
         if None not in found:
             return found  # type: ignore[return-value]
         _check_text([text for text, word in zip(strings, found, strict=True) if word is None])
-        return self._symbols.add(strings)
+        with self.adding:
+            return self._symbols.add(strings)
 
     def words_of(self, strings: Sequence[str]) -> Words:
         """Return the words of symbols as `ids_of`, but faster where they are many: Arrow finds the different ones.
@@ -258,19 +266,23 @@ class Dictionary:
         dictionary if `symbols` are distinct; say if that is known. Raise DataError (E0408) where they are not UTF-8."""
         table = self.table_for(len(symbols))
         if table is not None and is_utf8(symbols):
-            return table.add_array(symbols)
+            with self.adding:
+                return table.add_array(symbols)
         try:
             strings: list[str] = symbols.to_pylist()
         except UnicodeDecodeError as error:
             raise _not_utf8(error.object) from None
-        return np.array(self._symbols.add(strings, distinct=distinct), dtype=np.int64)
+        with self.adding:
+            return np.array(self._symbols.add(strings, distinct=distinct), dtype=np.int64)
 
     def table_for(self, rows: int) -> BulkSymbols | None:
         """Return the table of symbols, to which they move now if so many rows of them come or go; None if they are
         few."""
         if isinstance(self._symbols, SymbolList) and rows >= _BULK:
             expect(rows)
-            self._symbols = BulkSymbols(self._symbols)
+            with self.adding:
+                if isinstance(self._symbols, SymbolList):
+                    self._symbols = BulkSymbols(self._symbols)
         return self._symbols if isinstance(self._symbols, BulkSymbols) else None
 
     # --- columns -----------------------------------------------------------------------------------------------------
@@ -357,7 +369,8 @@ class Dictionary:
         """Return the ids of the records whose fields are the columns' words; equal records share an id, new ones get
         one. `count` is the number of records, which is required if the type has no fields."""
         keys = zip(*(column.tolist() for column in columns), strict=True) if columns else repeat((), count or 0)
-        return self._tables[kind].pack(keys)
+        with self.adding:
+            return self._tables[kind].pack(keys)
 
     def unpack(self, kind: Kind, ids: NDArray[Any]) -> tuple[NDArray[np.bool_], list[Words]]:
         """Return a mask of the records that are not nil, and their fields as columns with a row per id (0 where the
@@ -404,7 +417,8 @@ class Dictionary:
                 size = self._tables[item_kind].arity
                 key = tuple(result[len(result) - size :])
                 del result[len(result) - size :]
-                word = self._tables[item_kind].one(key, grow)
+                with self.adding if grow else nullcontext():
+                    word = self._tables[item_kind].one(key, grow)
             elif item_kind in PRIMITIVES:
                 word = self.encode(item, item_kind) if grow else self.find(item, item_kind)  # type: ignore[arg-type]
             elif item is None:
@@ -448,6 +462,11 @@ class Dictionary:
                 values = [built[part] for part in parts]
                 built[waiting.pop()] = tuple(values) if branch is None else class_of(branch)._make(values)
         return [built[kind, word] for word in ids]
+
+
+def locks_of(dictionary: Dictionary) -> tuple[threading.RLock, ...]:
+    """Return the locks that threads have for a moment while they look words up or add some."""
+    return dictionary._lock, dictionary.adding, *dictionary._symbols.locks
 
 
 def _shape(record: RecordType) -> tuple[object, ...]:

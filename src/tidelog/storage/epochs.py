@@ -54,5 +54,8 @@ class RowEpochs:
         return RowEpochs(numpy.column_stack([firsts[kept], epochs[kept]]))
 
     def runs(self) -> NDArray[numpy.int64]:
-        """Return the runs, shape (n, 2)."""
-        return numpy.column_stack([numpy.array(self._firsts, numpy.int64), numpy.array(self._epochs, numpy.int64)])
+        """Return the runs, shape (n, 2). Another thread may note one meanwhile, or take it back."""
+        epochs = numpy.frombuffer(self._epochs.tobytes(), numpy.int64)
+        firsts = numpy.frombuffer(self._firsts.tobytes(), numpy.int64)
+        count = min(len(firsts), len(epochs))
+        return numpy.column_stack([firsts[:count], epochs[:count]])

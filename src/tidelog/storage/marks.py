@@ -8,7 +8,7 @@ neighbours: `runs` lists (first row, birth).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -17,9 +17,12 @@ from tidelog.arrays import AnyWords, Words
 from tidelog.kernels import layout
 from tidelog.kernels.layout import MOST_COUNTED
 from tidelog.storage.catalog import Descriptor
-from tidelog.storage.memory import Block
+from tidelog.storage.memory import Block, Lease
 
 _NONE: Words = numpy.empty(0, numpy.int64)
+
+KeptBirths: TypeAlias = tuple[list[tuple[int, int]], Block | None]
+"""Births as runs, or as a block of int32 with one per row."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,10 @@ class RowMarks:
             return numpy.ones(self._rows, numpy.int32)
         return self._counts.view(numpy.int32, self._rows)
 
+    def counts_for_reader(self) -> Lease | None:
+        """Return the memory of the counts, for a reader in another thread, or None where nothing is counted."""
+        return None if self._counts is None else self._counts.lease()
+
     def alive(self, numbers: AnyWords) -> NDArray[numpy.bool_]:
         """Return for the rows with these numbers whether they are live, also while the relation changes."""
         return self.counts_in_place()[numbers] > 0
@@ -160,6 +167,19 @@ class RowMarks:
                 births[first:end] = birth
             self._births = block
             self.publish()
+
+    def births_below(self, end: int) -> KeptBirths:
+        """Return the births of the rows below `end`, independent of later changes."""
+        if self._births is None:
+            return self.runs, None
+        block = Block(4 * end, huge=False)
+        block.view(numpy.int32, end)[:] = self._births.view(numpy.int32, end)
+        return self.runs, block
+
+    def take_births(self, kept: KeptBirths) -> None:
+        """Have the births of all rows that another relation has kept."""
+        self.runs, self._births = kept
+        self.publish()
 
     def shift_births(self, offset: int) -> None:
         """Add to every birth; with a negative offset, take a shift back."""

@@ -2,13 +2,17 @@
 
 Large blocks are anonymous mappings: growing one moves page tables instead of bytes (mremap), new pages are zero, and
 huge pages keep the cost of first touches down, which is a third of the time otherwise. Small blocks, and all blocks
-where the system has no mremap, are NumPy arrays that are copied.
+where the system has no mremap, are NumPy arrays that are copied. Other threads read a block by a `Lease`, under which
+it is copied when it grows.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+import threading
+import weakref
 from typing import Any
 
 import numpy
@@ -39,6 +43,9 @@ def _system_calls() -> Any:
 
 
 _LIBRARY = _system_calls()
+_MOVING = threading.RLock()
+"""Held while a block gets another address, and while a thread takes a lease of one."""
+os.register_at_fork(before=_MOVING.acquire, after_in_parent=_MOVING.release, after_in_child=_MOVING.release)
 
 
 def reuse_memory() -> None:
@@ -56,7 +63,21 @@ def reuse_memory() -> None:
     pa.set_memory_pool(pa.system_memory_pool())
 
 
-class Block:
+class _Memory:
+    """Memory at an address."""
+
+    address: int
+
+    def view(self, dtype: DTypeLike, length: int) -> NDArray[Any]:
+        """Return the first `length` items as an array over the memory itself: valid until a block grows, or as long as
+        a lease."""
+        size = length * numpy.dtype(dtype).itemsize
+        if size == 0:
+            return numpy.empty(0, dtype)
+        return numpy.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.address)).view(dtype)
+
+
+class Block(_Memory):
     """Zero-filled memory of at least `size` bytes at `address`; `grow` keeps the contents and may move it. Without
     `huge` pages, a single access costs less, and random accesses cost more.
 
@@ -69,12 +90,36 @@ class Block:
         self._huge = huge
         self.size = 0
         self._array: NDArray[numpy.uint8] | None = None
+        self._lease: weakref.ref[Lease] | None = None
         self.grow(size)
+
+    def lease(self) -> Lease:
+        """Return a lease of the memory as it is now, one for all who want it. Any thread may call this."""
+        with _MOVING:
+            lease = None if self._lease is None else self._lease()
+            if lease is None:
+                lease = Lease(self)
+                self._lease = weakref.ref(lease)
+            return lease
 
     def grow(self, size: int) -> None:
         """Make room for `size` bytes; the new part is zero."""
         if size <= self.size:
             return
+        with _MOVING:
+            lease = None if self._lease is None else self._lease()
+            if lease is None:
+                self._grow(size)
+                return
+        # The copy is made outside of the lock. Whoever takes a lease meanwhile gets this one.
+        larger = Block(size, self._huge)
+        ctypes.memmove(larger.address, self.address, self.size)
+        with _MOVING:
+            lease.keep(self._array)
+            self.address, self.size, self._array, self._lease = larger.address, larger.size, larger._array, None
+            larger.address, larger._array = 0, None
+
+    def _grow(self, size: int) -> None:
         if checked.CHECKING:
             checked.blocks.pop(self.address, None)
         is_mapped = self._array is None and self.address != 0  # It may have been cleared down to a small size.
@@ -108,7 +153,7 @@ class Block:
             _LIBRARY.madvise(address, size, _MADV_HUGEPAGE)
 
     def clear(self, size: int) -> None:
-        """Make the block zero and release memory beyond `size` bytes, without allocating any."""
+        """Make the block zero and release memory beyond `size` bytes, without allocating any. There is no lease."""
         if self._array is None and size < self.size:
             kept = max(1, -(-size // _PAGE)) * _PAGE
             if kept < self.size:
@@ -118,18 +163,34 @@ class Block:
                     checked.blocks[self.address] = kept
         ctypes.memset(self.address, 0, self.size)
 
-    def view(self, dtype: DTypeLike, length: int) -> NDArray[Any]:
-        """Return the first `length` items as an array over the block itself, which is invalid after the next `grow`."""
-        size = length * numpy.dtype(dtype).itemsize
-        if size == 0:
-            return numpy.empty(0, dtype)
-        return numpy.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.address)).view(dtype)
+    def __del__(self) -> None:
+        _release(self.address, self.size, self._array)
+
+
+class Lease(_Memory):
+    """The memory of a block at the `address` that it had: it stays there, with the words of then and those that were
+    written since, until this object goes."""
+
+    def __init__(self, block: Block) -> None:
+        self.address, self.size = block.address, block.size
+        self._block: Block | None = block
+        self._array: NDArray[numpy.uint8] | None = None
+
+    def keep(self, array: NDArray[numpy.uint8] | None) -> None:
+        """Take the memory over from its block, which has other memory from now on: that of an array, or mapped."""
+        self._array, self._block = array, None
 
     def __del__(self) -> None:
-        if checked.CHECKING:
-            checked.blocks.pop(self.address, None)
-        if self._array is None and self.address:
-            _LIBRARY.munmap(self.address, self.size)
+        if self._block is None:
+            _release(self.address, self.size, self._array)
+
+
+def _release(address: int, size: int, array: NDArray[numpy.uint8] | None) -> None:
+    """Give memory back, which is that of an array or mapped."""
+    if checked.CHECKING:
+        checked.blocks.pop(address, None)
+    if array is None and address:
+        _LIBRARY.munmap(address, size)
 
 
 class Stop:

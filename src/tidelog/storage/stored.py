@@ -17,6 +17,7 @@ from tidelog.kernels.calling import expect
 from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog, Descriptor, Stopwatch
 from tidelog.storage.epochs import RowEpochs
+from tidelog.storage.extents import SharedRows
 from tidelog.storage.index import Index
 from tidelog.storage.journal import SPARE, ChangeJournal
 from tidelog.storage.looking import in_parts
@@ -37,7 +38,7 @@ _NONE = numpy.empty(0, numpy.int64)
 _MOST_ROWS = 1 << 31
 
 
-class StoredRelation:
+class StoredRelation(SharedRows):
     """A relation of `arity` columns in the word size of `catalog`; one that is not `counted` can only grow.
 
     Where memory runs out, methods raise MemoryError. The rows are then whole, though some may have been added; the ends
@@ -45,6 +46,7 @@ class StoredRelation:
     """
 
     def __init__(self, catalog: Catalog, arity: int, counted: bool = True) -> None:
+        super().__init__()
         self.arity = arity
         self.catalog = catalog
         self.fields = Descriptor(catalog)
@@ -84,16 +86,6 @@ class StoredRelation:
         self.marks.publish()
 
     # --- reading -------------------------------------------------------------------------------------------------
-
-    @property
-    def rows(self) -> int:
-        """The number of rows, dead ones included."""
-        return self.fields[layout.R_N]
-
-    @property
-    def dead(self) -> int:
-        """The number of dead rows."""
-        return self.fields[layout.R_DEAD]
 
     def __len__(self) -> int:
         return self.rows - self.dead
@@ -250,8 +242,6 @@ class StoredRelation:
 
     def ensure(self, more: int = SPARE) -> None:
         """Make room for `more` rows, and at least for a batch beside them."""
-        from tidelog.kernels.sets import split
-
         need = self.rows + more + SPARE
         used = self.fields[layout.R_USED] + more + SPARE
         if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
@@ -270,16 +260,26 @@ class StoredRelation:
                 self.marks.grow(capacity)
                 self._capacity = capacity
                 self._publish()
-            if self._slot_count == 1:
-                self._slots.grow(8 * 2 * _ROOM)
-                self._slot_count = 2 * _ROOM
-                self._publish()
-            while used * 10 > (self._slot_count - 1) * 7:
-                self._slots.grow(16 * self._slot_count)
-                self._publish()
-                split(self._slots.address, self._slot_count - 1, 2 * self._slot_count - 1)
-                self._slot_count *= 2
-                self._publish()
+            self._splitting = True
+            try:
+                self._spread(used)
+            finally:
+                self._splitting = False
+
+    def _spread(self, used: int) -> None:
+        """Make room for so many slots that are not empty."""
+        from tidelog.kernels.sets import split
+
+        if self._slot_count == 1:
+            self._slots.grow(8 * 2 * _ROOM)
+            self._slot_count = 2 * _ROOM
+            self._publish()
+        while used * 10 > (self._slot_count - 1) * 7:
+            self._slots.grow(16 * self._slot_count)
+            self._publish()
+            split(self._slots.address, self._slot_count - 1, 2 * self._slot_count - 1)
+            self._slot_count *= 2
+            self._publish()
 
     def index(self, keys: tuple[int, ...]) -> Index:
         """Return the index by these columns, made on its first use; `extend` it before use."""

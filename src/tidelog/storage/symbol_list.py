@@ -6,6 +6,7 @@ This is how the dictionary begins. `bulk_symbols` takes over when symbols are ma
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,11 @@ class SymbolList:
         self._characters = 0
         self._free: NDArray[np.int64] = np.empty(0, np.int64)
         self._left = 0  # So many of `_free` are still to be used; it may name words that are in use, which are skipped.
+
+    @property
+    def locks(self) -> tuple[threading.RLock, ...]:
+        """No locks: Python lets lists and dictionaries be read while they grow."""
+        return ()
 
     def __len__(self) -> int:
         return len(self._texts)

@@ -31,7 +31,7 @@ class TextTable:
 
     def __init__(self, free: NDArray[np.int64] | None = None) -> None:
         """Make a table without words; new texts will get the words in `free`, the last one first, before others."""
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._texts, self._places, self._slots = Block(1 << 16), Block(1 << 14), Block(1 << 13)
         self._hashes = Block(texts.BATCH * _WORD)
         self._free = np.empty(0, np.int64) if free is None else np.ascontiguousarray(free, np.int64)
@@ -40,7 +40,7 @@ class TextTable:
         self._state[texts.FREE], self._state[texts.LEFT] = self._pinned.address, len(self._free)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        with self._lock:
+        with self.lock:
             content = self._texts.view(np.uint8, int(self._state[texts.SIZE])).copy()
             return content, self._spans().copy(), self._free[: self.left]
 
@@ -86,7 +86,7 @@ class TextTable:
     def append(self, base: int, starts: Words, ends: Words) -> None:
         """Give the next words to different texts that are not in the table; a start of -1 is a word without text."""
         spans = Pinned(starts), Pinned(ends)
-        with self._lock:
+        with self.lock:
             self._make_room(len(starts), int((ends - starts).sum()))
             texts.append_texts(self._placed(), base, spans[0].address, spans[1].address, len(starts))
 
@@ -96,7 +96,7 @@ class TextTable:
         for first in range(0, len(words), _PIECE):
             count, skip = min(_PIECE, len(words) - first), first * _WORD
             addresses = spans[0].address + skip, spans[1].address + skip
-            with self._lock:
+            with self.lock:
                 if grow:
                     size = int((ends[first : first + count] - starts[first : first + count]).sum())
                     self._make_room(count, size)
@@ -138,7 +138,7 @@ class TextTable:
         words = np.ascontiguousarray(words)
         offsets = np.empty(len(words) + 1, np.int64)
         source, places, tag = Pinned(words), Pinned(offsets), words.dtype.type(0)
-        with self._lock:
+        with self.lock:
             texts.measure_texts(self._placed(), source.address, len(words), places.address, tag)
             content = np.empty(int(offsets[-1]), np.uint8)
             target = Pinned(content)
@@ -147,14 +147,14 @@ class TextTable:
 
     def present(self, start: int, stop: int) -> NDArray[np.int64]:
         """Return the words from `start` to `stop` that have a text."""
-        with self._lock:
+        with self.lock:
             places = self._spans()
             return start + np.flatnonzero(places[start:stop, 0] >= 0)
 
     def kept(self, used: NDArray[np.bool_]) -> TextTable:
         """Return a table with the words that are used and have a text. New texts will get the words between these,
         lowest first."""
-        with self._lock:
+        with self.lock:
             places = self._spans().copy()
             places[~used] = -1
             there = np.flatnonzero(places[:, 0] >= 0)

@@ -79,6 +79,7 @@ def follow(node: HyperNode, state: EpochState, seconds: float) -> tuple[str, int
     else:
         shape, graph = state.closures[name]
         undoing.make_closures_ready()
+        state.engine.readers.begin_closure(graph)
         state.followed.append(name)
     gone, came = edge_changes(state, name, shape, node.closure)
     state.closures[name] = node.closure, graph

@@ -84,6 +84,7 @@ def merge(node: HyperNode, state: EpochState, old: list[HyperNode]) -> None:
     for other in order:
         relations = [state.views[name] for name in other.relations if name in node.relations]
         for stored in relations:
+            state.open(stored)
             stored.marks.keep_births()
             state.shifted.append((stored, offset))
             stored.marks.shift_births(offset)

@@ -1,0 +1,127 @@
+"""The verbs by which databases of relations are read, which their snapshots share.
+
+`Reads` takes turns with other threads. `RelationReads` has names, programs and certificates.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tidelog.certificate import Certificate, check, program_text, save
+from tidelog.copies import Uncopied
+from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.language.branches import class_of
+from tidelog.language.declarations import did_you_mean
+from tidelog.language.syntax import CheckedProgram
+from tidelog.limits.watch import Watch, guarded, reading_within_memory
+from tidelog.options import DatabaseOptions
+from tidelog.relation import Relation
+from tidelog.storage.dictionary import Dictionary
+from tidelog.turns import Turns
+from tidelog.workspace import Workspace
+
+
+class Reads(Uncopied):
+    """An object that several threads use in turns."""
+
+    def __init__(self, turns: Turns | None = None) -> None:
+        self.turns = turns or Turns()
+        """Which thread may do what now: for modules of this package."""
+
+    def _check_usable(self) -> None:
+        self.turns.check_open()
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Inside, have the open object for this thread."""
+        with self.turns.using:
+            self._check_usable()
+            yield
+
+
+class RelationReads(Reads, ABC):
+    """The verbs by which relations are read."""
+
+    workspace: Workspace[Any]
+    _options: DatabaseOptions
+
+    @abstractmethod
+    def local(self, name: str) -> Relation:
+        """Return a relation as of the last committed epoch, with its tuples in this process. Raise UsageError (E0601)
+        for an unknown name."""
+
+    @abstractmethod
+    def _certificate(self, watch: Watch) -> Certificate:
+        """Return the certificate of the last committed epoch."""
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """Return the names of the declared relations, in the order of their declarations."""
+        return tuple(self.workspace.program.relations)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the declared relations, in the order of their declarations."""
+        return iter(self.relations)
+
+    def __contains__(self, name: object) -> bool:
+        """Return True if a relation of this name is declared."""
+        return isinstance(name, str) and name in self.workspace.program.relations
+
+    @property
+    def program(self) -> CheckedProgram:
+        """Everything that was loaded, checked; pending texts included."""
+        return self.workspace.program
+
+    def branch(self, name: str) -> type[Any]:
+        """Return the class of the values of a branch of an algebraic data type: `Cons = db.branch("Cons")`, and then
+        `Cons(1, Nil())` is a value of its type. Raise UsageError (E0616) if no type has such a branch."""
+        records = self.workspace.program.records.values()
+        found = {branch.name: branch for type_ in records for branch in type_.branches}
+        if name not in found:
+            near = did_you_mean(str(name), found)
+            message = f"no type has a branch {name!s:.60}"
+            raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
+        return class_of(found[name])
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """Return the meaning of the words of symbols and records. The database reclaims no words from now on."""
+        self.workspace.dictionary.shared = True
+        return self.workspace.dictionary
+
+    def check(self) -> None:
+        """Check the views as of the last committed epoch, independently of the engine: see docs/how-to/certificates.md.
+        Other threads wait meanwhile.
+
+        Raise CertificateRejected if they do not follow from the facts and rules; LimitError if memory does not suffice
+        (E0503) or after the seconds of the option `timeout` (E0501). The driver checks the rows of a cluster: raise
+        UsageError (E0688) if there are more than `embedded_limit`.
+        """
+        with self._certifying(), self._reading():
+            watch = Watch(self._options.timeout)
+            with guarded(watch):
+                check(self._certificate(watch), watch)
+
+    def save_certificate(self, folder: str | os.PathLike[str]) -> None:
+        """Write the last committed epoch with its facts, program and births to a new folder of this machine, as a
+        certificate that `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written,
+        LimitError (E0503) where memory does not suffice."""
+        with self._certifying(), self._reading():
+            if not isinstance(folder, (str, os.PathLike)):
+                raise wrong_argument("a certificate", "the path of a new folder", folder)
+            save(self._certificate(Watch()), program_text(self.workspace.committed.programs), Path(folder))
+
+    def _certifying(self) -> AbstractContextManager[None]:
+        """Inside, have what a certificate reads."""
+        return self._using()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raise errors of tidelog for whatever goes wrong inside, where many rows may be read."""
+        with reading_within_memory:
+            yield

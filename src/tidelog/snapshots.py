@@ -1,0 +1,234 @@
+"""Snapshots of an embedded database: reads that stay on one epoch, from any thread, and wait for no commit.
+
+`EmbeddedReads` are the verbs that read an embedded engine, whichever epoch it shows. `Database` reads the last one by
+them, a `Snapshot` its own. All snapshots of one epoch share a `FrozenEpoch`.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any, NoReturn, Self
+
+from tidelog.certificate import Certificate, certificate_of, look
+from tidelog.errors import Problem, UsageError
+from tidelog.explain.explainer import Explainer
+from tidelog.explain.views import EngineViews
+from tidelog.explanations import ExplainingReads
+from tidelog.limits.watch import Watch, reading_within_memory
+from tidelog.maintain.frozen import FrozenState
+from tidelog.maintain.state import EngineState
+from tidelog.options import DatabaseOptions
+from tidelog.queries.answers import Answers
+from tidelog.relation import Relation
+from tidelog.ruleset import RuleSet
+from tidelog.storage.dictionary import Dictionary, locks_of
+from tidelog.storage.readers import Readers
+from tidelog.turns import Turns, are_free
+from tidelog.views import CurrentRows, View
+from tidelog.workspace import Workspace
+
+_CLOSED = Problem("E0602", "the snapshot is closed", hint="make another one with `db.snapshot()`")
+_CHANGING = frozenset({
+    "aggregate", "clear", "commit", "delete", "delete_words", "functor", "functors", "insert", "insert_words", "load",
+    "options", "repair", "rollback", "subscribe", "transaction", "undo", "what_if",
+})  # fmt: skip
+"""The verbs of a database that change it, or try to."""
+
+
+class EmbeddedReads(ExplainingReads):
+    """The verbs that read the views of an embedded engine."""
+
+    _answers: Answers
+
+    @abstractmethod
+    def _plans(self) -> EngineState:
+        """Return the state of the engine, for a thread that is `_using` it."""
+
+    @abstractmethod
+    def _rows(self, name: str) -> CurrentRows | None:
+        """Return the rows of a relation, None if no epoch has seen it yet."""
+
+    @abstractmethod
+    def _facts(self, name: str) -> CurrentRows | None:
+        """Return the asserted facts of a relation, None if no epoch has seen it yet."""
+
+    def __getitem__(self, name: str) -> Relation:
+        """Return a relation as of the last committed epoch. Raise UsageError (E0601) for an unknown name."""
+        return self._relation(name, self._rows)
+
+    def asserted(self, name: str) -> Relation:
+        """Return the asserted facts of a relation as of the last committed epoch, whatever its rules derive. Raise
+        UsageError (E0601) for an unknown name."""
+        return self._relation(name, self._facts)
+
+    def _relation(self, name: str, rows: Callable[[str], CurrentRows | None]) -> Relation:
+        self._check_usable()
+        columns = self.workspace.relation(name).columns
+        view = View(columns, self.workspace.dictionary, self.turns, partial(rows, name), self._taking)
+        return Relation(name, view)
+
+    def _taking(self) -> AbstractContextManager[object]:
+        """Return the block in which a thread reads the rows of a relation."""
+        return self.turns.using
+
+    def local(self, name: str) -> Relation:
+        """Return the same as `db[name]`."""
+        return self[name]
+
+    def query(self, text: str, /, **parameters: Any) -> Relation:
+        """Return the answer to a query as of the last committed epoch.
+
+        One atom answers with the tuples of a relation, or the pairs that a path connects, that match it: constants,
+        `_`, and variables, equal where they are the same. Any other body of a rule answers with the values of its
+        variables, in the order in which they first occur. `parameters` are values for some of the variables; they are
+        not in the answer.
+
+        Raise ProgramError for a wrong query, UsageError (E0612) for a parameter that is no variable, DataError for a
+        value of the wrong type, LimitError (E0503 if memory does not suffice).
+        """
+        with self._using(), reading_within_memory:
+            return self._answers.answer(text, parameters, self._plans(), self._options)
+
+    def _explained(self) -> EngineViews:
+        return EngineViews(self._plans())
+
+    def _certificate(self, watch: Watch) -> Certificate:
+        return certificate_of(self._plans(), self.workspace.committed.checked, partial(look, watch))
+
+
+class FrozenEpoch:
+    """An epoch that snapshots share: its views, its program, and what its readers have found out."""
+
+    def __init__(self, engine: EngineState, workspace: Workspace[Any], number: int) -> None:
+        """Share the last epoch. The caller keeps the engine and the workspace from ending another one."""
+        self.state = FrozenState(engine)
+        self.workspace = workspace.as_committed()
+        self.number = number
+        self.answers = Answers(self.workspace)
+        self.explainer = Explainer(self.workspace)
+
+
+class Snapshot(EmbeddedReads):
+    """A database as of an epoch, for reading from any thread, however many commits follow. It is a context manager;
+    `close` it, or let it go, because the database keeps what it needs until then.
+
+    Rules that call functors or aggregates in Python let queries and explanations wait for a commit, because both call
+    the same functions.
+    """
+
+    instead = "copy its relations, or make another one with `db.snapshot()`"
+
+    def __init__(self, frozen: FrozenEpoch, database: Turns, options: DatabaseOptions) -> None:
+        readers = frozen.state.readers
+        super().__init__(Turns(_CLOSED, partial(is_unused, readers, frozen.state.dictionary)))
+        self.turns.using = readers.turns
+        self._database = database
+        self._frozen: FrozenEpoch | None = frozen
+        self.workspace = frozen.workspace
+        self._options = options
+        self._epochs = frozen.number
+        self._answers = frozen.answers
+        self._explainer = frozen.explainer
+
+    # --- its end -------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Release what the database keeps for the snapshot. Calls of it and of its relations raise UsageError (E0602)
+        from then on; answers to queries stay as they are."""
+        self.turns.closed, self._frozen = True, None
+        self._answers, self._explainer = Answers(self.workspace), Explainer(self.workspace)  # The others know plans.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _shared(self) -> FrozenEpoch:
+        frozen = self._frozen
+        if frozen is None:
+            raise UsageError(_CLOSED)
+        return frozen
+
+    def __getattr__(self, name: str) -> Callable[..., NoReturn]:
+        """Return what the verbs of a database that change it do here: raise UsageError (E0615)."""
+        if name in _CHANGING:
+            return partial(_refuse, f"call `{name}`")
+        raise AttributeError(f"a Snapshot has no attribute {name!r}")
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch, as `db.stats()` and `db.blame` count epochs."""
+        return self._epochs
+
+    @property
+    def rules(self) -> RuleSet:
+        """Return the rules of the epoch by name."""
+        return FixedRules(self)
+
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
+        with self._using():
+            return self._plans().hyper_nodes
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        calls = self.workspace.committed.checked.functors
+        with self._taking(), self._database.using if calls else nullcontext(), super()._using():
+            yield
+
+    @contextmanager
+    def _certifying(self) -> Iterator[None]:
+        with self._using():
+            self._plans()
+        yield  # Rows and births need no turns.
+
+    @contextmanager
+    def _taking(self) -> Iterator[None]:
+        frozen = self._shared()  # It stays until the end of the block, also if another thread closes the snapshot.
+        with frozen.state.readers.passing:
+            yield
+
+    def _plans(self) -> EngineState:
+        return self._shared().state.plans
+
+    def _rows(self, name: str) -> CurrentRows | None:
+        return self._shared().state.view(name)
+
+    def _facts(self, name: str) -> CurrentRows | None:
+        return self._shared().state.facts(name)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot: {len(self.relations)} relations, epoch {self.epoch}>"
+
+
+def is_unused(readers: Readers, dictionary: Dictionary) -> bool:
+    """Return True if no other thread reads snapshots, or looks words up."""
+    return readers.passing.is_empty and are_free((readers.lock, readers.turns, *locks_of(dictionary)))
+
+
+class FixedRules(RuleSet):
+    """The rules of an epoch by name."""
+
+    def add(self, text: str) -> None:
+        """Raise UsageError (E0615)."""
+        _refuse("add rules")
+
+    def remove(self, name: str) -> None:
+        """Raise UsageError (E0615)."""
+        _refuse("remove a rule")
+
+    def remove_instance(self, name: str) -> None:
+        """Raise UsageError (E0615)."""
+        _refuse("remove an instance")
+
+
+def _refuse(call: str, *_: object, **__: object) -> NoReturn:
+    message = f"cannot {call}: a snapshot never changes"
+    raise UsageError(Problem("E0615", message, hint="change the database, and make another snapshot after the commit"))

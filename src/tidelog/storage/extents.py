@@ -1,0 +1,124 @@
+"""The rows of a relation as of its last epoch, while another epoch changes them: bounds, and what has died since.
+
+Rows are appended. A row keeps its words and its place until its relation goes, and one that has died in an earlier
+epoch never lives again. So two numbers and the deaths of later epochs describe the rows of any epoch.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.kernels import layout
+from tidelog.storage.catalog import Descriptor
+from tidelog.storage.epochs import RowEpochs
+from tidelog.storage.marks import KeptBirths, RowMarks
+from tidelog.storage.memory import Block, Lease
+
+
+@dataclass(eq=False, slots=True)
+class Extent:
+    """The first `rows` rows of a relation, `dead` ones of earlier epochs among them, and since when facts are there."""
+
+    rows: int
+    dead: int
+    epochs: RowEpochs | None
+    changing: bool = False
+    """Whether an epoch has begun to change rows and marks."""
+    births: KeptBirths | None = None
+    """The births of the rows, once a reader needs them or an epoch changes them."""
+    reader: weakref.ref[object] | None = None
+    """The reader of this extent, if there is one."""
+
+    @property
+    def is_read(self) -> bool:
+        """Return True if there is a reader."""
+        return self.reader is not None and self.reader() is not None
+
+
+@dataclass(eq=False, slots=True)
+class Deaths:
+    """The numbers of the rows that died in one epoch, None until it ends, and the deaths of the epochs after it."""
+
+    numbers: NDArray[numpy.int32] | None = None
+    later: Deaths | None = field(default=None, repr=False)
+
+    def end(self, numbers: NDArray[numpy.int32]) -> Deaths:
+        """Note the deaths of an epoch that ends, and return those of the next one."""
+        later = self.later = Deaths()
+        self.numbers = numbers  # Readers look at it first.
+        return later
+
+    def __iter__(self) -> Iterator[NDArray[numpy.int32]]:
+        """Yield the numbers, epoch by epoch."""
+        deaths = self
+        while deaths.numbers is not None and deaths.later is not None:
+            yield deaths.numbers
+            deaths = deaths.later
+
+
+class SharedRows:
+    """The part of a relation that knows of readers in other threads."""
+
+    fields: Descriptor
+    marks: RowMarks
+    epochs: RowEpochs | None
+    _rows: Block
+    _slots: Block
+    _slot_count: int
+
+    def __init__(self) -> None:
+        self.extent: Extent | None = None
+        """The rows as of the last epoch, once somebody reads them in parallel or an epoch changes them."""
+        self.deaths = Deaths()
+        """The deaths of the epoch that will change the relation next, or does now."""
+        self._splitting = False
+        """Whether slots may be on their way to other places."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows, dead ones included."""
+        return self.fields[layout.R_N]
+
+    @property
+    def dead(self) -> int:
+        """The number of dead rows."""
+        return self.fields[layout.R_DEAD]
+
+    def bound(self) -> Extent:
+        """Return the rows as of the last epoch, also while another one changes them."""
+        if self.extent is None:
+            self.extent = Extent(self.rows, self.dead, self.epochs)
+        return self.extent
+
+    def begin(self) -> None:
+        """Fix the rows as of the last epoch, before another one changes rows or marks: until `end`."""
+        extent = self.bound()
+        if not extent.changing:
+            if extent.is_read and extent.births is None:
+                extent.births = self.marks.births_below(extent.rows)
+            extent.changing = True
+
+    def note_deaths(self, numbers: NDArray[numpy.int32]) -> None:
+        """Tell readers which rows are about to die in an epoch that cannot fail any more. It asks for little memory."""
+        self.deaths = self.deaths.end(numbers)
+
+    def end(self) -> None:
+        """Have the present rows be those of the last epoch."""
+        self.extent = None
+
+    def rows_for_reader(self) -> Lease:
+        """Return the memory of the words, for a reader that knows which rows it may look at."""
+        return self._rows.lease()
+
+    def slots_for_reader(self) -> tuple[Lease, int] | None:
+        """Return the memory of the slots and the mask, for a reader that ignores rows that it does not know; None while
+        slots move, which they may begin to do at any time."""
+        if self._splitting:
+            return None
+        count, slots = self._slot_count, self._slots.lease()
+        return None if self._splitting or count != self._slot_count else (slots, count - 1)
