@@ -84,26 +84,27 @@ class FrozenState:
         catalog = self.readers.catalog(self._bits)
         program, nodes, mirrors, unsettled = self._known
         found: dict[int, StoredRelation] = {}
-
-        def shown(stored: StoredRelation) -> StoredRelation:
-            if id(stored) not in found:
-                rows = self._frozen(stored)
-                if isinstance(stored, ClosedMembers):
-                    pairs = FrozenPairs(catalog, self._graphs[id(stored.pairs.graph)])
-                    found[id(stored)] = FrozenMembers(pairs, shown(stored.asked), stored.backward)
-                elif isinstance(stored, ClosedRelation):
-                    found[id(stored)] = FrozenPairs(catalog, self._graphs[id(stored.graph)])
-                elif isinstance(rows, FrozenRows):
-                    found[id(stored)] = self.readers.relation(rows)
-            return found[id(stored)]
-
         asserted, views = (
-            {name: shown(stored) for name, stored in each.items()} for each in (self._asserted, self._views)
+            {name: self._shown(stored, catalog, found) for name, stored in each.items()}
+            for each in (self._asserted, self._views)
         )
         return EngineState(
             self.dictionary, program, catalog, asserted, views, nodes,
             closures=self._shapes, mirrors=mirrors, unsettled=unsettled,
         )  # fmt: skip
+
+    def _shown(self, stored: StoredRelation, catalog: Catalog, found: dict[int, StoredRelation]) -> StoredRelation:
+        """Return a relation as plans read it; `found` has those that were shown before, and gets it."""
+        if id(stored) not in found:
+            rows = self._frozen(stored)
+            if isinstance(stored, ClosedMembers):
+                pairs = FrozenPairs(catalog, self._graphs[id(stored.pairs.graph)])
+                found[id(stored)] = FrozenMembers(pairs, self._shown(stored.asked, catalog, found), stored.backward)
+            elif isinstance(stored, ClosedRelation):
+                found[id(stored)] = FrozenPairs(catalog, self._graphs[id(stored.graph)])
+            elif isinstance(rows, FrozenRows):
+                found[id(stored)] = self.readers.relation(rows)
+        return found[id(stored)]
 
     def rebuilt(self, graph: Closure) -> Closure:
         """Build a closure from its edges. The caller has the `turns` of the readers."""
