@@ -16,6 +16,7 @@ from tidelog.storage.changes import change_facts, difference
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.folding import ClosureFold, folded
+from tidelog.storage.frozen import freeze
 from tidelog.storage.memory import Block, Stop
 from tidelog.storage.positions import positions
 from tidelog.storage.stored import StoredRelation
@@ -40,6 +41,8 @@ class Part:
 _DECLARED = ".decl e(x: number, y: number) .decl s(x: number) .decl t(x: number, y: number) .decl g(x: number)\n"
 _EDGES = [(i, i + 1) for i in range(1, 9)] + [(3, 1), (9, 9)]
 _WEIGHTED = [(x, y, x % 3) for x, y in _EDGES]
+_SHORTENING = [(1, -1, 3), (1, -2, 10), (-2, -1, -9), (-1, -3, 1)]
+"""Edges of which one shortens a way after a search has read its end."""
 _FACTS: dict[str, Sequence[Row]] = {"e": _EDGES, "s": [(2,), (3,)]}
 
 _BOTH = (
@@ -65,9 +68,9 @@ _BOTH = (
         {"strategy": "update"},
     ),
     Part(
-        ".decl e(x: number, y: number, w: number) .decl d(x: number, c: number) min(c)\n"
-        "d(y, c + w) :- d(x, c), e(x, y, w).",
-        {"e": _WEIGHTED, "d": [(1, 0), (2, 4)]},
+        ".decl e(x: number, y: number, w: number) .decl f(x: number, y: number, w: number)\n"
+        ".decl d(x: number, c: number) min(c) d(y, c + w) :- d(x, c), e(x, y, w). d(y, c + w) :- d(x, c), f(x, y, w).",
+        {"e": _WEIGHTED, "f": _SHORTENING, "d": [(1, 0), (2, 4)]},
     ),
     Part(
         _DECLARED + "t(x, z) :- e(x, y), e(y, z). g(x) :- s(x), !t(x, _).",
@@ -94,6 +97,8 @@ def run(part: Part) -> None:
             change(name, rows[: part.changed])
         db.commit()
     db.check()
+    with db.snapshot() as snapshot:
+        snapshot.query(f"e(x{', _' * (len(facts['e'][0]) - 1)}), x > 0")
     bits = 64 if part.wide else 32
     _read_closure(bits)
     _outgrow(bits)
@@ -131,13 +136,14 @@ def _read_closure(bits: int) -> None:
 
 
 def _outgrow(bits: int) -> None:
-    """Fill a relation beyond its first room, remove rows, copy and compare it."""
+    """Fill a relation beyond its first room, freeze it, remove rows, copy and compare it."""
     from tidelog.kernels.live import mark
 
     rows = numpy.arange(10_000).reshape(-1, 2)
     stored = StoredRelation(Catalog(bits), 2)
     stored.insert(rows)
     stored.select((0,), rows[:1, :1])
+    freeze(stored).find(rows[:2])
     stored.open()
     change_facts(stored, numpy.array([0]), numpy.array([[1, 0]]))
     sieve = Block(layout.SIEVE // 4)

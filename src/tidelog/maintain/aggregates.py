@@ -63,10 +63,11 @@ def evaluate(
 
 def _places_asked(outer: StoredRelation, groups: AnyWords, look: Look) -> Words:
     """Return for each of these groups its position among the live rows of `outer`, or -1."""
+    live = outer.live()  # In the midst of an epoch, rows that died still count in its length.
     if not outer.arity:
-        return numpy.full(len(groups), len(outer) - 1)
+        return numpy.full(len(groups), len(live) - 1)
     positions = numpy.full(outer.rows + 1, -1)  # The last one is that of -1.
-    positions[outer.live()] = numpy.arange(len(outer))
+    positions[live] = numpy.arange(len(live))
     place = numpy.empty(len(groups), numpy.int64)
     for start in range(0, len(groups), _AT_ONCE):
         look()

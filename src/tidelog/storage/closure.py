@@ -381,7 +381,7 @@ class Closure:
     ) -> Iterator[AnyWords]:
         """Yield the pairs as words, some millions at a time, `count` of them or more, in the order of their first
         nodes, which are all or those given."""
-        nodes = numpy.arange(self._nodes.rows) if nodes is None else nodes
+        nodes = numpy.arange(min(self._nodes.rows, len(self._component))) if nodes is None else nodes
         ends = numpy.cumsum(self._counts()[nodes])
         first = done = 0
         while first < len(ends) and (count is None or done < count):
