@@ -170,6 +170,7 @@ def test_programs_survive_printing(program: Program) -> None:
         "a(-1 ^ 2, (-1) ^ 2, -(1), x - (y - z), (x ^ y) ^ z).",
         'a(sum x * 2 : { p(x), !match("a\\\\.b", x) }, [1, nil], as(x, T), 1u, 1.5).',
         "a(@x, y) :- b(@x, y).",
+        "a(@(p95(p95(x) : { b(x) }) : { c(y) })).",
         "a(x, y) :- p+(x, y), q*(x, _), !r?(y, 1), ^p(y, x), ^p+(y, x), <p>(x, y).",
         "a(x, y) :- <p/q+/^r|s>(x, y), <(p|q)*/^(r/s)>(x, y), <(^p)+?>(x, y).",
         "a(x) :- x = count : { <p/q>(x, _); !p+(x, x) }.",

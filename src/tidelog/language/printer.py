@@ -165,7 +165,11 @@ def _literal(literal: Literal) -> str:
             shown = [
                 f"{selects[i]}({source_text(arg)})" if i in selects else source_text(arg) for i, arg in enumerate(args)
             ]
-            shown = [f"@{text}" if i == location else text for i, text in enumerate(shown)]
+            if location is not None:
+                # `@f(` begins a call, also where `f` is an aggregate of the program.
+                located = args[location]
+                apart = isinstance(located, Aggregate) and located.called is not None
+                shown[location] = f"@({shown[location]})" if apart else f"@{shown[location]}"
             return f"{relation}({', '.join(shown)})"
         case Negation():
             return f"!{_literal(literal.atom)}"
