@@ -15,7 +15,7 @@ from tidelog.kernels.lists import LENGTH, START
 from tidelog.kernels.words import kernel, load, stopped, wrap
 
 COUNT, SUM, FIRST = numpy.arange(3)
-"""What is folded; a FIRST is the number of a node, or -1."""
+"""The folds; the value of FIRST is the number of a node, -1 if there is no node."""
 
 
 @kernel
