@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.depth import cases
-from tests.mixtures import MixtureFollower, mixture_for, run
+from tests.mixtures import MixtureFollower, mixture_for, run, small_mixture_for
 from tests.suite import FIRST_SEED
 
 SEEDS = range(FIRST_SEED, FIRST_SEED + cases(9))
@@ -17,6 +17,13 @@ SEEDS = range(FIRST_SEED, FIRST_SEED + cases(9))
 def test_views_follow(seed: int) -> None:
     script = mixture_for(seed)
     problem = run(script, ("update", "auto", "bootstrap")[seed % 3])
+    assert not problem, f"{problem}\n{script}"
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(30)))
+def test_views_of_few_rules_follow(seed: int) -> None:
+    script = small_mixture_for(seed)
+    problem = run(script, ("update", "auto", "bootstrap")[seed % 3], sparing=True)
     assert not problem, f"{problem}\n{script}"
 
 
