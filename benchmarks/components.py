@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import numpy
 import pyarrow as pa
 
-import tidelog
 from benchmarks import peers
 from benchmarks.equivalence import components, graph
-from benchmarks.evaluate import evaluate, inserting
+from benchmarks.evaluate import changing, evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
 from benchmarks.labels import KEYED
 from tidelog.database import Database
@@ -60,25 +59,7 @@ def with_sizes(nodes: int, edges: int, runs: int | None) -> Measured:
 
 def changes(nodes: int, edges: int) -> Measured:
     """Measure what it takes to follow an edge that goes and one that comes back, the median of several."""
-    found = graph(nodes, edges)
-    db = tidelog.connect()
-    db.options(threads=1)
-    db.load(LEAST)
-    db.insert("e", found)
-    db.commit()
-    some = iter(found[numpy.random.default_rng(3).integers(0, edges, CHANGES + 2)])
-
-    def once() -> Run:
-        row, seconds = next(some)[None, :], []
-        for change in (db.delete, db.insert):
-            change("e", row)
-            with Stopwatch() as watch:
-                db.commit()
-            seconds.append((watch.wall, watch.cpu))
-        return Run({}, max(wall for wall, _ in seconds), max(cpu for _, cpu in seconds))
-
-    once()
-    return measure(once, CHANGES)
+    return changing(LEAST, "e", graph(nodes, edges), CHANGES)
 
 
 def scipy_components(nodes: int, edges: int, runs: int | None) -> Measured:
@@ -103,8 +84,10 @@ def duckdb_components(nodes: int, edges: int, runs: int | None) -> Measured:
     """Measure the same by DuckDB, which passes labels on, of nodes with edges."""
     found = graph(nodes, edges)
     tables = {"e": pa.table(dict(zip("xy", found.T, strict=True))), "n": pa.table({"x": numpy.unique(found)})}
-    query = KEYED.replace("count(DISTINCT l)", "count(*), count(DISTINCT l)")
-    return peers.duckdb_query(query, tables, ["nodes", "components"], runs)
+    sizes = ", sizes AS (SELECT count(*) AS size FROM label GROUP BY l)"
+    select = f"{sizes} SELECT sum(size)::BIGINT, count(*), sum(size * size)::BIGINT FROM sizes"
+    query = KEYED.replace("SELECT count(DISTINCT l) FROM label", select)
+    return peers.duckdb_query(query, tables, ["nodes", "components", "pairs"], runs)
 
 
 def lines(options: Options) -> Iterator[Line]:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import numpy
 import pyarrow as pa
 
-import tidelog
 from benchmarks import peers
-from benchmarks.evaluate import evaluate, inserting
+from benchmarks.evaluate import changing, evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
 from tidelog.arrays import Words
 from tidelog.database import Database
@@ -56,26 +55,9 @@ def evaluation(nodes: int, edges: int, runs: int | None) -> Measured:
 
 def changes(nodes: int, edges: int) -> Measured:
     """Measure what it takes to follow an edge that goes and one that comes back, the median of several."""
-    found = graph(nodes, edges)
-    db = tidelog.connect()
-    db.options(threads=1)
-    db.load(DISTANCES)
-    db.insert("e", found)
-    db.commit()
-    some = iter(found[numpy.random.default_rng(3).integers(0, edges, CHANGES + 2)])
-
-    def once() -> Run:
-        row, seconds = next(some)[None, :], []
-        for change in (db.delete, db.insert):
-            change("e", row)
-            with Stopwatch() as watch:
-                report = db.commit().report
-            assert not report.bootstraps
-            seconds.append((watch.wall, watch.cpu))
-        return Run({}, max(wall for wall, _ in seconds), max(cpu for _, cpu in seconds))
-
-    once()
-    return measure(once, CHANGES)
+    measured = changing(DISTANCES, "e", graph(nodes, edges), CHANGES)
+    assert not measured.details["bootstraps"]
+    return measured
 
 
 def scipy_dijkstra(nodes: int, edges: int, runs: int | None) -> Measured:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy
 
 import tidelog
 from benchmarks.harness import Measured, Run, Stopwatch, measure
+from tidelog.arrays import Words
 from tidelog.change import Change
 from tidelog.database import Database
 
@@ -51,6 +55,35 @@ def inserting(facts: Mapping[str, Any]) -> Callable[[Database], None]:
             db.insert(name, data)
 
     return fill
+
+
+def changing(text: str, name: str, rows: Words, count: int) -> Measured:
+    """Measure what it takes to follow a row of a relation that goes, or comes back: the slower of the two, for `count`
+    random rows. Details have the worst seconds, and how many hyper-nodes were bootstrapped in all."""
+    db = tidelog.connect()
+    db.options(threads=1)
+    db.load(text)
+    db.insert(name, rows)
+    db.commit()
+    some = iter(rows[numpy.random.default_rng(3).integers(0, len(rows), count + 2)])
+    worst, bootstraps = 0.0, 0
+
+    def once() -> Run:
+        nonlocal worst, bootstraps
+        row, seconds = next(some)[None, :], []
+        for change in (db.delete, db.insert):
+            change(name, row)
+            with Stopwatch() as watch:
+                report = db.commit().report
+            bootstraps += report.bootstraps
+            seconds.append((watch.wall, watch.cpu))
+        worst = max(worst, *(wall for wall, _ in seconds))
+        return Run({}, max(wall for wall, _ in seconds), max(cpu for _, cpu in seconds))
+
+    once()
+    worst, bootstraps = 0.0, 0
+    measured = measure(once, count)
+    return replace(measured, details={"worst": worst, "bootstraps": bootstraps})
 
 
 def counting(names: Sequence[str]) -> Callable[[Database], dict[str, int]]:
