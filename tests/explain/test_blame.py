@@ -141,6 +141,23 @@ def test_facts_that_are_asserted_again_stay_as_old_as_they_are(tmp_path: Path) -
         assert [again.blame("e", (x,)).epoch for x in (1, 2, 3, 4)] == [1, 3, 1, 2]
 
 
+def test_equal_histories_give_equal_answers() -> None:
+    """In whichever order the facts of an epoch came."""
+    answers = []
+    rows = [(x, y) for x in range(4) for y in range(4) if x != y]
+    for order in (1, -1):
+        db = tidelog.connect()
+        db.load(DECLARED + "\n".join(RULES.values()) + ".decl h(y: number) h: h(y) :- e(_, y).")
+        for part in (rows[::3], rows[1::3], rows[2::3]):
+            for name in ("e", "f"):
+                db.insert(name, part[::order])
+            db.commit()
+        found = [db.blame(name, row) for name in ("t", "p", "h") for row in sorted(db[name])]
+        answers.append([(str(each), str(each.proof)) for each in found])
+    assert len(answers[0]) > 20
+    assert answers[0] == answers[1]
+
+
 PROGRAM = """
 .decl e(x: symbol, y: symbol) .decl blocked(x: symbol) .decl r(x: symbol, y: symbol) .decl many(n: number)
 direct: r(x, y) :- e(x, y), !blocked(x).

@@ -11,11 +11,11 @@ Of negations and aggregates nobody knows since when they hold. They are listed a
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from tidelog.explain.batches import TupleDerivation
@@ -30,35 +30,43 @@ SinceOf = Callable[[str], int]
 """The epoch in which a rule came, by its name: negative for that one or before, 0 where nobody knows."""
 
 
-@dataclass(frozen=True, repr=False)
-class Blame:
-    """Since which `epoch` a tuple holds, by the facts and rules that are there now, and the `facts` and `rules` that
-    came in that epoch. `proof` is one that stands since then; its `conditions` may hold for a shorter time.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class BlameAnswer(ABC):
+    """Since when a tuple holds, by the facts and rules that are there now, and the `facts` and `rules` that came then.
+    `proof` is one that stands since then; its `conditions` may hold for a shorter time.
 
-    With `or_before`, the tuple may hold longer: its facts have come in that epoch or before, or there are too many
-    derivations to look at all."""
+    With `or_before`, the tuple may hold longer: its facts have come then or before, or there are too many derivations
+    to look at all."""
 
-    epoch: int
     or_before: bool
     facts: Facts
     rules: tuple[str, ...]
     proof: Proof
 
     @property
+    @abstractmethod
+    def moment(self) -> str:
+        """Return in words since when the tuple holds."""
+
+    @property
+    def fact_lines(self) -> tuple[str, ...]:
+        """Return the facts as text."""
+        goals = {(step.relation, step.values): step.tuple_text for step in self.proof.steps}
+        return tuple(goals.get(fact) or row_text(*fact) for fact in self.facts)
+
+    @property
+    def rule_lines(self) -> tuple[str, ...]:
+        """Return the rules as text."""
+        return self.rules
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """The negations and aggregates of the proof."""
         return tuple(each for step in self.proof.steps for each in step.conditions if each.sort != "comparison")
 
-    @property
-    def fact_texts(self) -> tuple[str, ...]:
-        """The facts as text."""
-        goals = {(step.relation, step.values): step.tuple_text for step in self.proof.steps}
-        return tuple(goals.get(fact) or row_text(*fact) for fact in self.facts)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as JSON has it."""
         return {
-            "epoch": self.epoch,
             "or_before": self.or_before,
             "facts": [[relation, list(values)] for relation, values in self.facts],
             "rules": list(self.rules),
@@ -67,14 +75,28 @@ class Blame:
 
     def __str__(self) -> str:
         """Return the answer as text."""
-        lines = [f"{self.proof.goal.tuple_text} holds since epoch {self.epoch}{' or before' * self.or_before}"]
-        lines += [f"  fact: {text}" for text in self.fact_texts]
-        lines += [f"  rule: {name}" for name in self.rules]
+        lines = [f"{self.proof.goal.tuple_text} holds {self.moment}"]
+        lines += [f"  fact: {line}" for line in self.fact_lines]
+        lines += [f"  rule: {line}" for line in self.rule_lines]
         lines += [f"  under the condition: {each.text}" for each in dict.fromkeys(self.conditions)]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Blame of {self.proof.goal.tuple_text}: epoch {self.epoch}{' or before' * self.or_before}>"
+        return f"<{type(self).__name__} of {self.proof.goal.tuple_text}: {self.moment}>"
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Blame(BlameAnswer):
+    """An answer of a database: the tuple holds since an `epoch`."""
+
+    epoch: int
+
+    @property
+    def moment(self) -> str:
+        return f"since epoch {self.epoch}{' or before' * self.or_before}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, **super().to_dict()}
 
 
 @dataclass
@@ -113,7 +135,7 @@ class Ages:
         brought = tuple(dict.fromkeys((step.relation, step.values) for step in steps))
         before = not is_whole or -epoch in (*facts.values(), *rules.values())
         names = tuple(name for name, each in rules.items() if abs(each) == epoch and name in proof.rules)
-        return Blame(epoch, before, brought, names, proof)
+        return Blame(epoch=epoch, or_before=before, facts=brought, rules=names, proof=proof)
 
     def epoch_of_way(self, key: Key, way: TupleDerivation) -> int:
         """Return since when the rules of a derivation are there: negative for that epoch or before."""
@@ -135,18 +157,19 @@ class Ages:
         readers: dict[Key, list[int]] = defaultdict(list)
         ways: list[tuple[Key, TupleDerivation]] = []
         missing: list[int] = []
-        numbers = count()
         heap: list[tuple[int, int, int, Key, TupleDerivation | None]] = []
         known: dict[Key, tuple[int, int]] = {}
         done: dict[Key, TupleDerivation | None] = {}
 
-        def push(key: Key, way: TupleDerivation) -> None:
+        def push(number: int) -> None:
+            key, way = ways[number]
             ages = [known[each] for each in set(way.premises)]
             epoch = max([abs(self.epoch_of_way(key, way)), *(epoch for epoch, _ in ages)])
-            heapq.heappush(heap, (epoch, 1 + max((height for _, height in ages), default=0), next(numbers), key, way))
+            heapq.heappush(heap, (epoch, 1 + max((height for _, height in ages), default=0), number, key, way))
 
-        for fact, epoch in self.facts(list(cone.facts)).items():
-            heapq.heappush(heap, (abs(epoch), 0, next(numbers), fact, None))
+        # Where ages and heights are equal, the first way of a tuple counts: its premises were all done before.
+        for number, (fact, epoch) in enumerate(self.facts(list(cone.facts)).items(), 1):
+            heapq.heappush(heap, (abs(epoch), 0, -number, fact, None))
         for key, each in cone.derivations.items():
             for way in sorted(each, key=self.search.order) if len(each) > 1 else each:
                 for premise in set(way.premises):
@@ -154,7 +177,7 @@ class Ages:
                 ways.append((key, way))
                 missing.append(len(set(way.premises)))
                 if not way.premises:
-                    push(key, way)
+                    push(len(ways) - 1)
         while heap:
             epoch, height, _, key, chosen = heapq.heappop(heap)
             if key in done:
@@ -163,7 +186,7 @@ class Ages:
             for number in readers.get(key, ()):
                 missing[number] -= 1
                 if not missing[number] and ways[number][0] not in done:
-                    push(*ways[number])
+                    push(number)
         return done
 
     def _without_steps(self, done: Mapping[Key, TupleDerivation | None], goal: Key, steps: WalkSteps) -> Found:
