@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.explain.planted import OF_CHECKS, OF_PROOFS
 from tests.fault import Fault
+from tests.network.planted import OF_STAMPS
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = 1_000
@@ -494,6 +495,7 @@ FAULTS = (
     ),
     *OF_PROOFS,
     *OF_CHECKS,
+    *OF_STAMPS,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,7 @@ def test_a_session_asks_why_a_tuple_holds(
 ) -> None:
     lines = ['+link("b", "a").', '?reachable("a", "a")', '? reachable("a", "z").', '?reachable("z", "a")', "-r1"]
     lines += ["+back: reachable(@d, s) :- link(@s, d).", '?reachable("b", "a")']
+    lines += ['^link("a", "b")', '^ reachable("b", "a").', '^reachable("b", "z")']
     monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     assert main(["network", str(network)]) == 0
     shown = capsys.readouterr().out
@@ -60,6 +62,11 @@ reachable("a", "a")   [r2 at <text>:4:1, node b]
     assert 'error[E0670]: reachable("a", "z") does not hold at node a' in shown
     assert 'reachable("b", "a")   [back version 2, node a]' in shown
     assert "error[E0624]: 'z' is not a node of this network" in shown
+    assert re.search(
+        r'\nlink\("a", "b"\) holds since [-0-9]{10} [:.0-9]{12} UTC\n  fact: link\("a", "b"\)   \[node a\]\n', shown
+    )
+    assert re.search(r'\nreachable\("b", "a"\) holds since [^\n]* UTC\n  rule: back   \[version 2\]\n', shown)
+    assert 'error[E0670]: reachable("b", "z") does not hold' in shown
 
 
 FUNCTIONS = """

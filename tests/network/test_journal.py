@@ -55,7 +55,7 @@ class Follower:
         match self.rng.choice(("step", "step", "step", "begin", "reopen", "kill")):
             case "step":
                 row = ("a", str(self.rng.randrange(20)))
-                letters: list[Letter] = [("a", Base(("link", row), self.rng.random() < 0.7))]
+                letters: list[Letter] = [("a", Base(("link", row), self.rng.random() < 0.7, self.rng.randrange(3)))]
                 state.step(letters)
                 self.states.append(dump(state))
                 journal.append(state, "step", letters)

@@ -43,6 +43,7 @@ NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
         f"{verb}('link', …)": (ROWS, lambda node, value, verb=verb: getattr(node, verb)("link", value))  # type: ignore[misc]
         for verb in ("insert", "delete")
     },
+    "insert(stamp=…)": (VALUES, lambda node, value: node.insert("link", [("a", 1)], stamp=value)),
     "add_rules": (VALUES, lambda node, value: node.add_rules(value)),
     "remove_rule": (VALUES, lambda node, value: node.remove_rule(value)),
     "node[…]": (VALUES, lambda node, value: node[value]),
@@ -64,6 +65,8 @@ NETWORK: dict[str, tuple[list[Any], Callable[[LocalNetwork, Any], object]]] = {
     "network[…]": (VALUES, lambda network, value: network[value]),
     "views": ([each for each in VALUES if not isinstance(each, list)], lambda network, value: network.views(value)),
     "settle": (SECONDS, lambda network, value: network.settle(value)),
+    "blame(…)": (VALUES, lambda network, value: network.blame(value, ("a", 7))),
+    "blame('link', …)": (VALUES, lambda network, value: network.blame("link", value)),
 }
 
 

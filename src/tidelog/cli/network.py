@@ -21,7 +21,7 @@ HELP = """\
   -link("a", "b").   retract it         ?link("a", "b")  say why it holds
   +r3: p(@x) :- q(@x, _).               add a rule
   -r2                remove a rule      !link("a", "b")  say why it does not hold
-  (an empty line: this help)"""
+  (an empty line: this help)            ^link("a", "b")  say since when it holds"""
 
 
 def add(commands: Any) -> None:
@@ -71,6 +71,9 @@ def _follow(network: LocalNetwork, line: str, wait: float) -> None:
         return
     if sign == "!" and text:
         print(network.why_not(*_fact(network, text)), flush=True)
+        return
+    if sign == "^" and text:
+        print(network.blame(*_fact(network, text)), flush=True)
         return
     if sign == "?" and text:
         for row in sorted(network[text], key=repr):

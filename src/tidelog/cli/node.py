@@ -132,8 +132,8 @@ def _obey(node: Node) -> None:
 def _do(node: Node, command: dict[str, Any]) -> Any:
     """Return the answer to a command, see `network.local`."""
     match command:
-        case {"insert": relation, "rows": rows}:
-            node.insert(relation, rows)
+        case {"insert": relation, "rows": rows, "stamp": stamp}:
+            node.insert(relation, rows, stamp=stamp)
         case {"delete": relation, "rows": rows}:
             node.delete(relation, rows)
         case {"add": text}:
@@ -143,7 +143,7 @@ def _do(node: Node, command: dict[str, Any]) -> Any:
         case {"show": relation}:
             return sorted(node.machine.view(relation), key=repr)
         case {"asserted": relation}:
-            return sorted(node.machine.asserted(relation), key=repr)
+            return sorted(node.machine.asserted(relation).items(), key=repr)
         case {"explain": relation, "row": row, "seconds": seconds}:
             return _reasons(node.inquire(relation, row, seconds))
         case {"quiet": seconds}:

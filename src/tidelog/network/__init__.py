@@ -13,7 +13,8 @@ inquiry     one node asks why a tuple holds: reasons  of each node;  proofs  in 
             rule_instances  of the user's rules
 wire        messages as bytes;  transport  carries them: SimulatedNetwork;  zeromq, mqtt  sockets, a broker
 simulation  `Simulation`: a whole network in one process, with an adversary and a seed
-gathering   the verbs of explanations that need the facts of all nodes
+stamps      when facts have come
+gathering   the verbs of explanations that need the facts of all nodes;  blame  since when a tuple holds
 local       a network of processes on this machine;  config  the files of `tidelog node` and `tidelog network`
 """
 

@@ -14,7 +14,7 @@ from tidelog.network.inquiry import Asked, Inquiry
 from tidelog.network.joins import ground
 from tidelog.network.messages import NodeReason
 from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, LocatedTuple
-from tidelog.network.values import shown_value
+from tidelog.network.values import shown_row
 from tidelog.rules import core
 from tidelog.rules.path_forms import PATH
 from tidelog.semantics.values import Row
@@ -22,8 +22,7 @@ from tidelog.semantics.values import Row
 
 def shown_fact(fact: LocatedTuple, program: LocatedProgram) -> tuple[str, Row]:
     """Return a tuple as the user sees it."""
-    columns = zip(fact[1], program.places[fact[0]].columns, strict=True)
-    return fact[0], tuple(shown_value(value, column.kind, program.records) for value, column in columns)
+    return fact[0], shown_row(fact[1], fact[0], program)
 
 
 @dataclass(frozen=True)

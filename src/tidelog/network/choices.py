@@ -22,7 +22,7 @@ from tidelog.network.joins import Tuples
 from tidelog.network.limits import LARGEST_COUNT, Limits, Meter, OverrunError
 from tidelog.network.messages import RuleChange, Support
 from tidelog.network.peer import Said
-from tidelog.network.program import LocatedTuple
+from tidelog.network.program import LocatedTuple, NodeRow
 from tidelog.network.rulebook import Rulebook
 
 BASE = "\0"
@@ -33,7 +33,8 @@ FORMER_RELATIONS = 1000
 
 
 class Given(NamedTuple):
-    """An offer as the node keeps it: `seq` is 0 for the node's own."""
+    """An offer as the node keeps it: `seq` is its number among those of a peer, for an asserted fact the stamp (see
+    `stamps`), and 0 for a derivation of the node's own."""
 
     height: int
     support: Support
@@ -92,9 +93,16 @@ class Choices:
         """Return the tuples of a relation that live here."""
         return self.tuples.rows(relation)
 
-    def asserted(self, relation: str) -> list[tuple[Any, ...]]:
-        """Return the facts of a relation that are asserted here."""
-        return [row for (name, row), offers in self.offers.items() if name == relation and BASE in offers]
+    def asserted(self, relation: str) -> dict[NodeRow, int]:
+        """Return the facts of a relation that are asserted here, each with its stamp."""
+        return {
+            row: offers[BASE].seq for (name, row), offers in self.offers.items() if name == relation and BASE in offers
+        }
+
+    @property
+    def last_stamp(self) -> int:
+        """Return the greatest stamp of a fact that is asserted here."""
+        return max((offers[BASE].seq for offers in self.offers.values() if BASE in offers), default=0)
 
     def owner(self, fact: LocatedTuple) -> str:
         """Return the node of a tuple: this one, if every node has the relation for itself. The node remembers the

@@ -2,20 +2,25 @@
 
 A node sends what rules derive, never what nearly matches, and no node tries a change. So an embedded database answers
 `why_not`, `undo`, `repair` and `what_if`. It has the program of the network, its changes of rules included, and the
-facts that nodes assert at that moment: the network comes to rest with the same views if nothing else changes.
+facts that nodes assert at that moment: the network comes to rest with the same views if nothing else changes. For
+`blame`, the facts have their stamps there in the place of epochs, and so have the rules.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tidelog.callables import FunctorSource
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Program
+from tidelog.network.messages import RuleChange
+from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import Rulebook
+from tidelog.network.values import declared, shown
 
 if TYPE_CHECKING:
     from tidelog.change import Change
@@ -23,34 +28,66 @@ if TYPE_CHECKING:
     from tidelog.explain.absence import Absence
     from tidelog.explain.enumeration import Enumeration
     from tidelog.explain.steps import Facts, Removal
+    from tidelog.network.blame import NetworkBlame
     from tidelog.transaction import Transaction
 
 
 class NetworkVerbs(ABC):
-    """The verbs of networks whose nodes can all be asked for their facts."""
+    """The verbs of networks whose nodes can all be asked for their facts, and whose changes all go through them.
 
-    book: Rulebook
+    `book` is the program `text` with the changes of rules. Raises ProgramError for a wrong program."""
+
+    def __init__(self, text: str) -> None:
+        self.book = Rulebook(text)
+        self._since: dict[str, int] = {}
+        """The stamps of the changes of rules, by their names."""
+
+    def _take(self, changes: Iterable[RuleChange], stamp: int) -> None:
+        """Note a change of rules with its stamp."""
+        for change in changes:
+            self.book.take(change)
+            self._since[change.name] = stamp
 
     @abstractmethod
-    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
-        """Return the asserted facts of a relation at all nodes together. Raise UsageError (E0601) for an unknown
-        name."""
+    def _stamped(self, relation: str) -> Mapping[NodeRow, int]:
+        """Return the asserted facts of a relation at all nodes together, as they are stored, each with its stamp."""
+
+    @abstractmethod
+    def _moment(self, stamp: int) -> int | datetime:
+        """Return a stamp as the user sees it."""
 
     @abstractmethod
     def _functions(self) -> FunctorSource:
         """Return the functions that rules call."""
 
+    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
+        """Return the asserted facts of a relation at all nodes together. Raise UsageError (E0601) for an unknown
+        name."""
+        program = self.book.program
+        return shown(self._stamped(declared(relation, program)), relation, program)
+
     def database(self) -> Database:
         """Return an embedded database with the program of the network and the facts that its nodes assert at the
         moment: a copy, which does not follow the network. It takes the memory and time of an evaluation from scratch;
         raise LimitError (E0503) if memory does not suffice."""
+        return self._gathered(self._located())
+
+    def _located(self) -> dict[str, Mapping[NodeRow, int]]:
+        """Return the facts that live at nodes, by relation."""
+        places = self.book.program.places
+        names = [name for name, place in places.items() if not place.auxiliary and place.location is not None]
+        return {name: rows for name in names if (rows := self._stamped(name))}
+
+    def _gathered(self, facts: Mapping[str, Iterable[NodeRow]]) -> Database:
+        """Return a database with the program and these facts."""
         from tidelog.database import Database
 
         db = Database(functors=self._functions())
+        db.numbered = 0
+        db.workspace.known_since = lambda name: self._since.get(name, 0)
         db.load(self._program())
-        for name, place in self.book.program.places.items():
-            if not place.auxiliary and place.location is not None and (rows := self.asserted(name)):
-                db.insert(name, sorted(rows, key=repr))
+        for name, rows in facts.items():
+            db.insert(name, sorted(shown(rows, name, self.book.program), key=repr))
         db.commit()
         return db
 
@@ -84,9 +121,19 @@ class NetworkVerbs(ABC):
         views of all nodes would lose and get."""
         return self.database().what_if()
 
-    def blame(self, relation: str, values: Iterable[Any]) -> NoReturn:
-        """Raise UsageError (E0677): nodes have no epochs in common."""
-        raise no_epochs()
+    def blame(self, relation: str, values: Iterable[Any]) -> NetworkBlame:
+        """Return since which change a tuple holds, by the facts of all nodes and the rules that are there now, and
+        which of them came in that change: see `Database.blame`, and `database`. The nodes show the tuple when they have
+        come to rest after it.
+
+        A call of `insert`, `add_rules` or `remove_rule` is one change. A simulation counts them, see `changes`;
+        processes note the time. Raise UsageError (E0670) if the network comes to rest without the tuple.
+        """
+        from tidelog.network.blame import dated, network_blame
+
+        facts = self._located()
+        found = dated(self._gathered(facts), facts, self.book.program).blame(relation, values)
+        return network_blame(found, self.book, self._moment)
 
 
 class NodeVerbs:
@@ -109,18 +156,11 @@ class NodeVerbs:
         raise _lonely("what_if")
 
     def blame(self, relation: str, values: Iterable[Any]) -> NoReturn:
-        """Raise UsageError (E0677): nodes have no epochs in common."""
-        raise no_epochs()
+        """Raise UsageError (E0677): the tuple may hold for longer by facts of other nodes."""
+        raise _lonely("blame")
 
 
 def _lonely(verb: str) -> UsageError:
     message = f"`{verb}` needs the facts of all nodes, and a node has only its own"
     hint = f"ask the `Simulation` or `LocalNetwork`, or `{verb}` of a database with the facts of all nodes"
-    return UsageError(Problem("E0677", message, hint=hint))
-
-
-def no_epochs() -> UsageError:
-    """Return the error for `blame` in a network."""
-    message = "nodes count no epochs, so nobody knows since when a tuple holds"
-    hint = "commit the facts to a store as they come, and ask its `blame`"
     return UsageError(Problem("E0677", message, hint=hint))

@@ -23,7 +23,7 @@ from tidelog.durable.owner import Owner
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.network.functors import FunctorCall, Results, results_from_json, results_to_json
 from tidelog.network.machine import Letter, NodeState
-from tidelog.network.snapshot import dump, load
+from tidelog.network.snapshot import dump, is_current, load
 from tidelog.network.wire import message_from_json, message_to_json
 
 _NEW = "state.new"
@@ -74,6 +74,8 @@ class Journal:
             if refused:
                 machine.rejected["no packet"] += refused
             _do(machine, kind, letters, results)
+        if not is_current(state):  # An earlier tidelog would read a journal that goes on, and leave out its facts.
+            self._begin(machine)
         return machine
 
     def _look(self) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,9 @@ from tidelog.network.config import NetworkConfig, NodeConfig, line_of
 from tidelog.network.gathering import NetworkVerbs
 from tidelog.network.inquiry import Inquiry
 from tidelog.network.limits import checked_seconds
-from tidelog.network.program import LocatedProgram
-from tidelog.network.rulebook import Rulebook, program_text
+from tidelog.network.program import LocatedProgram, NodeRow
+from tidelog.network.rulebook import program_text
+from tidelog.network.stamps import WallClock
 from tidelog.network.values import declared, fact_of, facts_of, shown
 from tidelog.network.wire import fact_from_json, reason_from_json
 from tidelog.network.zeromq import new_keys
@@ -44,12 +46,13 @@ class LocalNetwork(NetworkVerbs):
     def __init__(self, config: NetworkConfig) -> None:
         if not isinstance(config, NetworkConfig):
             raise wrong_argument("a network", "a NetworkConfig", config)
-        self.book = Rulebook(program_text(config.program))
+        super().__init__(program_text(config.program))
         self.names = config.nodes
         self._functors = config.functors
+        self._clock = WallClock()
         self._processes: dict[str, subprocess.Popen[str]] = {}
         initial = [(relation, self._split(relation, rows)) for relation, rows in config.facts.items()]
-        configs = node_configs(config, self.book.text)
+        configs, stamp = node_configs(config, self.book.text), self._clock()
         try:
             for name in config.nodes:
                 self._processes[name] = subprocess.Popen(
@@ -64,7 +67,7 @@ class LocalNetwork(NetworkVerbs):
             for name in self.names:
                 self._answer(name)  # that it is ready
             for relation, by_node in initial:
-                self._tell("insert", relation, by_node)
+                self._tell({"insert": relation, "stamp": stamp}, by_node)
         except BaseException:
             self.close()
             raise
@@ -73,22 +76,21 @@ class LocalNetwork(NetworkVerbs):
 
     def insert(self, relation: str, rows: Iterable[Any]) -> None:
         """Assert facts, each at its own node."""
-        self._tell("insert", relation, self._split(relation, rows))
+        by_node = self._split(relation, rows)
+        self._tell({"insert": relation, "stamp": self._clock()}, by_node)
 
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
         """Retract facts."""
-        self._tell("delete", relation, self._split(relation, rows))
+        self._tell({"delete": relation}, self._split(relation, rows))
 
     def add_rules(self, text: str) -> None:
         """Add rules at the first node, from which they spread."""
-        changes = self.book.additions(text, self.names[0])
-        for change in changes:
-            self.book.take(change)
+        self._take(self.book.additions(text, self.names[0]), self._clock())
         self._ask(self.names[0], {"add": text})
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule at the first node, from which that spreads."""
-        self.book.take(self.book.removal(name, self.names[0]))
+        self._take([self.book.removal(name, self.names[0])], self._clock())
         self._ask(self.names[0], {"remove": name})
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -110,12 +112,6 @@ class LocalNetwork(NetworkVerbs):
             self._post(self.names, {"show": relation})
         found = {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
         return {name: shown(rows, name, self.book.program) for name, rows in found.items()}
-
-    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
-        """Return the asserted facts of a relation at all nodes together; this asks every node."""
-        self._post(self.names, {"asserted": declared(relation, self.book.program)})
-        rows = {_row(row) for answer in [self._read(name) for name in self.names] for row in _checked(answer)}
-        return shown(rows, relation, self.book.program)
 
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, seconds: float = 10.0) -> Proof:
         """Return a proof of a tuple, for which the process of the node `at`, else that of the tuple, asks the others
@@ -207,9 +203,17 @@ class LocalNetwork(NetworkVerbs):
                 )
         return by_node
 
-    def _tell(self, verb: str, relation: str, by_node: Mapping[str, list[Any]]) -> None:
+    def _stamped(self, relation: str) -> dict[NodeRow, int]:
+        self._post(self.names, {"asserted": relation})
+        answers = [self._read(name) for name in self.names]
+        return {_row(row): stamp for answer in answers for row, stamp in _checked(answer)}
+
+    def _moment(self, stamp: int) -> datetime:
+        return datetime.fromtimestamp(stamp / 1_000_000, UTC)
+
+    def _tell(self, command: Mapping[str, Any], by_node: Mapping[str, list[Any]]) -> None:
         for name, rows in by_node.items():
-            self._post([name], {verb: relation, "rows": rows})
+            self._post([name], {**command, "rows": rows})
         for answer in [self._read(name) for name in by_node]:  # of all, before the first error is raised
             _checked(answer)
 

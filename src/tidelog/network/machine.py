@@ -33,9 +33,10 @@ class NodeState(Choices):
     """A node called `name` at the beginning, with the facts of the program that live there.
 
     A `blank` one has no facts and is to be restored. A node that begins again without its state has a greater
-    `incarnation` than ever before. `secret` is for `Grounds`, at most 64 bytes that others cannot guess; None makes
-    one. `functors` are the functions that rules may call. Raises ProgramError for a wrong program, LimitError (E0507)
-    if one of its facts is too large, UsageError for a bad name (E0624), or a fact for which a functor has no result.
+    `incarnation` than ever before, and a `stamp` with which the facts of the program come again. `secret` is for
+    `Grounds`, at most 64 bytes that others cannot guess; None makes one. `functors` are the functions that rules may
+    call. Raises ProgramError for a wrong program, LimitError (E0507) if one of its facts is too large, UsageError for a
+    bad name (E0624), or a fact for which a functor has no result.
     """
 
     conversation = Peer
@@ -50,6 +51,7 @@ class NodeState(Choices):
         incarnation: int = 0,
         secret: bytes | None = None,
         functors: NodeFunctors | None = None,
+        stamp: int = 0,
     ) -> None:
         secret = os.urandom(16) if secret is None else secret
         functors = functors or NodeFunctors(GivenFunctions())
@@ -63,7 +65,7 @@ class NodeState(Choices):
                 if not is_sendable(fact[1]):
                     message = f"a fact of {fact[0]} in the program is too large to send to other nodes"
                     raise LimitError(Problem("E0507", message, hint="nest records less deeply, or shorten the texts"))
-                self._base(fact, True)
+                self._base(fact, True, stamp)
         self._settle()
         for problem in self.problems.values():
             raise UsageError(problem)
@@ -162,8 +164,8 @@ class NodeState(Choices):
                 return [(sender, self._tell(number))]
             case Tell():
                 return list(self.survey.answer(sender, message, self.options.limits.peers))
-            case Base(fact, present):
-                self._base(fact, present)
+            case Base(fact, present, stamp):
+                self._base(fact, present, stamp)
         return []
 
     def _peer(self, name: str) -> Peer:
@@ -209,13 +211,13 @@ class NodeState(Choices):
             return "nobody derives it elsewhere" if offer.fact[0] in program.places else "unknown relation"
         return fits(offer.fact, program) or (None if self.owner(offer.fact) == self.name else "not ours")
 
-    def _base(self, fact: LocatedTuple, present: bool) -> None:
-        """Assert or retract a fact here; asserting a present one changes nothing."""
+    def _base(self, fact: LocatedTuple, present: bool, stamp: int) -> None:
+        """Assert or retract a fact here; asserting a present one changes nothing, its stamp included."""
         if (BASE in self.offers.get(fact, {})) == present:
             return
         self.activity += 1
         if present:
-            self._give(fact, BASE, Given(0, self.grounds.asserted(), 0))
+            self._give(fact, BASE, Given(0, self.grounds.asserted(), stamp))
         else:
             self.grounds.end(self.offers[fact][BASE].support)
             self._give(fact, BASE, None)

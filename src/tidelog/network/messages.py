@@ -104,8 +104,11 @@ class Tell:
 
 @dataclass(frozen=True)
 class Base:
+    """A change of a fact. `stamp` says when a fact has come, see `stamps`; 0 for one that is retracted."""
+
     fact: LocatedTuple
     present: bool
+    stamp: int = 0
 
 
 @dataclass(frozen=True)

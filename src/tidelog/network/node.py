@@ -24,6 +24,7 @@ from tidelog.network.gathering import NodeVerbs
 from tidelog.network.inquiry import Inquiry
 from tidelog.network.journal import Journal
 from tidelog.network.limits import (
+    LARGEST_COUNT,
     MOST_INCARNATIONS,
     MOST_QUESTIONS,
     Limits,
@@ -38,6 +39,7 @@ from tidelog.network.peer import Peer
 from tidelog.network.program import LocatedTuple
 from tidelog.network.reasons import reasons
 from tidelog.network.rulebook import program_text
+from tidelog.network.stamps import Clock, WallClock
 from tidelog.network.transport import Transport
 from tidelog.network.values import declared, fact_of, facts_of, shown
 from tidelog.network.wire import Packet, RefusedError, decode, packets
@@ -103,12 +105,16 @@ class Node(NodeVerbs, Uncopied):
         own = NodeFunctors(GivenFunctions.of(functors))
         try:
             stored = self._journal.open(name, text, own.given) if self._journal is not None else None
-            options = Options(sticky, roots, limits or Limits())
-            self.machine = stored or made or NodeState(name, text, options, incarnation=incarnation, functors=own)
+            options, stamp = Options(sticky, roots, limits or Limits()), WallClock()() if incarnation else 0
+            self.machine = (
+                stored or made or NodeState(name, text, options, incarnation=incarnation, functors=own, stamp=stamp)
+            )
         except TidelogError:
             if self._journal is not None:
                 self._journal.close()
             raise
+        self.clock: Clock = WallClock(self.machine.last_stamp)
+        """Of the changes that the node's own user makes."""
         self.transport = transport
         self.messages: Counter[str] = Counter()
         self.bytes = 0
@@ -134,15 +140,17 @@ class Node(NodeVerbs, Uncopied):
     # --- changes -----------------------------------------------------------------------------------------------------
 
     @_WITHIN_MEMORY
-    def insert(self, relation: str, rows: Iterable[Any]) -> None:
+    def insert(self, relation: str, rows: Iterable[Any], *, stamp: int | None = None) -> None:
         """Assert facts that live here. Raise UsageError or DataError, or LimitError (E0503) if memory runs out, and
-        then change nothing."""
-        self._base(relation, rows, True)
+        then change nothing. `stamp` is for networks, which give their own, see `tidelog.network.stamps`."""
+        if not (stamp is None or (type(stamp) is int and 0 <= stamp <= LARGEST_COUNT)):
+            raise wrong_argument("`stamp`", "a number, 0 or more", stamp)
+        self._base(relation, rows, True, stamp)
 
     @_WITHIN_MEMORY
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
         """Retract facts that live here. Raise as `insert`."""
-        self._base(relation, rows, False)
+        self._base(relation, rows, False, None)
 
     @_WITHIN_MEMORY
     def add_rules(self, text: str) -> None:
@@ -169,23 +177,24 @@ class Node(NodeVerbs, Uncopied):
         """Give the node messages of its own user."""
         self._step([(self.name, message) for message in messages])
 
-    def _base(self, relation: str, rows: Iterable[Any], present: bool) -> None:
+    def _base(self, relation: str, rows: Iterable[Any], present: bool, stamp: int | None) -> None:
         facts = facts_of(relation, rows, self.machine.book.program)
         for fact in facts:
             owner = self.machine.owner(fact)
             if owner != self.name:
                 message = f"{relation}{fact[1]!r} lives at node {owner}, not at {self.name}"
                 raise UsageError(Problem("E0622", message, hint="insert and delete a fact at the node where it lives"))
-        self.change(facts, present)
+        self.change(facts, present, self.clock() if stamp is None else stamp)
 
-    def change(self, facts: Sequence[LocatedTuple], present: bool) -> None:
-        """Assert or retract facts as they are stored. Raise as `insert`."""
+    def change(self, facts: Sequence[LocatedTuple], present: bool, stamp: int) -> None:
+        """Assert or retract facts as they are stored, in a change with this stamp. Raise as `insert`."""
         before = set(self.machine.problems)
-        new = [fact for fact in facts if (BASE in self.machine.offers.get(fact, ())) != present]
-        self.tell(Base(fact, present) for fact in facts)
+        stamps = {fact: given.seq for fact in facts if (given := self.machine.offers.get(fact, {}).get(BASE))}
+        new = [fact for fact in facts if (fact in stamps) != present]
+        self.tell(Base(fact, present, stamp if present else 0) for fact in facts)
         failed = [problem for key, problem in self.machine.problems.items() if key not in before]
         if failed:  # at these facts or at what follows from them
-            self.tell(Base(fact, not present) for fact in new)
+            self.tell(Base(fact, not present, stamps.get(fact, 0)) for fact in new)
             raise UsageError(failed[0])
         excluded = [fact for fact in facts if fact in self.machine.excluded] if present else []
         if excluded:

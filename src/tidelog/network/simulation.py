@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
@@ -21,7 +21,8 @@ from tidelog.network.gathering import NetworkVerbs
 from tidelog.network.machine import NodeState
 from tidelog.network.messages import RuleChange
 from tidelog.network.node import Node
-from tidelog.network.rulebook import Rulebook, program_text
+from tidelog.network.program import NodeRow
+from tidelog.network.rulebook import program_text
 from tidelog.network.snapshot import dump, load
 from tidelog.network.transport import SimulatedNetwork
 from tidelog.network.values import declared, fact_of, facts_of, shown
@@ -65,8 +66,10 @@ class Simulation(NetworkVerbs):
         machine: type[NodeState] = NodeState,
         functors: FunctorSource | Callable[[str], FunctorSource] = (),
     ) -> None:
+        super().__init__(program_text(program))
         self._functors = functors
-        self.book = Rulebook(program_text(program))
+        self.changes = 0
+        """The number of changes of facts and rules so far."""
         self.network = SimulatedNetwork(seed, loss=loss, duplicates=duplicates, schedule=schedule)
         self.nodes: dict[str, Node] = {}
         self._seed = seed
@@ -90,11 +93,11 @@ class Simulation(NetworkVerbs):
 
     def add_rules(self, text: str) -> None:
         """Add rules at some node, from which they spread. Raise ProgramError, and then add nothing."""
-        self._change(*self.book.additions(text, "simulation"))
+        self._change(self.book.additions(text, "simulation"))
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule at some node, from which the change spreads. Raise UsageError (E0608) for an unknown name."""
-        self._change(self.book.removal(name, "simulation"))
+        self._change([self.book.removal(name, "simulation")])
 
     def cut(self, *parts: Iterable[str]) -> None:
         """Cut the network: no packet gets from one part to another, nor to nodes in no part, until `heal`."""
@@ -110,11 +113,11 @@ class Simulation(NetworkVerbs):
         node.machine = load(dump(node.machine), self._machine, self._given(name))
 
     def lose(self, name: str) -> None:
-        """Stop a node whose store is lost, and start it again empty, in its next incarnation: the facts that were
-        asserted there are lost."""
+        """Stop a node whose store is lost, and start it again in its next incarnation: the facts that were asserted
+        there are lost, and those of the program come again, as a change of the network."""
         node = self.node(name)
         incarnation = node.machine.incarnation + 1
-        node.machine = self._made(name, incarnation)
+        node.machine = self._made(name, incarnation, self._next_change())
         for other in self.nodes:
             if other != name:
                 node.machine.meet(other)
@@ -159,10 +162,6 @@ class Simulation(NetworkVerbs):
     def local(self, name: str) -> set[tuple[Any, ...]]:
         """Return the same as `network[name]`, with which a proof is checked."""
         return self[name]
-
-    def asserted(self, relation: str) -> set[tuple[Any, ...]]:
-        """Return the asserted facts of a relation at all nodes together."""
-        return {row for node in self.nodes.values() for row in node.asserted(relation)}
 
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, tries: int = TRIES) -> Proof:
         """Return a proof of a tuple, for which the node `at`, else that of the tuple, asks the others. Packets arrive
@@ -217,6 +216,7 @@ class Simulation(NetworkVerbs):
         if name not in self.nodes:
             machine = self._made(name)
             new = Node(name, machine, self.network.transport(name), batch=False)
+            new.clock = self._next_change
             others = list(self.nodes.values())
             for node in others:
                 node.machine.meet(name)
@@ -228,12 +228,19 @@ class Simulation(NetworkVerbs):
                 new.tell(self.book.changes.values())
         return self.nodes[name]
 
-    def _made(self, name: str, incarnation: int = 0) -> NodeState:
-        """Return a node at the beginning. Its secret depends on the seed, as everything does."""
+    def _made(self, name: str, incarnation: int = 0, stamp: int = 0) -> NodeState:
+        """Return a node at the beginning, with the facts of the program in a change with this stamp. Its secret depends
+        on the seed, as everything does."""
         secret = hashlib.sha256(f"{self._seed} {incarnation} {name}".encode()).digest()
         functors = NodeFunctors(self._given(name))
         return self._machine(
-            name, self.book.text, self._options, incarnation=incarnation, secret=secret, functors=functors
+            name,
+            self.book.text,
+            self._options,
+            incarnation=incarnation,
+            secret=secret,
+            functors=functors,
+            stamp=stamp,
         )
 
     def _given(self, name: str) -> GivenFunctions:
@@ -244,16 +251,27 @@ class Simulation(NetworkVerbs):
         source = self._functors
         return source(next(iter(self.nodes), "")) if callable(source) else source
 
+    def _stamped(self, relation: str) -> dict[NodeRow, int]:
+        machines = (node.machine for node in self.nodes.values())
+        return {row: stamp for machine in machines for row, stamp in machine.asserted(relation).items()}
+
+    def _moment(self, stamp: int) -> int:
+        return stamp
+
+    def _next_change(self) -> int:
+        self.changes += 1
+        return self.changes
+
     def _some(self) -> Node:
         return self._random.choice(list(self.nodes.values()))
 
     def _base(self, relation: str, rows: Iterable[Any], present: bool) -> None:
         program = self.book.program
-        for fact in facts_of(relation, rows, program):
-            self.node(str(program.owner(fact))).change([fact], present)
+        facts, stamp = facts_of(relation, rows, program), self._next_change()
+        for fact in facts:
+            self.node(str(program.owner(fact))).change([fact], present, stamp)
 
-    def _change(self, *changes: RuleChange) -> None:
-        for change in changes:
-            self.book.take(change)
+    def _change(self, changes: Sequence[RuleChange]) -> None:
+        self._take(changes, self._next_change())
         if self.nodes:
             self._some().tell(changes)

@@ -1,6 +1,7 @@
 """The state of a node as bytes, and back: everything that it must remember across a restart.
 
-It holds only the messages heard and said; the consequences are rebuilt. The text is JSON, like the packets.
+It holds only the messages heard and said; the consequences are rebuilt. The text is JSON, like the packets. Format 3
+had no stamps of facts, and 0 in their place.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tidelog.network.peer import Peer, Said
 from tidelog.network.program import LocatedTuple
 from tidelog.network.wire import fact_from_json, support_to_json
 
-FORMAT = 3
+FORMAT = 4
 
 
 def dump(machine: NodeState) -> bytes:
@@ -61,11 +62,16 @@ def dump(machine: NodeState) -> bytes:
     return json.dumps(state, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
+def is_current(data: bytes) -> bool:
+    """Return True if a state has the format that `dump` writes."""
+    return data.startswith(b'{"format":%d,' % FORMAT)
+
+
 def load(data: bytes, kind: type[NodeState] = NodeState, given: GivenFunctions | None = None) -> NodeState:
     """Return the node with this state, and with these functions for functors. Raise ValueError, TypeError or KeyError
     for bytes of another form."""
     state = json.loads(data.decode("utf-8", "surrogatepass"))
-    if state["format"] != FORMAT:
+    if state["format"] not in (3, FORMAT):
         raise ValueError(f"format {state['format']}")
     functors = NodeFunctors(given or GivenFunctions())
     functors.known = frozenset(state.get("functors", ()))

@@ -110,8 +110,13 @@ def shown(rows: Iterable[NodeRow], relation: str, program: LocatedProgram) -> se
     """Return tuples of a relation as the user sees them."""
     if not any(type_.branches for type_ in program.records.values()):
         return set(rows)
+    return {shown_row(row, relation, program) for row in rows}
+
+
+def shown_row(row: NodeRow, relation: str, program: LocatedProgram) -> NodeRow:
+    """Return a tuple of a relation as the user sees it."""
     columns = program.places[relation].columns
-    return {tuple(shown_value(v, c.kind, program.records) for v, c in zip(row, columns, strict=True)) for row in rows}
+    return tuple(shown_value(value, column.kind, program.records) for value, column in zip(row, columns, strict=True))
 
 
 def shown_value(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:

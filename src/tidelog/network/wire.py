@@ -145,8 +145,8 @@ def message_to_json(message: Message) -> list[Any]:
             return ["hello"]
         case Met(incarnation, known):
             return ["met", incarnation, known]
-        case Base(fact, present):
-            return ["base", *fact, present]
+        case Base(fact, present, stamp):
+            return ["base", *fact, present, *([stamp] if stamp else [])]
         case Why(number, facts):
             return ["why", number, list(facts)]
         case Because(number, reasons):
@@ -157,8 +157,8 @@ def message_from_json(parts: Any) -> Message:
     """Return the message that `message_to_json` has written. Raise TypeError, ValueError, KeyError or IndexError for
     anything else."""
     if parts[0] == "base":
-        _, relation, row, present = parts
-        return Base((_text(relation), _row(row)), _flag(present))
+        _, relation, row, present, *stamp = parts
+        return Base((_text(relation), _row(row)), _flag(present), *map(_count, stamp))
     if parts[0] == "met":
         _, incarnation, known = parts
         return Met(_count(incarnation, MOST_INCARNATIONS), _count(known, MOST_INCARNATIONS))
