@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.network.cases import REACHABILITY
+from tidelog.errors import UsageError
 from tidelog.network import Limits
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of, node_config_of_line
-from tidelog.network.local import node_configs
+from tidelog.network.local import LocalNetwork, node_configs
 
 
 @pytest.mark.parametrize("sticky", [True, False])
@@ -36,3 +39,20 @@ def test_a_line_says_everything_about_a_node() -> None:
         facts={"link": [["a", "b"]]},
     )
     assert node_config_of_line(line_of(config)) == config
+
+
+def test_a_rule_that_its_node_rejects_is_none_of_the_network(tmp_path: Path) -> None:
+    """The node calls the function, which raises: the network does not know of the rule either."""
+    path = tmp_path / "inverses.py"
+    path.write_text("import tidelog\n@tidelog.functor('number -> number')\ndef inverse(x):\n    return 12 // x\n")
+    text = ".functor inverse(x: number): number .decl e(@n: symbol, x: number) .decl r(@n: symbol, x: number)"
+    config = NetworkConfig(text, ("a",), functors=(str(path),), facts={"e": [["a", 0]]})
+    with LocalNetwork(config) as network:
+        with pytest.raises(UsageError, match="E0647"):
+            network.add_rules("one: r(@n, @inverse(x)) :- e(@n, x).")
+        with pytest.raises(UsageError, match="E0608"):
+            network.remove_rule("one")
+        assert "[one" not in str(network.why_not("r", ("a", 1)))
+        network.add_rules("one: r(@n, x) :- e(@n, x).")
+        assert str(network.blame("r", ("a", 0))).endswith("rule: one   [version 3]")
+        assert str(network.explain("r", ("a", 0))).startswith('r("a", 0)   [one version 3, node a]')

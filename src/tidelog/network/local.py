@@ -84,14 +84,20 @@ class LocalNetwork(NetworkVerbs):
         self._tell({"delete": relation}, self._split(relation, rows))
 
     def add_rules(self, text: str) -> None:
-        """Add rules at the first node, from which they spread."""
-        self._take(self.book.additions(text, self.names[0]), self._clock())
-        self._ask(self.names[0], {"add": text})
+        """Add rules at the first node, from which they spread. Raise as `Node.add_rules`."""
+        changes, stamp = self.book.additions(text, self.names[0]), self._clock()
+        self._take(changes, stamp)
+        try:
+            self._ask(self.names[0], {"add": text})
+        except UsageError:
+            self._take(self.book.undoing(changes), stamp)  # the node has done the same
+            raise
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule at the first node, from which that spreads."""
-        self._take([self.book.removal(name, self.names[0])], self._clock())
+        change, stamp = self.book.removal(name, self.names[0]), self._clock()
         self._ask(self.names[0], {"remove": name})
+        self._take([change], stamp)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
