@@ -73,6 +73,11 @@ _BOTH = (
         {"e": _WEIGHTED, "f": _SHORTENING, "d": [(1, 0), (2, 4)]},
     ),
     Part(
+        _DECLARED.replace(" .decl s", " .decl h(x: number, c: float) .decl s")
+        + "h(x, c) :- e(x, _), c = sum to_float(y) : { e(x, y) }.",
+        {"e": _EDGES},
+    ),
+    Part(
         _DECLARED + "t(x, z) :- e(x, y), e(y, z). g(x) :- s(x), !t(x, _).",
         {"e": [(i, i + 1) for i in range(20_000)], "s": [(2,)]},
         {"threads": 2},

@@ -25,6 +25,7 @@
     building   a closure from all of its edges at once
     texts      the texts of symbols, their words by hash, and rows of text split into fields
     pairs      the pairs of a closure: counted, written, looked up, compared
+    sums       exact sums of floats, group by group
     folds      counts, sums and first values over the pairs of a closure, by components
 
 Every kernel exists once and serves both word sizes: its last argument `w`, `numpy.int32(0)` or `numpy.int64(0)`, is a

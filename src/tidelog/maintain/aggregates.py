@@ -10,9 +10,8 @@ are exact before they are rounded once, so that neither the order of rows nor th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from math import fsum, nan
+from math import nan
 from typing import Any, assert_never
 
 import numpy
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords, Flags, Words
 from tidelog.errors import InternalError, Problem
+from tidelog.kernels.calling import expect
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.looking import Look
@@ -35,9 +35,8 @@ from tidelog.storage.changes import change_facts, changed_rows
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
-_EXACT = float(2**53)
 _AT_ONCE = 1 << 20
-"""Values that are added exactly between two looks."""
+"""Values that are dealt out or added between two looks."""
 
 
 def evaluate(
@@ -45,7 +44,7 @@ def evaluate(
 ) -> Words:
     """Return the rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two
     relations, with symbols of `dictionary`. An exception of `look` ends the work."""
-    asked, members = outer.words().astype(numpy.int64), inner.words()
+    asked, members = outer.words().astype(numpy.int64, copy=False), inner.words()
     place = _places_asked(outer, members[:, : rule.groups], look)
     if len(place) and place.min() < 0:
         members, place = members[place >= 0], place[place >= 0]
@@ -56,7 +55,7 @@ def evaluate(
     elif rule.own is not None:
         values, has = Fold(rule, dictionary).values(asked, _members(rule, place, members, count, look), look)
     else:
-        gathered = _gathered(rule, place, members.astype(numpy.int64), count, look)
+        gathered = _gathered(rule, place, members, count, look)
         values, has = _values(rule, *gathered, dictionary, look)
     return numpy.concatenate([asked[has], values[has, None]], axis=1)
 
@@ -305,20 +304,35 @@ def _places(groups: Words, rows: Words, look: Look) -> Words:
 
 
 def _gathered(
-    rule: AggregateRule, place: Words, inner: Words, count: int, look: Look
+    rule: AggregateRule, place: Words, inner: AnyWords, count: int, look: Look
 ) -> tuple[Values, NDArray[numpy.intp]]:
     """Return the values of rows of `inner`, group by group, and the sizes of the `count` groups numbered in `place`."""
     sizes = numpy.bincount(place, minlength=count)
     if rule.op == "count":
         return place, sizes
-    return _typed(inner[order_of([place], look), rule.groups], rule.kind), sizes
+    return _typed(_dealt(place, inner[:, rule.groups], sizes, look), rule.kind), sizes
 
 
 def _members(rule: AggregateRule, place: Words, inner: Words, count: int, look: Look) -> Members:
     """Return the operands of an aggregate in Python, see `_gathered`."""
     assert rule.own is not None
     columns = slice(rule.groups, rule.groups + len(rule.own.operands))
-    return inner[order_of([place], look), columns].astype(numpy.int64), numpy.bincount(place, minlength=count)
+    sizes = numpy.bincount(place, minlength=count)
+    order = _dealt(place, numpy.arange(len(place)), sizes, look)
+    return inner[order, columns].astype(numpy.int64), sizes
+
+
+def _dealt(place: Words, values: AnyWords, sizes: NDArray[numpy.intp], look: Look) -> Words:
+    """Return values group by group, each group in the order given."""
+    from tidelog.kernels.sums import deal
+
+    expect(len(values))
+    ends, dealt = numpy.cumsum(sizes) - sizes, numpy.empty(len(values), numpy.int64)
+    given = numpy.ascontiguousarray(values, numpy.int64)
+    for start in range(0, len(values), _AT_ONCE):
+        look()
+        deal(place, given, start, min(start + _AT_ONCE, len(values)), ends, dealt)
+    return dealt
 
 
 def _typed(words: Words, kind: Kind) -> Values:
@@ -376,27 +390,24 @@ def _fold(op: AggregateName, values: Values, sizes: NDArray[numpy.intp], look: L
 
 def _exact_sums(values: NDArray[numpy.float64], sizes: NDArray[numpy.intp], look: Look) -> NDArray[numpy.float64]:
     """Return the correctly rounded sum of each group, NaN where it has none."""
-    starts = numpy.cumsum(sizes) - sizes
-    whole = values == numpy.trunc(values)
-    if len(starts) and whole.all() and numpy.abs(values).max() < _EXACT / sizes.max():
-        return numpy.asarray(numpy.add.reduceat(values, starts), numpy.float64)
-    sums, added = [], 0
-    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-        added += size
-        if added > _AT_ONCE:
-            look()
-            added = size
-        sums.append(_exact_sum(values[start : start + size], look))
-    return numpy.array(sums, numpy.float64) + 0.0
+    from tidelog.kernels.sums import PARTS, add_exactly
+
+    expect(len(values))
+    ends, sums, parts = numpy.cumsum(sizes), numpy.empty(len(sizes)), numpy.empty(PARTS)
+    low, at = 0, 0
+    while low < len(sizes):
+        look()
+        high = max(int(numpy.searchsorted(ends, at + _AT_ONCE)), low + 1)
+        at = add_exactly(values, at, sizes, low, high, _AT_ONCE, parts, sums)
+        low = high
+    for group in numpy.flatnonzero(numpy.isnan(sums)).tolist():
+        sums[group] = _total(values[ends[group] - sizes[group] : ends[group]], look)
+    return sums + 0.0
 
 
-def _exact_sum(values: NDArray[numpy.float64], look: Look) -> float:
-    """Return the correctly rounded sum, NaN if it has no value: for infinities of both signs, or if it is too large for
-    a float."""
-    if len(values) <= _AT_ONCE:
-        # fsum also gives up where only a part of the sum is too large.
-        with suppress(OverflowError, ValueError):
-            return fsum(values.tolist())
+def _total(values: NDArray[numpy.float64], look: Look) -> float:
+    """Return the correctly rounded sum of many values, or of such as have no finite sum on the way. NaN if it has no
+    value: for infinities of both signs, or if it is too large for a float."""
     total = Total("sum")
     for start in range(0, len(values), _AT_ONCE):
         look()
