@@ -256,7 +256,7 @@ FAULTS = (
         "if self.runs or new.runs or new.keeps_births:\n            self.keep_births()",
         "if False:\n            self.keep_births()",
     ),
-    Fault("what was derived again is a change", IN_PLACE, "born[born >= stored.fields[layout.R_START]]", "born"),
+    Fault("what was derived again is a change", IN_PLACE, "born >= stored.fields[layout.R_START]\n", "born >= 0\n"),
     Fault(
         "members that went stay counted",
         AGGREGATES,

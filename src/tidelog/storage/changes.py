@@ -32,7 +32,7 @@ def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None
     stored.journal.note(gone, counts[gone])
     counts[gone] = -1
     marks.forget_births(start)
-    stored.journal.show(gone, numpy.arange(start, stored.rows))
+    stored.journal.show(gone, range(start, stored.rows))
 
 
 def date(stored: StoredRelation, words: AnyWords, epochs: AnyWords) -> None:
@@ -64,7 +64,7 @@ def call_all_new(stored: StoredRelation) -> None:
     """Let every row count as born in this epoch, right after the relation was opened."""
     stored.fields[layout.R_START] = 0
     stored.journal.ensure(stored.rows)
-    stored.journal.show(_NONE, numpy.arange(stored.rows))
+    stored.journal.show(_NONE, range(stored.rows))
 
 
 # --- an update of a hyper-node ---------------------------------------------------------------------------------------
@@ -108,16 +108,18 @@ def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
 
 
 def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
-    """Return the numbers of the rows that died and were born on balance, and list no others from now on."""
-    counts = stored.marks.counts_in_place()
-    died, born = stored.journal.rows(layout.OUT), stored.journal.rows(layout.IN)
+    """Return the numbers of the rows that died and were born on balance, in place, and list no others from now on."""
+    counts, journal = stored.marks.counts_in_place(), stored.journal
+    died, born = journal.rows(layout.OUT), journal.rows(layout.IN)
     if stored.repeats:  # Rows may have died and been born several times.
         died, born, start = numpy.unique(died), numpy.unique(born), stored.fields[layout.R_START]
         stored.remove(died[(died >= start) & (counts[died] <= 0)])
         died, born = died[died < start], born[counts[born] > 0]
-    died, born = died[counts[died] <= 0], born[born >= stored.fields[layout.R_START]]
-    stored.journal.show(died, born)
-    return died, born
+    dead, new = counts[died] <= 0, born >= stored.fields[layout.R_START]
+    if stored.repeats or not (dead.all() and new.all()):
+        journal.show(died[dead], born[new])
+    journal.show_all()
+    return journal.rows(layout.OUT), journal.rows(layout.IN)
 
 
 def changed_rows(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
@@ -143,7 +145,7 @@ def absorb(stored: StoredRelation, new: StoredRelation) -> None:
     found[came] = numpy.arange(start, stored.rows, dtype=numpy.int32)
     there = found >= 0
     marks.replace(new.marks, died, found[there], there)
-    stored.journal.show(died, numpy.arange(start, stored.rows))
+    stored.journal.show(died, range(start, stored.rows))
 
 
 def difference(stored: StoredRelation, new: StoredRelation) -> tuple[AnyWords, AnyWords]:

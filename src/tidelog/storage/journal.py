@@ -20,6 +20,8 @@ SPARE = 512
 _ROOM = 4 * SPARE
 _MOST_ROOM = 1 << 18
 """Lists with more room than this are not kept from one epoch to the next."""
+_AT_ONCE = 1 << 15
+"""So many numbers of new rows are made at a time: an array of them all would be as much fresh memory as the list."""
 
 
 class ChangeJournal:
@@ -75,11 +77,14 @@ class ChangeJournal:
         journal[:, 0], journal[:, 1], journal[:, 2:] = rows, counts, 0
         self._fields[layout.R_JOURNAL_N] = len(rows)
 
-    def show(self, died: AnyWords, born: AnyWords) -> None:
+    def show(self, died: AnyWords, born: AnyWords | range) -> None:
         """Let the lists be these rows, for which there is room, and all of them the source of the next round."""
         assert self._blocks is not None
         for block, numbers, field in zip(self._blocks, (died, born), (layout.R_OUT_N, layout.R_IN_N), strict=False):
-            block.view(numpy.int64, len(numbers))[:] = numbers.copy()
+            listed = block.view(numpy.int64, len(numbers))
+            for base in range(0, len(numbers), _AT_ONCE):
+                part = numbers[base : base + _AT_ONCE]
+                listed[base : base + _AT_ONCE] = numpy.arange(part.start, part.stop) if type(part) is range else part
             self._fields[field] = len(numbers)
         self.show_all()
 

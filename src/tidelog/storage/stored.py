@@ -30,6 +30,8 @@ _SCANS = 8
 _WORTH_AN_INDEX = 2_000
 """Relations with fewer rows need no index for queries."""
 _UNCOUNTED = 1 << 62
+_STAGED = 1 << 14
+"""Rows that are staged at a time: they stay in the cache until they are inserted."""
 _ROOM = 2 * SPARE
 """Rows for which a relation gets room with its first one: of thousands of relations, most may stay empty."""
 _NO_SLOTS = Block(8)
@@ -230,15 +232,17 @@ class StoredRelation(SharedRows):
         """Insert rows, shape (n, arity), that fit into the word size; those already there change nothing."""
         from tidelog.kernels.sets import insert_rows
 
-        buffer = self.catalog.stage(words)
-        done, table, tag = 0, self.catalog.table, self.catalog.tag
+        table, tag = self.catalog.table, self.catalog.tag
         self.ensure(SPARE)
-        while done < len(words):
-            done = insert_rows(
-                table, self.number, buffer.address, done, len(words), _UNCOUNTED, self.catalog.hashes, tag
-            )
-            if done < len(words):
-                self.ensure(min(len(words) - done, max(self.rows, SPARE)))
+        for base in range(0, len(words), _STAGED):
+            part = words[base : base + _STAGED]
+            buffer, done = self.catalog.stage(part), 0
+            while done < len(part):
+                done = insert_rows(
+                    table, self.number, buffer.address, done, len(part), _UNCOUNTED, self.catalog.hashes, tag
+                )
+                if done < len(part):
+                    self.ensure(min(len(words) - base - done, max(self.rows, SPARE)))
 
     def ensure(self, more: int = SPARE) -> None:
         """Make room for `more` rows, and at least for a batch beside them."""
