@@ -85,14 +85,14 @@ FAULTS = (
     Fault(
         "indexes of a search remember values that have got better",
         "maintain/searching.py",
-        "found.overwritten = True",
+        "found.overwritten = selects",
         "pass",
         SEARCHING,
     ),
     Fault(
         "a row that has become better is not read once more",
         "kernels/frontier.py",
-        "store32(births, r, UNREAD)",
+        "store32(birth_of(D, relation, r, w), 0, UNREAD)",
         "pass",
         SEARCHING,
     ),
@@ -113,7 +113,7 @@ FAULTS = (
     Fault(
         "a row that gives way to a better one loses derivations",
         "kernels/frontier.py",
-        "weight = load32(supports, r)",
+        "weight = load32(support_of(D, relation, r, w), 0) if better else 1",
         "weight = 1",
         SEARCHING,
     ),

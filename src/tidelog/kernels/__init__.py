@@ -16,7 +16,8 @@
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
     fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update
     selections what relations that select show, round by round;  orders  which of two rows is better
-    frontier   the best row of each key by a search from scratch;  results  its rows with their counts
+    frontier   the best row of each key by a search from scratch;  marked  its rows with supports and births
+    results    what relations have from it
     choices    what relations that choose show, round by round
     frozen     rows as of an earlier epoch, found in a set that another thread changes
     lists      lists of node numbers in one pool

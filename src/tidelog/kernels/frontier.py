@@ -54,7 +54,8 @@ from tidelog.kernels.layout import (
     X_CANDIDATES,
     X_STALE,
 )
-from tidelog.kernels.orders import beats, cost, hash_of_key, prefetch_slot, prefetch_words, row_of_key
+from tidelog.kernels.marked import address_of, birth_of, own_arity, support_of
+from tidelog.kernels.orders import comparison, cost, hash_of_key, prefetch_slot, prefetch_words, row_of_key
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import full, insert_batch, same_row
 from tidelog.kernels.words import (
@@ -66,10 +67,10 @@ from tidelog.kernels.words import (
     load32,
     load64,
     prefetch,
+    row_at,
     store,
     store32,
     store64,
-    width,
 )
 
 _FEW = 1_024
@@ -196,22 +197,22 @@ def take(D, relations, selections, fronts, queue, w):
         if e + _AHEAD < n:
             what = load64(entries, 3 + 2 * (e + _AHEAD))
             relation = relations[what >> 32]
-            prefetch(D[relation, R_ROWS] + (what & LOW) * D[relation, R_ARITY] * width(w))
-            prefetch(D[relation, R_BIRTH] + 4 * (what & LOW))
-            prefetch(D[relation, R_SUPPORT] + 4 * (what & LOW))
+            prefetch(address_of(D, relation, what & LOW, w))
+            prefetch(birth_of(D, relation, what & LOW, w))
+            prefetch(support_of(D, relation, what & LOW, w))
             prefetch(D[relation, R_COUNT] + 4 * (what & LOW))
         what = load64(entries, 3 + 2 * e)
         i, r = what >> 32, what & LOW
         relation, front = relations[i], fronts[i]
-        rows, k, m = D[relation, R_ROWS], D[relation, R_ARITY], D[front, R_N]
-        if load32(D[relation, R_BIRTH], r) != UNREAD:
+        row, k, m = address_of(D, relation, r, w), D[front, R_ARITY], D[front, R_N]
+        if load32(birth_of(D, relation, r, w), 0) != UNREAD:
             continue
-        if selections[i] == 0 or cost(selections[i], 0, rows, r, k, w) == load64(entries, 2 + 2 * e):
+        if selections[i] == 0 or cost(selections[i], 0, row, w) == load64(entries, 2 + 2 * e):
             for j in range(k):
-                store(D[front, R_ROWS], m * k + j, load(rows, r * k + j, w), w)
+                store(D[front, R_ROWS], m * k + j, load(row, j, w), w)
             D[front, R_N] = m + 1
-            store32(D[relation, R_BIRTH], r, load64(queue, F_ROUND))
-            store32(D[relation, R_COUNT], r, load32(D[relation, R_SUPPORT], r))
+            store32(birth_of(D, relation, r, w), 0, load64(queue, F_ROUND))
+            store32(D[relation, R_COUNT], r, load32(support_of(D, relation, r, w), 0))
     store64(queue, F_BUCKET, free(queue, chunk - 1))
     return True
 
@@ -222,28 +223,17 @@ def take(D, relations, selections, fronts, queue, w):
 @kernel
 def note_stale(D, stale, relation, r, w):
     """Note a row with its birth that has been read and gives way to a better one; there is room."""
-    k, m = D[relation, R_ARITY], D[stale, R_N]
+    k, m, row = D[stale, R_ARITY], D[stale, R_N], address_of(D, relation, r, w)
     for j in range(k):
-        store(D[stale, R_ROWS], m * k + j, load(D[relation, R_ROWS], r * k + j, w), w)
-    store32(D[stale, R_BIRTH], m, load32(D[relation, R_BIRTH], r))
+        store(D[stale, R_ROWS], m * k + j, load(row, j, w), w)
+    store32(D[stale, R_BIRTH], m, load32(birth_of(D, relation, r, w), 0))
     D[stale, R_N] = m + 1
 
 
 @kernel
-def prefetch_read(D, relation, h, w):
-    """Prefetch words, birth and support of the row in the first slot for a hash."""
-    v = load64(D[relation, R_SLOTS], (h >> 32) & D[relation, R_MASK])
-    if v != 0:
-        r = (v & LOW) - 1
-        prefetch(D[relation, R_ROWS] + r * D[relation, R_ARITY] * width(w))
-        prefetch(D[relation, R_BIRTH] + 4 * r)
-        prefetch(D[relation, R_SUPPORT] + 4 * r)
-
-
-@kernel
-def add_support(supports, r, more):
-    """Add derivations to a row, as far as they are counted."""
-    store32(supports, r, min(load32(supports, r) + more, MOST_COUNTED))
+def add_support(support, more):
+    """Add derivations to those of a row, at the address of their number, as far as they are counted."""
+    store32(support, 0, min(load32(support, 0) + more, MOST_COUNTED))
 
 
 @kernel
@@ -273,7 +263,7 @@ def keep_beaten(D, candidates, buffer, m, weights, w):
                 D[candidates, R_USED] += 1
                 break
             if ((v ^ h) >> 32) == 0 and same_row(rows, (v & LOW) - 1, buffer, i, k, w):
-                add_support(supports, (v & LOW) - 1, h & LOW)
+                add_support(supports + 4 * ((v & LOW) - 1), h & LOW)
                 break
             s = (s + 1) & mask
 
@@ -284,50 +274,49 @@ def offer(D, relation, place, sel, queue, buffer, n, hashes, w):
     better than the row of their key, wait. The others are kept as candidates, if X_CANDIDATES names a relation, and
     so are rows that give way to better ones. `place` is that of the relation among all, `sel` its selection, 0 where it
     shows every row."""
-    k = D[relation, R_ARITY]
     if sel == 0:
         before = D[relation, R_N]
         insert_batch(D, relation, buffer, n, _UNCOUNTED, hashes, w)
         for r in range(before, D[relation, R_N]):
             push(queue, load64(queue, F_LEAST), r | place << 32)
         return
+    k = own_arity(D, relation)
     for i in range(n):
-        h = hash_of_key(sel, buffer, i, k, w)
+        h = hash_of_key(sel, row_at(buffer, i, k, w), w)
         store64(hashes, i, h)
         prefetch_slot(D, relation, h)
     for i in range(n if n > 2 else 0):
-        prefetch_read(D, relation, load64(hashes, i), w)
-    rows, births, supports, beaten = D[relation, R_ROWS], D[relation, R_BIRTH], D[relation, R_SUPPORT], 0
-    candidates = load64(sel, X_CANDIDATES)
+        prefetch_words(D, relation, load64(hashes, i), w)
+    beaten, candidates = 0, load64(sel, X_CANDIDATES)
     for i in range(n):
-        h, weight = load64(hashes, i), 1
-        r, slot = row_of_key(D, sel, relation, buffer, i, h, w)
+        h, row, weight, better = load64(hashes, i), row_at(buffer, i, k, w), 0, True
+        r, slot = row_of_key(D, sel, relation, row, h, w)
         if r < 0:
             r = D[relation, R_N]
             store64(D[relation, R_SLOTS], slot, (h & HIGH) | (r + 1))
             store32(D[relation, R_COUNT], r, 1)
             D[relation, R_N] += 1
             D[relation, R_USED] += 1
-            weight = 0
-        elif not beats(sel, buffer, i, rows, r, k, w):
-            if not beats(sel, rows, r, buffer, i, k, w):
-                add_support(supports, r, 1)
-                continue
-            r = -1
         else:
-            weight = load32(supports, r)
-            if candidates >= 0 and load32(births, r) != UNREAD:
+            order = comparison(sel, row, address_of(D, relation, r, w), w)
+            if order == 0:
+                add_support(support_of(D, relation, r, w), 1)
+                continue
+            better = order < 0
+            weight = load32(support_of(D, relation, r, w), 0) if better else 1
+            if better and candidates >= 0 and load32(birth_of(D, relation, r, w), 0) != UNREAD:
                 note_stale(D, load64(sel, X_STALE), relation, r, w)
+        best = address_of(D, relation, r, w)
         for j in range(k):
-            value = load(buffer, i * k + j, w)
+            value = load(row, j, w)
             if weight > 0:
-                store(buffer, beaten * k + j, value if r < 0 else load(rows, r * k + j, w), w)
-            if r >= 0:
-                store(rows, r * k + j, value, w)
-        if r >= 0:
-            store32(births, r, UNREAD)
-            store32(supports, r, 1)
-            push(queue, cost(sel, 0, rows, r, k, w), r | place << 32)
+                store(buffer, beaten * k + j, load(best, j, w) if better else value, w)
+            if better:
+                store(best, j, value, w)
+        if better:
+            store32(birth_of(D, relation, r, w), 0, UNREAD)
+            store32(support_of(D, relation, r, w), 0, 1)
+            push(queue, cost(sel, 0, best, w), r | place << 32)
         if weight > 0:
             store64(hashes, beaten, weight)
             beaten += 1
@@ -356,7 +345,7 @@ def offer_rows(D, relation, place, sel, queue, buffer, start, m, hashes, w):
         b = min(256, m - start)
         if lacks_room(D, relation, sel, b) >= 0 or crowded(queue, b):
             break
-        offer(D, relation, place, sel, queue, buffer + start * D[relation, R_ARITY] * width(w), b, hashes, w)
+        offer(D, relation, place, sel, queue, row_at(buffer, start, own_arity(D, relation), w), b, hashes, w)
         start += b
     return start
 
@@ -435,7 +424,7 @@ def run_search(
                 if n == 0:
                     node[N_INSIDE] = 0
                 else:
-                    copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)
+                    copy_head(plan, own_arity(D, head), n, registers, buffer, size, w)
                     offer(D, head, place, selections[place], queue, buffer, n, hashes, w)
             node[N_POSITION] += 1
         node[N_PHASE], node[N_POSITION] = 0, 0

@@ -36,11 +36,14 @@ R_IN_HIGH = 33
 R_JOURNAL = 34  # address of quadruples: row, count before, birth before, support before
 R_JOURNAL_N = 35
 R_LIST_COUNTERS = (R_OUT_N, R_OUT_LOW, R_OUT_HIGH, R_IN_N, R_IN_LOW, R_IN_HIGH, R_JOURNAL_N)
+R_MARKED = 37  # words of a row behind those of its tuple: MARKED in the best rows of a search, else 0
 R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed: address of the fields below
 JOURNALLED = 1 << 30
 """Set in the support of a row that is in the journal; without supports, in the count of a live one."""
 MOST_COUNTED = JOURNALLED - 1
 """A count or a support that reaches this stays there: it then means "at least"."""
+MARKED = 2
+"""Support and birth (kernels/marked.py)."""
 DEAD = -2147483648
 """The count of a row that died in an earlier epoch; one that died in this epoch has minus its round of death."""
 

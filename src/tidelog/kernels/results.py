@@ -24,6 +24,7 @@ from tidelog.kernels.layout import (
     R_USED,
     X_CANDIDATES,
 )
+from tidelog.kernels.marked import address_of, birth_of, own_arity, support_of
 from tidelog.kernels.orders import hash_of_key, row_of_key
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import find_slot, put_slot, same_row
@@ -36,6 +37,7 @@ from tidelog.kernels.words import (
     load32,
     load64,
     prefetch,
+    row_at,
     store,
     store32,
     store64,
@@ -55,19 +57,20 @@ def number_of(D, relation, buffer, i, w):
 def charge(D, relation, sel, buffer, i, birth, w):
     """Take one derivation, with the largest birth `birth`, from row `i` of `buffer`, whether it is the best of its key
     or another candidate."""
-    k = D[relation, R_ARITY]
+    k = own_arity(D, relation)
     if sel == 0:
         r = number_of(D, relation, buffer, i, w)
     else:
-        r, _ = row_of_key(D, sel, relation, buffer, i, hash_of_key(sel, buffer, i, k, w), w)
-        if not same_row(D[relation, R_ROWS], r, buffer, i, k, w):
+        row = row_at(buffer, i, k, w)
+        r, _ = row_of_key(D, sel, relation, row, hash_of_key(sel, row, w), w)
+        if not same_row(address_of(D, relation, r, w), 0, row, 0, k, w):
             candidates = load64(sel, X_CANDIDATES)
             r, supports = number_of(D, candidates, buffer, i, w), D[candidates, R_SUPPORT]
             store32(supports, r, load32(supports, r) - 1)
             return
-    counts, supports = D[relation, R_COUNT], D[relation, R_SUPPORT]
-    store32(supports, r, load32(supports, r) - 1)
-    if birth < load32(D[relation, R_BIRTH], r):
+    counts, support = D[relation, R_COUNT], support_of(D, relation, r, w)
+    store32(support, 0, load32(support, 0) - 1)
+    if birth < load32(birth_of(D, relation, r, w), 0):
         store32(counts, r, load32(counts, r) - 1)
 
 
@@ -82,7 +85,7 @@ def run_charges(D, plans, relations, indexes, node, st, selections, registers, s
             node[N_INSIDE] = 1
         head = load64(plan, P_HEAD)
         sel = selections[place_of(relations, head)]
-        k = D[head, R_ARITY]
+        k = own_arity(D, head)
         largest = registers + load64(plan, load64(plan, P_ARGUMENTS) + k) * size * width(w)
         while node[N_INSIDE] == 1:
             status, n = step(D, plan, st, registers, scratch, size, w)
@@ -110,21 +113,21 @@ def mark_beaten(D, candidates, last):
 def copy_found(D, found, target, one, hashes, w):
     """Insert the rows of `found` into a relation that has room and none of them: with their births, and their counts
     and supports, or `one` derivation each. `hashes` is an address of int64[256]."""
-    k, slots, mask, rows = D[found, R_ARITY], D[target, R_SLOTS], D[target, R_MASK], D[found, R_ROWS]
+    k, slots, mask = D[target, R_ARITY], D[target, R_SLOTS], D[target, R_MASK]
     for base in range(0, D[found, R_N], 256):
         end = min(base + 256, D[found, R_N])
         for r in range(base, end):
-            h = hash_row(rows, r, k, w)
+            h = hash_row(address_of(D, found, r, w), 0, k, w)
             store64(hashes, r - base, h)
             prefetch(slots + ((h >> 32) & mask) * 8)
         for r in range(base, end):
-            n = D[target, R_N]
+            n, row = D[target, R_N], address_of(D, found, r, w)
             put_slot(slots, mask, (load64(hashes, r - base) & HIGH) | (n + 1))
             for j in range(k):
-                store(D[target, R_ROWS], n * k + j, load(rows, r * k + j, w), w)
-            store32(D[target, R_BIRTH], n, load32(D[found, R_BIRTH], r))
+                store(D[target, R_ROWS], n * k + j, load(row, j, w), w)
+            store32(D[target, R_BIRTH], n, load32(birth_of(D, found, r, w), 0))
             store32(D[target, R_COUNT], n, 1 if one else load32(D[found, R_COUNT], r))
             if D[target, R_SUPPORT] != 0:
-                store32(D[target, R_SUPPORT], n, load32(D[found, R_SUPPORT], r))
+                store32(D[target, R_SUPPORT], n, load32(support_of(D, found, r, w), 0))
             D[target, R_N] += 1
             D[target, R_USED] += 1

@@ -56,9 +56,10 @@ from tidelog.kernels.layout import (
     X_OFFERS,
     X_SHOWN,
 )
+from tidelog.kernels.marked import address_of
 from tidelog.kernels.orders import beats, hash_of_key, prefetch_slot, prefetch_words, row_of_key
 from tidelog.kernels.sets import find_slot, full, same_row
-from tidelog.kernels.words import HIGH, LOW, hash_row, kernel, load, load32, load64, store, store32, store64
+from tidelog.kernels.words import HIGH, LOW, hash_row, kernel, load, load32, load64, row_at, store, store32, store64
 
 
 @kernel
@@ -84,11 +85,11 @@ def beaten(D, sel, rows, r, k, w):
     """Return True if a shown row beats row `r` of `rows`."""
     shown, index = load64(sel, X_SHOWN), load64(sel, X_INDEX)
     first, entries = segment(D, index, rows, r, k, w)
-    stride = 1 + D[index, I_PAYLOADS]
+    stride, row = 1 + D[index, I_PAYLOADS], row_at(rows, r, k, w)
     for e in range(entries):
         other = load(D[index, I_ARENA], first + e * stride, w)
         alive = other >= 0 and load32(D[shown, R_COUNT], other) > 0
-        if alive and beats(sel, D[shown, R_ROWS], other, rows, r, k, w):
+        if alive and beats(sel, address_of(D, shown, other, w), row, w):
             return True
     return False
 
@@ -135,10 +136,10 @@ def is_best(D, sel, r, w):
     candidates, index = load64(sel, X_CANDIDATES), load64(sel, X_OFFERS)
     k, rows, counts = D[candidates, R_ARITY], D[candidates, R_ROWS], D[candidates, R_COUNT]
     first, entries = segment(D, index, rows, r, k, w)
-    stride = 1 + D[index, I_PAYLOADS]
+    stride, row = 1 + D[index, I_PAYLOADS], row_at(rows, r, k, w)
     for e in range(entries):
         other = load(D[index, I_ARENA], first + e * stride, w)
-        if other >= 0 and load32(counts, other) > 0 and beats(sel, rows, other, rows, r, k, w):
+        if other >= 0 and load32(counts, other) > 0 and beats(sel, row_at(rows, other, k, w), row, w):
             return False
     return True
 
@@ -156,7 +157,7 @@ def replace(D, sel, gone, current, w):
         if r < 0 or load32(counts, r) <= 0:
             continue
         if load64(sel, X_FRONT) == 0:
-            if best < 0 or beats(sel, rows, r, rows, best, k, w):
+            if best < 0 or beats(sel, row_at(rows, r, k, w), row_at(rows, best, k, w), w):
                 best = r
         elif is_best(D, sel, r, w):
             if full(D, shown, 1) or lists_full(D, shown, 1) or lists_full(D, candidates, 1):
@@ -263,13 +264,14 @@ def show_best(D, sel, node, st, w):
             return status
         at = first + node[N_CURSOR]
         if at + 16 < end:
-            prefetch_slot(D, best, hash_of_key(sel, rows, load64(born, at + 16), k, w))
+            prefetch_slot(D, best, hash_of_key(sel, row_at(rows, load64(born, at + 16), k, w), w))
         if at + 8 < end:
-            prefetch_words(D, best, hash_of_key(sel, rows, load64(born, at + 8), k, w), w)
+            prefetch_words(D, best, hash_of_key(sel, row_at(rows, load64(born, at + 8), k, w), w), w)
         r = load64(born, at)
         node[N_CURSOR] += 1
-        other, _ = row_of_key(D, sel, best, rows, r, hash_of_key(sel, rows, r, k, w), w)
-        if other >= 0 and same_row(rows, r, D[best, R_ROWS], other, k, w):
+        row = row_at(rows, r, k, w)
+        other, _ = row_of_key(D, sel, best, row, hash_of_key(sel, row, w), w)
+        if other >= 0 and same_row(row, 0, address_of(D, best, other, w), 0, k, w):
             show(D, sel, r, st[S_ROUND], w)
     return DONE
 
@@ -341,9 +343,10 @@ def demote(D, plans, relations, indexes, node, st, selections, registers, scratc
                 return status
             r = load64(D[shown, R_IN], load64(sel, X_BORN) + node[N_CURSOR])
             first, entries = segment(D, index, rows, r, k, w)
+            row = row_at(rows, r, k, w)
             for e in range(entries if load32(counts, r) > 0 else 0):
                 other = load(D[index, I_ARENA], first + e * stride, w)
-                if other >= 0 and load32(counts, other) > 0 and beats(sel, rows, r, rows, other, k, w):
+                if other >= 0 and load32(counts, other) > 0 and beats(sel, row, row_at(rows, other, k, w), w):
                     if lists_full(D, shown, 1):
                         node[N_OBJECT] = shown
                         return GROW_LISTS

@@ -60,6 +60,12 @@ def hash_row(rows, i, k, w):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def row_at(rows, i, k, w):  # type: ignore[no-untyped-def]
+    """Return the address of row `i` of row-major `rows` with `k` columns."""
+    return rows + i * k * width(w)
+
+
+@kernel
 def stopped(stop):  # type: ignore[no-untyped-def]
     """Look whether a kernel is to stop; if so, every later look gives the same answer."""
     looks = load64(stop, LOOKS) + 1

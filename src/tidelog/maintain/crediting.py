@@ -33,7 +33,7 @@ def credit(search: CostSearch) -> int | None:
     if search.counted:
         _take_back(search)
         if all(bool((found.marks.counts_in_place() > 0).all()) for found in search.found.values()):
-            last = max(inputs.round, *(found.marks.youngest for found in search.found.values())) + 1
+            last = int(search.words[layout.F_ROUND])
             for name in search.names:
                 _fill(search, name, last)
             for name in search.internal:

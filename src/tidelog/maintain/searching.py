@@ -48,7 +48,7 @@ def search(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> Co
         found.run(_FIRST)
         found.run(_FURTHER)
     except LimitError as error:
-        raise explained(error, node, inputs, words_of(found.found)) from None
+        raise explained(error, node, inputs, found.best()) from None
     return found
 
 
@@ -57,21 +57,16 @@ def best_of(node: HyperNode, inputs: Inputs, rows: Mapping[str, AnyWords]) -> di
     found = CostSearch(node, inputs, counted=False)
     for name, words in rows.items():
         found.offer(name, words)
-    return words_of(found.found)
-
-
-def words_of(relations: Mapping[str, StoredRelation]) -> dict[str, AnyWords]:
-    """Return the rows of relations."""
-    return {name: stored.words() for name, stored in relations.items()}
+    return found.best()
 
 
 class CostSearch:
     """One search.
 
     `found` are the best rows, born in the round in which they were read, with counts and supports; those of relations
-    that select are found by their keys only. `beaten` are the other candidates, with supports, by the relation that is
-    shown; `stale` are the rows that were read before better ones took their places, with births. Derivations from
-    these have been noted with all others.
+    that select are found by their keys only, and have supports and births behind their words (`kernels/marked.py`).
+    `beaten` are the other candidates, with supports, by the relation that is shown; `stale` are the rows that were read
+    before better ones took their places, with births. Derivations from these have been noted with all others.
 
     Only the rows of `found` are right if the search is not `counted`. It is not where a body has two atoms of the
     hyper-node, which are read in other orders than the search knows, and where rows are read again and again.
@@ -87,8 +82,12 @@ class CostSearch:
         self.rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
         self.internal = frozenset(node.relations)
         self.counted = counted and all(len(internal_atoms(rule, self.internal)) < 2 for rule in self.rules)
-        self.found = {name: self._relation(name, counted=True) for name in self.names}
-        self.fronts, self.stale = ({name: self._relation(name, counted=False) for name in self.names} for _ in range(2))
+        self.arity = {name: inputs.relations[name].arity for name in self.names}
+        self.found = {name: self._found(name, name in by_shown) for name in self.names}
+        self.fronts, self.stale = (
+            {name: StoredRelation(inputs.catalog, arity, counted=False) for name, arity in self.arity.items()}
+            for _ in range(2)
+        )
         kept = by_shown.items() if self.counted else ()
         self.beaten = {name: inputs.relations[each.candidates] for name, each in kept}
         self.relations = {**inputs.relations, **self.found}
@@ -98,10 +97,8 @@ class CostSearch:
         self.relations |= self.growing | {f"{_FRONT}{name}": front for name, front in self.fronts.items()}
         for front in self.fronts.values():
             front.ensure(BATCH)
-        for each in (*self.found.values(), *self.stale.values()):
-            each.marks.keep_births()
-        for found in self.found.values():
-            found.marks.keep_supports()
+        for stale in self.stale.values():
+            stale.marks.keep_births()
         self.blocks = {name: self._block(each) for name, each in by_shown.items()}
         self.chunks, self.queue = Block(8 * layout.CHUNK * _CHUNKS), Block(8 * layout.F_WORDS)
         self.words = self.queue.view(numpy.int64, layout.F_WORDS)
@@ -114,13 +111,20 @@ class CostSearch:
         self.selections = numpy.array(addresses, numpy.int64)
         self.machine = self._assembled()
 
-    def _relation(self, name: str, *, counted: bool) -> StoredRelation:
-        return StoredRelation(self.inputs.catalog, self.inputs.relations[name].arity, counted=counted)
+    def _found(self, name: str, selects: bool) -> StoredRelation:
+        """Return the relation for the best rows of a relation."""
+        marked = layout.MARKED if selects else 0
+        found = StoredRelation(self.inputs.catalog, self.arity[name] + marked)
+        found.fields[layout.R_MARKED] = marked
+        found.overwritten = selects
+        if not selects:
+            found.marks.keep_births()
+            found.marks.keep_supports()
+        return found
 
     def _block(self, selection: NodeSelection) -> Block:
         """Return the block by which kernels know a selection."""
         found, block = self.found[selection.shown], selection_words(selection, self.inputs.relations)
-        found.overwritten = True
         words = block.view(numpy.int64, layout.X_WORDS)
         words[layout.X_SHOWN], words[layout.X_STALE] = found.number, self.stale[selection.shown].number
         if not self.counted:
@@ -143,6 +147,10 @@ class CostSearch:
             if name not in internal:
                 stored.settle()
         return machine
+
+    def best(self) -> dict[str, AnyWords]:
+        """Return the best rows of each relation so far."""
+        return {name: stored.words()[:, : self.arity[name]] for name, stored in self.found.items()}
 
     def offer(self, name: str, words: AnyWords) -> None:
         """Offer asserted facts of a relation."""
@@ -181,7 +189,7 @@ class CostSearch:
                 block.view(numpy.int64, layout.X_WORDS)[layout.X_CANDIDATES] = -1
         if better > self.doubtful + _IMPROVED * rows:
             self.doubtful = 2 * better
-            refuse_endless(self.node, self.inputs, words_of(self.found))
+            refuse_endless(self.node, self.inputs, self.best())
 
     def grow(self) -> None:
         """Make room for twice as many waiting rows."""
