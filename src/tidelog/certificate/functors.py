@@ -345,7 +345,10 @@ def _quotient(a: Scalar, b: Scalar) -> Scalar:
 
 def _power(a: Scalar, b: Scalar) -> Scalar:
     if isinstance(a, float):
-        return math.pow(a, b)
+        try:
+            return math.pow(a, b)
+        except OverflowError:
+            return -math.inf if a < 0 and b % 2 == 1 else math.inf
     return pow(a, b, _SIZE) if b >= 0 else {0: 0, 1: 1, -1: 1 - 2 * (b % 2)}.get(a)
 
 

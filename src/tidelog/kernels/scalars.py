@@ -196,8 +196,6 @@ def fraction(operator, x, y):
         if x == 0.0 and y < 0.0 and y != -float("inf"):
             return False, 0
         value = raised(x, y)
-        if (value == float("inf") or value == -float("inf")) and abs(x) != float("inf") and abs(y) != float("inf"):
-            return False, 0
     elif operator == MIN:
         value = min(y, x)
     elif operator == MAX:
