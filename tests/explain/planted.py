@@ -44,15 +44,15 @@ OF_PROOFS = (
     fault(
         "instances of a rule do not look at its negations",
         INSTANCES,
-        "body = tuple(map(read, flat.literals))",
-        "body = tuple(read(each) for each in flat.literals if not hasattr(each, 'atom'))",
+        "body = reading(flat.literals, renamed)",
+        "body = reading([each for each in flat.literals if not hasattr(each, 'atom')], renamed)",
         RANDOM,
     ),
     fault(
         "instances of a rule do not compare",
         INSTANCES,
-        "body = tuple(map(read, flat.literals))",
-        "body = tuple(read(each) for each in flat.literals if getattr(each, 'op', '=') == '=')",
+        "body = reading(flat.literals, renamed)",
+        "body = reading([each for each in flat.literals if getattr(each, 'op', '=') == '='], renamed)",
         RANDOM,
     ),
     fault(
@@ -93,8 +93,8 @@ OF_PROOFS = (
     fault(
         "any member is the witness of a least value",
         INSTANCES,
-        "body = tuple(map(read, flat.literals))",
-        "body = tuple(read(each) for each in flat.literals if '#witness' not in str(getattr(each, 'left', '')))",
+        "body = reading(flat.literals, renamed)",
+        "body = reading([each for each in flat.literals if '#witness' not in str(getattr(each, 'left', ''))], renamed)",
         "tests/explain/test_conditions.py",
     ),
     fault(

@@ -97,7 +97,7 @@ ok("zz", 3) does not hold: no rule derives it
 e("a", "d") does not hold: it is not asserted
   near: e("c", "d"), e("a", "b"), e("a", "c")""",
     ("d", ("c", 8)): """\
-d("c", 8) does not hold: no rule derives it
+d("c", 8) does not hold: no rule derives it, and d("c", 7) would be preferred
   [way at <text>:18:1]
     holds: w("a", "c", 9)
     holds: d("a", 0)

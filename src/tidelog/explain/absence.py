@@ -20,6 +20,7 @@ from tidelog.errors import LimitError, position, wrong_argument
 from tidelog.explain.conditions import with_values
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.instances import FlatRule
+from tidelog.explain.rivals import Rivals
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.explain.wording import Wording
@@ -27,6 +28,7 @@ from tidelog.language.syntax import Atom, Comparison, Constant, Literal, Value, 
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
 from tidelog.reference.selections import order_of
+from tidelog.rules.selections import candidates_of
 from tidelog.source import Span
 
 DEEPEST = 100
@@ -40,7 +42,8 @@ class RuleAttempt:
     """How far the body of a rule gets: the literals that are `met`, with values for their variables, the one that
     `failed`, None where the head already does not fit, and the tuples that are `near` it. `bindings` is the number of
     ways in which those that are met are. `below` says why a missing tuple cannot be derived. A limit has ended one that
-    `is_open`: its rule may derive the tuple for all that it says."""
+    `is_open`: its rule may derive the tuple for all that it says. A rule that `derives` the tuple meets all literals:
+    the relation selects, and does not show it."""
 
     rule: str
     text: str
@@ -52,9 +55,14 @@ class RuleAttempt:
     below: Absence | None = None
     is_open: bool = False
 
+    @property
+    def derives(self) -> bool:
+        """Return True if the rule derives the tuple."""
+        return self.failed is None and self.bindings > 0 and not self.is_open
+
     def to_dict(self) -> dict[str, Any]:
         """Return the attempt as JSON has it."""
-        return {
+        found: dict[str, Any] = {
             "rule": self.rule,
             "text": self.text,
             "met": list(self.met),
@@ -64,12 +72,15 @@ class RuleAttempt:
             "below": None if self.below is None else self.below.to_dict(),
             "open": self.is_open,
         }
+        return {**found, "derives": True} if self.derives else found
 
 
 @dataclass(frozen=True, repr=False)
 class Absence:
     """Why a relation does not have a tuple: an attempt for each of its rules, and the tuples that are `near` it. A
-    relation without rules has a tuple only where it is asserted."""
+    relation without rules has a tuple only where it is asserted. One that selects prefers the tuple `better`: it does
+    not show one that `is_candidate`, asserted or derived, and would not show another one. A limit may end the search
+    for it, which is None then."""
 
     relation: str
     values: tuple[Value, ...]
@@ -79,6 +90,9 @@ class Absence:
     """The tuple as text."""
     is_above: bool = False
     """The explanation has this absence before, with at least as much below it: here it has no attempts."""
+    is_candidate: bool = False
+    better: tuple[Value, ...] | None = None
+    better_text: str = ""
 
     @property
     def is_partial(self) -> bool:
@@ -94,6 +108,9 @@ class Absence:
             "partial": self.is_partial,
             "attempts": [attempt.to_dict() for attempt in self.attempts],
         }
+        if self.is_candidate or self.better is not None:
+            better = None if self.better is None else list(self.better)
+            found |= {"candidate": self.is_candidate, "better": better}
         return {**found, "above": True} if self.is_above else found
 
     def __str__(self) -> str:
@@ -114,8 +131,7 @@ def _lines(absence: Absence, indent: str) -> Iterator[str]:
     if absence.is_above:
         yield f"{indent}{absence.tuple_text} does not hold: shown above"
         return
-    reason = "no rule derives it" if absence.attempts else "it is not asserted"
-    yield f"{indent}{absence.tuple_text} does not hold: {reason}"
+    yield f"{indent}{absence.tuple_text} does not hold: {_reason(absence)}"
     if absence.near and not absence.attempts:
         yield f"{indent}  near: {', '.join(absence.near)}"
     for attempt in absence.attempts:
@@ -124,6 +140,8 @@ def _lines(absence: Absence, indent: str) -> Iterator[str]:
         yield from (f"{indent}    holds: {met}" for met in attempt.met)
         if attempt.is_open:
             yield f"{indent}    not explained: a limit was reached"
+        elif attempt.derives:
+            yield f"{indent}    derives it"
         elif attempt.failed is None:
             yield f"{indent}    the head of the rule does not fit"
         else:
@@ -135,11 +153,21 @@ def _lines(absence: Absence, indent: str) -> Iterator[str]:
             yield from _lines(attempt.below, indent + "    ")
 
 
+def _reason(absence: Absence) -> str:
+    """Return the first line of an explanation, behind the tuple."""
+    if not absence.is_candidate:
+        reason = "no rule derives it" if absence.attempts else "it is not asserted"
+        return f"{reason}, and {absence.better_text} would be preferred" if absence.better_text else reason
+    whence = "it is derived" if any(attempt.derives for attempt in absence.attempts) else "it is asserted"
+    return f"{whence}, but {absence.better_text or 'another tuple'} is preferred"
+
+
 @dataclass
 class Missing:
     """Explains absences over the views of an engine."""
 
     derivations: TupleDerivations
+    rivals: Rivals
     views: EngineViews
     watch: Watch
     wording: Wording
@@ -159,7 +187,21 @@ class Missing:
             self.watch.look()
         near = self.near(key.relation, dict(enumerate(key.words)))
         text = self.wording.row_text(key.relation, self.derivations.values(key))
-        return Absence(*self.wording.row(key.relation, self.derivations.values(key)), attempts, near, text)
+        absence = Absence(*self.wording.row(key.relation, self.derivations.values(key)), attempts, near, text)
+        return self.with_rival(absence, key) if key.relation in self.rivals.selections else absence
+
+    def with_rival(self, absence: Absence, key: Key) -> Absence:
+        """Return the absence of a tuple from a relation that selects with the tuple that it prefers."""
+        candidate = Key(candidates_of(key.relation), key.words)
+        is_candidate = self.derivations.holds(self.views, candidate)
+        if not is_candidate and self.rivals.selections[key.relation].form == "choice":
+            return absence
+        try:
+            better = self.rivals.better(self.views, candidate, self.watch)
+        except LimitError:
+            better = None
+        text = "" if better is None else self.wording.row_text(key.relation, better)
+        return replace(absence, is_candidate=is_candidate, better=better, better_text=text)
 
     def rules(self, key: Key) -> Iterator[tuple[FlatRule, Key]]:
         """Yield the rules that could derive a tuple, each with the tuple that it would derive."""
@@ -214,7 +256,8 @@ class Missing:
         """Return the values of the variables of some literals of a rule with its head bound, and these variables."""
         body = (flat.body[0], *literals)
         shown = variables(body, aggregates=False)
-        question = self.derivations.partial(flat, body, shown)
+        renamed = self.views.candidates_read(self.derivations.shown(key.relation))
+        question = self.derivations.partial(flat, body, shown, renamed)
         rows = numpy.array([key.words], numpy.int64).reshape(1, -1)
         return question.answers(self.views, rows, self.watch), shown
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords, Words
 from tidelog.explain.batches import Batch, PremiseColumns, TupleDerivation, taken
 from tidelog.explain.groups import MemberGroup, group_of
-from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of
+from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, reading
 from tidelog.explain.known import KnownStates
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import (
@@ -210,12 +210,17 @@ class TupleDerivations:
             self._questions[shown, read] = Evaluations(tuple(each.evaluation for each in questions))
         return self._questions[shown, read]
 
-    def partial(self, flat: FlatRule, body: tuple[Literal, ...], shown: tuple[str, ...]) -> Question:
-        """Return the question for the bindings of a part of a rule with its head bound."""
-        key = flat.number, body
+    def partial(
+        self, flat: FlatRule, literals: tuple[Literal, ...], shown: tuple[str, ...], renamed: Mapping[str, str]
+    ) -> Question:
+        """Return the question for the bindings of a part of a rule with its head bound, which reads others in the place
+        of the relations `renamed`."""
+        key = flat.number, reading(literals, renamed)
         if key not in self._partial:
             given = self.checked.relations[flat.head.relation].columns
-            self._partial[key] = Question(body, shown, given, flat.kinds, self.checked, flat.read)
+            candidates = {own: self.checked.relations[name] for name, own in renamed.items()}
+            read = {**candidates, **flat.read}
+            self._partial[key] = Question(key[1], shown, given, flat.kinds, self.checked, read)
         return self._partial[key]
 
     def group(self, flat: FlatRule, aggregate: Aggregate) -> MemberGroup:

@@ -100,7 +100,8 @@ class Explainer:
         """Return why a tuple does not hold, see `Database.why_not`."""
         check_depth(depth)
         key, derivations = self._absent(relation, values, views)
-        return Missing(derivations, views, watch, self._wording).absence(key, depth)
+        assert self._rivals is not None
+        return Missing(derivations, self._rivals, views, watch, self._wording).absence(key, depth)
 
     def _absent(self, relation: str, values: object, views: EngineViews) -> tuple[Key, TupleDerivations]:
         """Return a tuple in words. Raise UsageError (E0672) if it holds."""

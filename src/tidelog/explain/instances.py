@@ -302,12 +302,16 @@ def question_of(
     flat: FlatRule, checked: CheckedProgram, renamed: Mapping[str, str], candidates: Mapping[str, RelationType]
 ) -> Question:
     """Return the question for the instances of a flat rule. Atoms of the relations `renamed` read others instead."""
-
-    def read(literal: Literal) -> Literal:
-        if isinstance(literal, Atom) and literal.path is None and literal.relation in renamed:
-            return replace(literal, relation=renamed[literal.relation])
-        return literal
-
     given = checked.relations[flat.head.relation].columns
-    body = tuple(map(read, flat.literals))
+    body = reading(flat.literals, renamed)
     return Question(body, flat.variables, given, flat.kinds, checked, {**candidates, **flat.read})
+
+
+def reading(literals: Iterable[Literal], renamed: Mapping[str, str]) -> tuple[Literal, ...]:
+    """Return literals whose atoms read others in the place of the relations `renamed`."""
+    return tuple(
+        replace(each, relation=renamed.get(each.relation, each.relation))
+        if isinstance(each, Atom) and each.path is None
+        else each
+        for each in literals
+    )

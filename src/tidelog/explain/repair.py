@@ -113,7 +113,7 @@ class Repair:
             return
         shown = variables(body, aggregates=False)
         rows = numpy.array([goal.words], numpy.int64).reshape(1, -1)
-        answers = self.derivations.partial(flat, body, shown).answers(self.views, rows, self.watch)
+        answers = self.derivations.partial(flat, body, shown, {}).answers(self.views, rows, self.watch)
         self.left_out |= len(answers) > MOST_ANSWERS
         for answer in answers[:MOST_ANSWERS].tolist():
             values = dict(zip(shown, answer, strict=True))

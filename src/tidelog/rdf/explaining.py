@@ -16,6 +16,7 @@ from tidelog.explain.blame import Ages, Blame
 from tidelog.explain.derivations import rows_of
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.repair import Repair
+from tidelog.explain.rivals import Rivals
 from tidelog.explain.steps import RowOf
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
@@ -98,7 +99,7 @@ class TripleExplainer:
         if key is None:
             relation, values = self._shown(goal)
             return Absence(relation, values, (), (), wording.shown_text(relation, values))
-        return TripleMissing(derivations, self._views, now.watch, wording).absence(key, depth)
+        return TripleMissing(derivations, Rivals(derivations), self._views, now.watch, wording).absence(key, depth)
 
     def repairs(
         self, goal: Sequence[Any], now: Now, confirmed: Callable[[tuple[StoredTriple, ...]], bool]
