@@ -1,8 +1,9 @@
-"""Functions of functors that other processes import: pure ones, one that raises, and some that misbehave."""
+"""Functions of functors that other processes import: pure ones, some that raise, and some that misbehave."""
 
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,6 +96,12 @@ def firsts(state: int, pair: tuple[int, str] | None) -> int:
 def failing(x: int) -> int:
     if x == 13:
         raise ValueError("no luck")
+    return x + 1
+
+
+def leaving(x: int) -> int:
+    if x == 13:
+        sys.exit("no luck")
     return x + 1
 
 

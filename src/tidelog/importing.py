@@ -65,7 +65,9 @@ def imported(name: ImportName, title: str, where: str) -> Callable[..., Any]:
         function: Any = import_module(name.module)
         for part in name.path.split("."):
             function = getattr(function, part)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Code of a module may call `sys.exit`.
         message = f"{where} cannot import `{name}` for {title}: {type(error).__name__}: {error}"
         hint = "install the module there, or ship it with `spark.sparkContext.addPyFile`"
         raise UsageError(Problem("E0649", message, hint=hint)) from error
@@ -84,7 +86,9 @@ def module_at(place: str | os.PathLike[str]) -> ModuleType:
     if not is_file(place):
         try:
             return import_module(os.fspath(place))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # Code of a module may call `sys.exit`.
             message = f"the module `{place}` cannot be imported: {type(error).__name__}: {error}"
             hint = "install it, set PYTHONPATH, or pass the path of a file that ends in .py"
             raise UsageError(Problem("E0649", message, hint=hint)) from error
@@ -101,7 +105,9 @@ def module_at(place: str | os.PathLike[str]) -> ModuleType:
     own = sys.modules.setdefault(path.stem, module) is module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Code of a module may call `sys.exit`.
         if own:
             del sys.modules[path.stem]
         message = f"the functions in '{path}' cannot be read: {type(error).__name__}: {error}"

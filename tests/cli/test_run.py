@@ -42,6 +42,20 @@ def test_a_relation_without_input_is_not_read(folder: Path, tidelog: Run) -> Non
     assert tidelog("run", "p.dl").out == "e\t0\n"
 
 
+def test_a_functor_cannot_end_the_command(folder: Path, tidelog: Run) -> None:
+    marked = "@tidelog.functor('number -> number')\ndef f(x):\n    sys.exit(0)\n"
+    (folder / "own.py").write_text(f"import sys\nimport tidelog\n\n{marked}")
+    (folder / "p.dl").write_text(".functor f(x: number): number\n.decl r(x: number)\nr(@f(1)).\n.output r\n")
+    outcome = tidelog("run", "p.dl", "--functors", "own.py", "-D", "-")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "E0647" in outcome.err
+    assert "`@f(1)` raised SystemExit: 0, in own.py, line 6" in outcome.err
+    (folder / "leaving.py").write_text("import sys\nsys.exit()\n")
+    outcome = tidelog("run", "p.dl", "--functors", "leaving.py", "-D", "-")
+    assert "E0650" in outcome.err
+    assert "the functions in 'leaving.py' cannot be read: SystemExit" in outcome.err
+
+
 def test_options_of_directives(folder: Path, tidelog: Run) -> None:
     (folder / "people.csv").write_text('name,age\nann,"30"\n"b, c",40\n')
     (folder / "p.dl").write_text(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -407,6 +409,43 @@ def test_what_a_function_raises_has_its_cause() -> None:
     assert (set(db["r"]), set(db["e"])) == ({(-1,)}, {(1,)})
 
 
+class Ending(BaseException):
+    """An exception that only ends a process or a task."""
+
+
+@pytest.mark.parametrize("ending", [SystemExit(3), SystemExit(), GeneratorExit(), Ending("now")], ids=repr)
+@pytest.mark.parametrize("way", ["scalar", "generator", "vectorized"])
+def test_a_function_cannot_end_the_process(ending: BaseException, way: str) -> None:
+    ends = [False]
+
+    def plain(x: Any) -> Any:
+        if ends[0]:
+            raise ending
+        return x
+
+    def generating(x: int) -> Iterator[int]:
+        yield x
+        yield plain(x)
+
+    db = tidelog.connect()
+    db.load(WRONG.format("number", "number"))
+    db.functor("f", generating if way == "generator" else plain, vectorized=way == "vectorized")
+    db.insert("e", [(1,)])
+    db.commit()
+    ends[0] = True
+    db.insert("e", [(2,)])
+    with pytest.raises(UsageError) as caught:
+        db.commit()
+    assert caught.value.code == "E0647"
+    assert f"raised {type(ending).__name__}" in str(caught.value)
+    assert "in rule rule, `@f(" in str(caught.value)
+    assert caught.value.__cause__ is ending
+    assert (set(db["r"]), set(db["e"])) == ({(1,)}, {(1,)})
+    ends[0] = False
+    db.commit()
+    assert set(db["r"]) == {(1,), (2,)}
+
+
 def test_a_vectorized_function_that_gives_too_few_values() -> None:
     db = tidelog.connect()
     db.load(WRONG.format("number", "number"))
@@ -459,6 +498,69 @@ def test_limits_stop_calls() -> None:
     db.load(WRONG.format("number", "number"))
     db.options(timeout=0.05)
     db.insert("e", [(x,) for x in range(5_000)])
+    with pytest.raises(LimitError):
+        db.commit()
+    assert not len(db["r"])
+
+
+class Slow:
+    """A function that notes its calls, of which each takes longer than the limit of `limited`, while it is `slow`."""
+
+    def __init__(self) -> None:
+        self.calls: list[int] = []
+        self.slow = True
+
+    def __call__(self, x: int) -> int:
+        self.calls.append(x)
+        if self.slow:
+            time.sleep(0.35)
+        return x
+
+
+def limited(function: Callable[..., Any]) -> tidelog.Database:
+    db = tidelog.connect(functors={"f": function})
+    db.load(WRONG.format("number", "number"))
+    db.options(timeout=0.3)
+    db.insert("e", [(x,) for x in range(9)])
+    return db
+
+
+def test_a_limit_ends_slow_calls_behind_the_first() -> None:
+    slow = Slow()
+    db = limited(slow)
+    with pytest.raises(LimitError):
+        db.commit()
+    assert len(slow.calls) <= 1
+    slow.slow = False
+    db.options(timeout=None)
+    db.commit()
+    assert len(db["r"]) == 9
+
+
+def test_ctrl_c_ends_slow_calls_behind_the_one_in_which_it_comes() -> None:
+    slow = Slow()
+
+    def interrupted(x: int) -> int:
+        if len(slow.calls) == 2 and slow.slow:
+            signal.raise_signal(signal.SIGINT)
+        return slow(x)
+
+    db = limited(interrupted)
+    db.options(timeout=None)
+    with pytest.raises(KeyboardInterrupt):
+        db.commit()
+    assert len(slow.calls) == 3
+    assert not len(db["r"])
+    slow.slow = False
+    db.commit()
+    assert len(db["r"]) == 9
+
+
+def test_a_limit_ends_a_generator_without_end() -> None:
+    def endless(x: int) -> Iterator[int]:
+        yield from itertools.count(x)
+
+    db = limited(endless)
     with pytest.raises(LimitError):
         db.commit()
     assert not len(db["r"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -16,7 +18,7 @@ import tidelog
 from tests.depth import cases
 from tests.suite import FIRST_SEED
 from tidelog.callables import GivenAggregate, marked
-from tidelog.errors import CertificateRejected, UsageError
+from tidelog.errors import CertificateRejected, LimitError, UsageError
 from tidelog.maintain import user_aggregates
 from tidelog.reference.naive import evaluate
 
@@ -416,6 +418,70 @@ def failing(step: Any, inverse: Any = None, finish: Any = None, init: Any = 0) -
         db.delete("e", [(7, least)])
         db.insert("e", [(7, least + 10)])
     raise AssertionError("nothing was raised")
+
+
+@pytest.mark.parametrize("part", ["init", "step", "finish", "merge", "inverse"])
+def test_a_function_cannot_end_the_process(part: str) -> None:
+    ending = [False]
+
+    def ends(name: str, value: int) -> int:
+        if ending[0] and name == part:
+            sys.exit(3)
+        return value
+
+    functions: dict[str, Any] = {
+        "init": lambda: ends("init", 0),
+        "step": lambda state, x: ends("step", state + x),
+        "finish": lambda state: ends("finish", state),
+        "merge": lambda one, other: ends("merge", one + other),
+        "inverse": lambda state, x: ends("inverse", state - x),
+    }
+    used = {name: each for name, each in functions.items() if name not in ({"merge", "inverse"} - {part})}
+    db = tidelog.connect()
+    db.load(SUM)
+    db.aggregate("total", **used)
+    members = range(5_000 if part == "merge" else 5)
+    db.insert("e", [(0, y) for y in members])
+    db.commit()
+    db.options(strategy="update")
+    db.insert("e", [(0, 20_000)])  # Since a change, states are kept.
+    db.commit()
+    before = {(0, sum(members) + 20_000)}
+    ending[0] = True
+    db.insert("e", [(0, 10_000), (1, 7)])
+    db.delete("e", [(0, 1)])
+    with pytest.raises(UsageError) as caught:
+        db.commit()
+    assert caught.value.code == "E0647"
+    assert f"the {'first state' if part == 'init' else part} of `total`" in str(caught.value)
+    assert "raised SystemExit: 3, in test_user_aggregates.py" in str(caught.value)
+    assert set(db["per"]) == before
+    ending[0] = False
+    db.commit()
+    assert set(db["per"]) == {(0, sum(members) + 29_999), (1, 7)}
+
+
+def test_a_limit_ends_slow_steps_behind_the_first() -> None:
+    steps, slow = [], [True]
+
+    def step(state: int, x: int) -> int:
+        steps.append(x)
+        if slow[0]:
+            time.sleep(0.35)
+        return state + x
+
+    db = tidelog.connect()
+    db.load(SUM)
+    db.aggregate("total", init=lambda: 0, step=step)
+    db.options(timeout=0.3)
+    db.insert("e", [(x, y) for x in range(2) for y in range(3)])
+    with pytest.raises(LimitError):
+        db.commit()
+    assert len(steps) <= 1
+    slow[0] = False
+    db.options(timeout=None)
+    db.commit()
+    assert set(db["per"]) == {(0, 3), (1, 3)}
 
 
 def test_errors_name_rule_group_and_line() -> None:

@@ -157,6 +157,15 @@ def test_a_function_that_raises_changes_nothing(tmp_path: Path) -> None:
         assert not one.machine.excluded
 
 
+def test_a_function_cannot_end_a_node() -> None:
+    one = node(None, functions.leaving)
+    one.insert("e", [("a", 1)])
+    kept = one["e"], one["r"]
+    with pytest.raises(UsageError, match=r"`@f\(13\)` raised SystemExit: no luck"):
+        one.insert("e", [("a", 13)])
+    assert (one["e"], one["r"]) == kept
+
+
 def test_what_fails_further_on_takes_the_fact_back() -> None:
     """The functor fails for a tuple that is derived from the fact."""
     one = node(None, lambda x: 13 if x == 1 else Counted().next(x))

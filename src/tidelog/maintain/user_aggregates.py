@@ -20,20 +20,18 @@ from numpy.typing import NDArray
 from tidelog.arrays import Flags, Words
 from tidelog.errors import DataError
 from tidelog.language.syntax import FunctorType
-from tidelog.looking import Look
+from tidelog.looking import Look, Pace
 from tidelog.maintain import merged_groups
 from tidelog.maintain.compiled import fold_of
 from tidelog.maintain.large_groups import GroupKey
 from tidelog.maintain.merged_groups import changed_parts, parts_for
 from tidelog.rules.core import AggregateRule, OwnAggregate
-from tidelog.semantics.calls import CallSite
+from tidelog.semantics.calls import PASSED, CallSite
 from tidelog.semantics.user_aggregates import Folding, Group, folding_of, in_order, start_value
 from tidelog.semantics.values import Scalar
 from tidelog.semantics.vectors import DTYPES
 from tidelog.storage.dictionary import Dictionary
 
-_PACE = 64
-"""Groups between two looks at the limits."""
 WORTH_COMPILING = 100_000
 """Members that are read at once, from which on compiling takes less time than it saves."""
 _AT_ONCE = 1 << 20
@@ -105,9 +103,9 @@ class Fold:
         ]
         return in_order(self.own, zip(*columns, strict=True))
 
-    def state(self, group: Group, words: Words) -> Any:
+    def state(self, group: Group, words: Words, pace: Pace) -> Any:
         """Return the state of a group with these members."""
-        return group.after("step", self.folding, group.init(self.folding), self.rows(words))
+        return group.after("step", self.folding, group.init(self.folding), pace.over(self.rows(words)))
 
     def values(self, keys: Words, members: Members, look: Look) -> tuple[Words, Flags]:
         """Return the values of groups from all their members, and a mask of those that have one."""
@@ -117,12 +115,11 @@ class Fold:
         return found or self.encoded(self._one_by_one(keys, members, look))
 
     def _one_by_one(self, keys: Words, members: Members, look: Look) -> Iterator[Scalar]:
-        for number, (key, words) in enumerate(_apart(keys, members)):
-            if number % _PACE == 0 or len(words) > _PACE:
-                look()
+        pace = Pace(look)
+        for key, words in pace.over(_apart(keys, members)):
             if len(words):
                 group = self.group(key)
-                yield group.value(self.folding, self.state(group, words))
+                yield group.value(self.folding, self.state(group, words, pace))
             else:
                 yield None if self.own.start is None else start_value(self.own.start)
 
@@ -144,7 +141,9 @@ class Fold:
             last = max(first + 1, int(numpy.searchsorted(ends, start + _AT_ONCE, "right")))
             try:
                 loop(*(column[start : ends[last - 1]] for column in typed), sizes[first:last], found[first:last])
-            except Exception:
+            except PASSED:
+                raise
+            except BaseException:
                 return None
             first = last
         has = sizes > 0
@@ -188,10 +187,9 @@ def follow(
     found: list[Scalar] = [None if fold.own.start is None else start_value(fold.own.start)] * len(groups)
     unknown = numpy.zeros(len(groups), bool)
     suspects: list[int] = []
+    pace = Pace(look)
     parts = zip(groups, _parts(born), _parts(died), strict=True)
-    for i, (key, came, went) in enumerate(parts):
-        if i % _PACE == 0:
-            look()
+    for i, (key, came, went) in enumerate(pace.over(parts)):
         state = kept.touch(tuple(key.tolist()))
         if state is None:
             unknown[i] = True
@@ -199,30 +197,36 @@ def follow(
         if not len(came) and not len(went):  # The group was asked for, or is so no more.
             found[i] = fold.group(key).value(fold.folding, state[0])
             continue
-        found[i] = _changed(fold, key, state, came, went, kept, found[i])
+        found[i] = _changed(fold, key, state, came, went, kept, found[i], pace)
         kept.changes += 1
         if kept.changes & (kept.changes - 1) == 0:
             suspects.append(i)
-    for i, words in zip(numpy.flatnonzero(unknown).tolist(), _parts(read(unknown)), strict=True):
-        look()
+    for i, words in pace.over(zip(numpy.flatnonzero(unknown).tolist(), _parts(read(unknown)), strict=True)):
         if len(words):
             group = fold.group(groups[i])
-            state = fold.state(group, words)
+            state = fold.state(group, words, pace)
             kept.put(tuple(groups[i].tolist()), state, len(words))
             found[i] = group.value(fold.folding, state)
-    _verify(fold, groups, suspects, found, read)
+    _verify(fold, groups, suspects, found, read, pace)
     return fold.encoded(iter(found))
 
 
 def _changed(
-    fold: Fold, key: Words, before: tuple[Any, int], came: Words, went: Words, kept: OwnGroups, empty: Scalar
+    fold: Fold,
+    key: Words,
+    before: tuple[Any, int],
+    came: Words,
+    went: Words,
+    kept: OwnGroups,
+    empty: Scalar,
+    pace: Pace,
 ) -> Scalar:
     """Return the value of a group after a change of its members, and keep its state."""
     state, size = before
     group, size = fold.group(key), size + len(came) - len(went)
     if size:
-        state = group.after("step", fold.folding, state, fold.rows(came))
-        state = group.after("inverse", fold.folding, state, fold.rows(went))
+        state = group.after("step", fold.folding, state, pace.over(fold.rows(came)))
+        state = group.after("inverse", fold.folding, state, pace.over(fold.rows(went)))
     kept.put(tuple(key.tolist()), state, size)
     return group.value(fold.folding, state) if size else empty
 
@@ -236,13 +240,13 @@ def _merged(
     small = members[0][numpy.repeat(~large, members[1])], numpy.where(large, 0, members[1])
     words, has = fold.values(groups, small, look)
     values: list[Scalar] = []
-    for i, (own, came, went) in enumerate(zip(_parts(members), _parts(born), _parts(died), strict=True)):
+    pace = Pace(look)
+    for i, (own, came, went) in enumerate(pace.over(zip(_parts(members), _parts(born), _parts(died), strict=True))):
         key = tuple(groups[i].tolist())
         before = kept.touch(key)
         if not large[i]:
             kept.put(key, None, 0)
             continue
-        look()
         group, parts = fold.group(groups[i]), before[0] if before is not None else None
         if parts is None or not parts.fits(len(own)):
             parts, changed = parts_for(len(own)), own
@@ -251,12 +255,12 @@ def _merged(
         for number, part in changed_parts(own, changed, parts.count):
             parts.states.pop(number, None)
             if len(part):
-                parts.states[number] = fold.state(group, part)
+                parts.states[number] = fold.state(group, part, pace)
         kept.put(key, parts, len(own))
-        values.append(group.value(fold.folding, group.merged(fold.folding, parts.copies.values())))
+        values.append(group.value(fold.folding, group.merged(fold.folding, pace.over(parts.copies.values()))))
         kept.changes += before is not None
         if before is not None and kept.changes & (kept.changes - 1) == 0:
-            again = group.value(fold.folding, fold.state(group, own))
+            again = group.value(fold.folding, fold.state(group, own, pace))
             if again != values[-1]:
                 raise group.changed(fold.folding, values[-1], again)
     words[large], has[large] = fold.encoded(iter(values))
@@ -264,7 +268,7 @@ def _merged(
 
 
 def _verify(
-    fold: Fold, groups: Words, suspects: list[int], found: list[Scalar], read: Callable[[Flags], Members]
+    fold: Fold, groups: Words, suspects: list[int], found: list[Scalar], read: Callable[[Flags], Members], pace: Pace
 ) -> None:
     """Raise UsageError (E0644) if a group has another value when it is read again."""
     if not suspects:
@@ -274,7 +278,7 @@ def _verify(
     for i, words in zip(suspects, _parts(read(mask)), strict=True):
         if len(words):
             group = fold.group(groups[i])
-            again = group.value(fold.folding, fold.state(group, words))
+            again = group.value(fold.folding, fold.state(group, words, pace))
             if again != found[i]:
                 raise group.changed(fold.folding, found[i], again)
 

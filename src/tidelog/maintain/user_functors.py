@@ -14,19 +14,15 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.callables import GivenFunction
-from tidelog.errors import LimitError
 from tidelog.language.syntax import FunctorType
-from tidelog.looking import Look
+from tidelog.looking import Look, Pace
 from tidelog.maintain.calls import CallOut, Mask
 from tidelog.maintain.compiled import loop_of
 from tidelog.maintain.remembered import Memory
-from tidelog.semantics.calls import CallSite, raised
+from tidelog.semantics.calls import PASSED, CallSite, raised
 from tidelog.semantics.user_functors import fitting, function_of
 from tidelog.semantics.vectors import DTYPES, call
 from tidelog.storage.dictionary import Dictionary
-
-_PACE = 64
-"""Calls between two looks at the limits."""
 
 
 def memory_of(declared: FunctorType, dictionary: Dictionary) -> Memory:
@@ -107,7 +103,9 @@ class _Calls:
             try:
                 arrays = [words.view(DTYPES[kind]) for words, kind in zip(_apart(rows), self.kinds, strict=True)]
                 return self.fitted(self.loop(*arrays, len(rows)), rows)
-            except Exception:  # The function itself says for which arguments it raises.
+            except PASSED:
+                raise
+            except BaseException:  # The function itself says for which arguments it raises.
                 self.loop = None
         return self.fitted(self.called(rows, look), rows)
 
@@ -132,29 +130,24 @@ class _Calls:
         function, found = self.given.function, list[Any]()
         arguments = self.arguments(rows)
         try:
-            for start in range(0, len(arguments), _PACE):
-                look()
-                for args in arguments[start : start + _PACE]:
-                    found.append(function(*args))
-        except MemoryError:
+            for args in Pace(look).over(arguments):
+                found.append(function(*args))
+        except PASSED:
             raise
-        except Exception as error:
-            if isinstance(error, LimitError):  # of the look between the calls
-                raise
+        except BaseException as error:
             raise raised(self.declared, arguments[len(found)], error, self.site) from error
         return found
 
     def listed(self, rows: Words, look: Look) -> tuple[Words, Words]:
         """Return the results of a generator, each value once."""
         counts, values = [], list[Any]()
-        for number, args in enumerate(self.arguments(rows)):
-            if number % _PACE == 0:
-                look()
+        pace = Pace(look)
+        for args in pace.over(self.arguments(rows)):
             try:
-                results = list(self.given.function(*args))
-            except MemoryError:
+                results = list(pace.over(self.given.function(*args)))
+            except PASSED:
                 raise
-            except Exception as error:
+            except BaseException as error:
                 raise raised(self.declared, args, error, self.site) from error
             fitted = (fitting(value, self.declared, args, self.site) for value in results)
             once = dict.fromkeys(value for value in fitted if value is not None)

@@ -23,7 +23,7 @@ from tidelog.network.limits import Meter, OverrunError, is_sendable
 from tidelog.network.program import LocalAggregate, NodeRow
 from tidelog.network.values import has_kind, shown_value, stored_value
 from tidelog.rules.core import OwnAggregate
-from tidelog.semantics.calls import CallSite, call_text, raised, within
+from tidelog.semantics.calls import PASSED, CallSite, call_text, raised, within
 from tidelog.semantics.user_aggregates import folded
 from tidelog.semantics.user_functors import called_on_rows, fitting, function_of, misfit_text
 
@@ -154,9 +154,9 @@ class NodeFunctors:
                 for each in made if given.several else [made]:
                     meter.spend()
                     found.append(each)
-            except (MemoryError, OverrunError):
+            except (*PASSED, OverrunError):
                 raise
-            except Exception as error:
+            except BaseException as error:
                 raise raised(declared, values, error, site) from error
         fitted = (fitting(value, declared, values, site) for value in found)
         stored = [stored_value(value, result.kind, records) for value in fitted if value is not None]

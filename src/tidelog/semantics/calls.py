@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.language.syntax import FunctorType
 from tidelog.semantics.values import Scalar
 from tidelog.source import Span
+
+PASSED = (MemoryError, KeyboardInterrupt, LimitError)
+"""Exceptions out of a call that are no errors of the function: the system has no memory, Ctrl-C, and a limit that is
+looked at between the values of a generator. All others are, also SystemExit: a functor does not end the process."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +25,19 @@ class CallSite:
     span: Span | None = None
 
 
-def raised(declared: FunctorType, args: Sequence[Scalar], error: Exception, site: CallSite | None) -> UsageError:
+def raised(declared: FunctorType, args: Sequence[Scalar], error: BaseException, site: CallSite | None) -> UsageError:
     """Return the error (E0647) for one that a function has raised."""
     message = f"{within(site)}{call_text(declared, args)} raised {error_text(error)}"
     hint = "mend the function, or let it return None where there is no value; nothing has changed"
     return UsageError(Problem("E0647", message, place(declared, site), hint=hint))
 
 
-def error_text(error: Exception) -> str:
+def error_text(error: BaseException) -> str:
     """Return the type and the text of an error, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f", in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
+    text = str(error)
+    return f"{type(error).__name__}{': ' if text else ''}{text}{where}"
 
 
 def place(declared: FunctorType, site: CallSite | None) -> Span | None:

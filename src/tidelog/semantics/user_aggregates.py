@@ -16,7 +16,7 @@ from tidelog.errors import Problem, UsageError
 from tidelog.language.branches import constructed
 from tidelog.language.syntax import PRIMITIVES, Constant, FunctorType, Record, Term
 from tidelog.rules.core import OwnAggregate
-from tidelog.semantics.calls import CallSite, error_text, place, values_text, within
+from tidelog.semantics.calls import PASSED, CallSite, error_text, place, values_text, within
 from tidelog.semantics.user_functors import WRONG, check_signature, fitted, function_of, misfit_text
 from tidelog.semantics.values import Scalar, normal
 
@@ -114,9 +114,9 @@ class Group:
         try:
             for row in rows:
                 state = step(state, *row)
-        except MemoryError:
+        except PASSED:
             raise
-        except Exception as error:
+        except BaseException as error:
             raise self._raised(function, f" for {values_text(row)}", error) from error
         return state
 
@@ -145,9 +145,9 @@ class Group:
         """Return the result of one of the functions. Raise UsageError (E0647) if it raises."""
         try:
             return function(*args)
-        except MemoryError:
+        except PASSED:
             raise
-        except Exception as error:
+        except BaseException as error:
             raise self._raised(part, "", error) from error
 
     def changed(self, folding: Folding, followed: Scalar, read: Scalar) -> UsageError:
@@ -162,7 +162,7 @@ class Group:
         hint = f"keep exact states, such as integers or `fractions.Fraction`, or give no {part}; nothing has changed"
         return UsageError(Problem("E0644", message, place(self.own.declared, self.site), hint=hint))
 
-    def _raised(self, part: str, of: str, error: Exception) -> UsageError:
+    def _raised(self, part: str, of: str, error: BaseException) -> UsageError:
         text = f"the {part} of `{self.own.word}`{of}{self._of()} raised {error_text(error)}"
         hint = "mend the function; nothing has changed"
         return UsageError(

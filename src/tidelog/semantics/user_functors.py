@@ -14,7 +14,7 @@ from typing import Any
 from tidelog.callables import GivenAggregate, GivenFunction
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Column, FunctorType
-from tidelog.semantics.calls import CallSite, call_text, place, raised, within
+from tidelog.semantics.calls import PASSED, CallSite, call_text, place, raised, within
 from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST, Scalar, proper_float
 from tidelog.semantics.vectors import call
 
@@ -54,9 +54,9 @@ def values_of(declared: FunctorType, args: Sequence[Scalar], site: CallSite | No
     try:
         result = given.function(*args)
         results = list(result) if given.several else [result]
-    except MemoryError:
+    except PASSED:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise raised(declared, args, error, site) from error
     found = (fitting(value, declared, args, site) for value in results)
     return tuple(dict.fromkeys(value for value in found if value is not None))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tidelog.callables import GivenFunction
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import FunctorType
-from tidelog.semantics.calls import CallSite, place, raised, within
+from tidelog.semantics.calls import PASSED, CallSite, place, raised, within
 
 DTYPES: dict[str, Any] = {"number": numpy.int64, "unsigned": numpy.uint64, "float": numpy.float64}
 
@@ -27,9 +27,9 @@ def call(
     ]
     try:
         result = given.function(*arrays)
-    except MemoryError:
+    except PASSED:
         raise
-    except Exception as error:
+    except BaseException as error:
         raise raised(declared, [f"{count} rows"], error, site) from error
     if hasattr(result, "to_pylist"):
         result = result.to_pylist() if result.null_count or declared.result.kind not in DTYPES else result.to_numpy()

@@ -218,15 +218,16 @@ def test_functions_of_the_script_that_was_started_are_refused(monkeypatch: pytes
             db.commit()
 
 
-def test_a_function_that_raises_takes_the_epoch_back() -> None:
-    with Cluster(2, NOTHING_EVERYWHERE, functors={"f": functions.failing}) as db:
+@pytest.mark.parametrize(("function", "error"), [(functions.failing, "ValueError"), (functions.leaving, "SystemExit")])
+def test_a_function_that_raises_takes_the_epoch_back(function: Any, error: str) -> None:
+    with Cluster(2, NOTHING_EVERYWHERE, functors={"f": function}) as db:
         db.load(ONE)
         db.insert("e", [(1,), (2,)])
         db.commit()
         db.insert("e", [(3,), (13,)])
         with pytest.raises(UsageError) as caught:
             db.commit()
-        assert "[E0647]: in rule sum, `@f(13)` raised ValueError: no luck, in functions.py, line" in str(caught.value)
+        assert f"[E0647]: in rule sum, `@f(13)` raised {error}: no luck, in functions.py, line" in str(caught.value)
         assert db["r"] == {(1, 2), (2, 3)}
         db.insert("e", [(4,)])
         db.delete("e", [(1,)])
