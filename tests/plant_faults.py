@@ -34,6 +34,8 @@ CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/updat
 RULES, AGGREGATES = "maintain/strategies/rules.py", "maintain/aggregates.py"
 MARKS, IN_PLACE = "storage/marks.py", "storage/changes.py"
 GROUPS, REACH = "maintain/large_groups.py", "kernels/reach.py"
+DIFFERENCES, RUNS = "kernels/differences.py", "kernels/runs.py"
+SHAPES = "tests/storage/test_closure_shapes.py"
 CLOSURE, CLOSURES, CLOSED = "storage/closure.py", "maintain/closures.py", "kernels/closed.py"
 SETS, LISTS, LOCAL = "kernels/sets.py", "kernels/lists.py", "durable/local.py"
 PAIRS, KEPT_AS = "maintain/strategies/pairs.py", "maintain/strategies/closures.py"
@@ -281,7 +283,7 @@ FAULTS = (
         "m = before(pool, lists, component, x, queue, m, marks[2], now)",
         "pass",
     ),
-    Fault("components on a new cycle stay apart", REACH, "cycle = holds(pool, lists, REACH, b, a)", "cycle = False"),
+    Fault("components on a new cycle stay apart", REACH, "cycle = reaches(pool, lists, b, a)", "cycle = False"),
     Fault(
         "a component is never parted",
         REACH,
@@ -290,9 +292,51 @@ FAULTS = (
     ),
     Fault(
         "parts that no longer reach each other keep their pairs",
+        DIFFERENCES,
+        "    if own >= 0:\n",
+        "    if False:\n",
+    ),
+    Fault(
+        "members of components of before are looked up among those of now",
+        DIFFERENCES,
+        "    if lists[family + SAVED, c, ROOM] > 0:\n",
+        "    if family == REACH and lists[family + SAVED, c, ROOM] > 0:\n",
+        SHAPES,
+    ),
+    Fault(
+        "a pair of a node with itself is looked for where loops change only",
+        DIFFERENCES,
+        "    candidates[:n] = nodes\n",
+        "    candidates[:n] = nodes\n    former_size[nodes] = 0\n",
+        SHAPES,
+    ),
+    Fault(
+        "a union forgets runs that overlap",
+        RUNS,
+        "if high > top:\n",
+        "if False:\n",
+        SHAPES,
+    ),
+    Fault(
+        "numbers inside of a run are not found",
+        RUNS,
+        "(values[place] == number or values[place] < 0)",
+        "values[place] == number",
+        SHAPES,
+    ),
+    Fault(
+        "pairs of a change are those of components of now",
+        CLOSURE,
+        "known.keep()",
+        "pass",
+        SHAPES,
+    ),
+    Fault(
+        "parts of a component take numbers that others have",
         REACH,
-        "if d != p and marks[2, d] != clock[0]:",
-        "if False:",
+        "parts[i] = label[own[0]]",
+        "parts[i] = own[0]",
+        SHAPES,
     ),
     Fault(
         "an edge between components goes and nothing else",
@@ -307,7 +351,14 @@ FAULTS = (
         "m = ZERO",
     ),
     Fault("a parallel edge goes with the other", REACH, "loops[u] -= 1\n", "loops[u] = 0\n"),
-    Fault("pairs that die and come back are changes", CLOSURE, "if len(went) and len(grew):", "if False:"),
+    Fault(
+        "pairs that die and come back are changes",
+        DIFFERENCES,
+        "lost, gained = apart(row, other, old_pool, i, end, pool, j, until)",
+        "lost, gained = apart(row, other, old_pool, i, end, pool, j, j)[0], "
+        "apart(found, other, old_pool, i, i, pool, j, until)[1]",
+        SHAPES,
+    ),
     Fault(
         "pairs of a closure are all born at once",
         CLOSURES,

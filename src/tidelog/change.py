@@ -14,8 +14,9 @@ from tidelog.engine import Outcome, Report
 from tidelog.io.sorting import sorted_rows
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.watch import reading_within_memory
-from tidelog.maintain.deltas import AnyRows, Delta, Whole, rows_of
+from tidelog.maintain.deltas import AnyRows, Delta, held_rows, rows_of
 from tidelog.relation import Relation, WordRows, declared
+from tidelog.storage.changed_pairs import ChangedPairs
 from tidelog.storage.dictionary import Dictionary
 from tidelog.turns import Turns
 
@@ -54,7 +55,7 @@ class Change:
         """Return the words, which the dictionary keeps as long as this change exists."""
         for name in self:
             for part in (self._deltas[name].inserted, self._deltas[name].deleted):
-                yield self._relations[name].columns, part.held() if isinstance(part, Whole) else part
+                yield self._relations[name].columns, held_rows(part)
 
     def __getitem__(self, name: str) -> RelationChange:
         """Return the change of a relation, empty if nothing changed. Raise UsageError (E0601) if there is no such
@@ -95,6 +96,8 @@ def _part(
         columns = relations[name].columns
         none = numpy.empty((0, len(columns)), numpy.int64)
         delta = outcome.deltas.get(name, Delta(none, none))
-        came, went = rows_of(delta.inserted), rows_of(delta.deleted)
-        inserted, deleted = (Relation(name, WordRows(columns, dictionary, words)) for words in (came, went))
-        return RelationChange(inserted, deleted)
+        parts = [
+            Relation(name, WordRows(columns, dictionary, rows if isinstance(rows, ChangedPairs) else rows_of(rows)))
+            for rows in (delta.inserted, delta.deleted)
+        ]
+        return RelationChange(*parts)

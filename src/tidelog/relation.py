@@ -24,6 +24,7 @@ from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
 from tidelog.limits.watch import reading_within_memory
 from tidelog.set_operators import Rows, SetOperators
+from tidelog.storage.changed_pairs import ChangedPairs
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
@@ -57,21 +58,26 @@ class RowSource(Protocol):
 
 
 class WordRows:
-    """A `RowSource` over an array, for answers and changes that are no stored relation."""
+    """A `RowSource` over an array, for answers and changes that are no stored relation. The pairs that a change of a
+    closure has removed or added are written when somebody asks for rows."""
 
-    def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, words: NDArray[Any]) -> None:
+    def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, words: NDArray[Any] | ChangedPairs) -> None:
         self.columns = columns
         self.dictionary = dictionary
-        self._words = words
+        self._rows = words
         self._set: frozenset[tuple[int, ...]] | None = None
         dictionary.hold(self)
 
+    @property
+    def _words(self) -> NDArray[Any]:
+        return self._rows.words() if isinstance(self._rows, ChangedPairs) else self._rows
+
     def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
         """Return the words, which the dictionary keeps as long as these rows exist."""
-        yield self.columns, self._words
+        yield self.columns, self._rows.held() if isinstance(self._rows, ChangedPairs) else self._rows
 
     def __len__(self) -> int:
-        return len(self._words)
+        return len(self._rows)
 
     def words(self, count: int | None = None) -> NDArray[Any]:
         return self._words[:count]

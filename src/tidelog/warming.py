@@ -132,12 +132,14 @@ def _read_closure(bits: int) -> None:
         ):
             folded(closure, numpy.arange(9), fold, lambda _: None, Stop())
         for seconds in (0.0, float("inf")):
-            closure.change(edges[:1], edges[:0], seconds)
+            many, _, _ = closure.change(edges[500:501], edges[:0], seconds)
+            many.ends(1)
             closure.take_back(lambda: [edges])
         shrunk = Closure(symmetric, bits=bits)
         shrunk.build([edges[:700]])
-        shrunk.change(edges[10:700], edges[700:], float("inf"))
+        many, _, _ = shrunk.change(edges[10:700], edges[700:], float("inf"))
         shrunk.change(edges[:1], edges[:0], float("inf"))
+        many.words()
 
 
 def _outgrow(bits: int) -> None:

@@ -127,15 +127,6 @@ def test_a_list_that_is_noted_twice_is_had_back_as_it_was_the_first_time() -> No
     assert lists.values(NOTABLE[1], 2) == [9]
 
 
-def test_what_an_ascending_list_holds() -> None:
-    lists = Lists()
-    lists.replace(NOTABLE[0], 1, [2, 4, 6, 8])
-    lists.replace(NOTABLE[0], 2, [9, 11])  # right behind it, and larger
-    found = [x for x in range(12) if module.holds(lists.pool, lists.lists, NOTABLE[0], 1, x)]
-    assert found == [2, 4, 6, 8]
-    assert not module.holds(lists.pool, lists.lists, NOTABLE[0], 3, 0)
-
-
 def test_each_of_some_lists_holds_its_own_number() -> None:
     lists = Lists()
     lists.pool = module.put_alone(lists.pool, lists.lists, lists.used, 1, 2, 5)
@@ -144,19 +135,24 @@ def test_each_of_some_lists_holds_its_own_number() -> None:
 
 
 def test_lists_with_new_numbers() -> None:
-    """Numbers 1 and 4 go, and the values that are left are numbered in the same way."""
+    """Numbers 1 and 4 go, and the values that are left are numbered in the same way, and so are complements of values;
+    the first one of each list of the last family stays."""
     lists, numbers = Lists(), numpy.array([2, -1, 0, 3, -1, 1], numpy.int32)
     kept = [0, 2, 3, 5]
     rng = random.Random(FIRST_SEED)
     for family in range(FAMILIES):
         for k in kept:
             for value in rng.sample(kept, rng.randrange(5)):
-                lists.append(family, k, value)
-    fresh = Lists(len(kept))
-    fresh.pool = module.renumbered(lists.pool, lists.lists, lists.used, numbers, fresh.lists, fresh.used)
+                lists.append(family, k, rng.choice((value, ~value)))
+    fresh, last = Lists(len(kept)), FAMILIES - 1
+    fresh.pool = numpy.empty(100, numpy.int32)
+    for family in range(FAMILIES):
+        sized = int(family == last)
+        module.renumbered(lists.pool, lists.lists, family, numbers, numbers, sized, fresh.pool, fresh.lists, fresh.used)
     for (family, k), values in lists.model.items():
         if k in kept:
-            fresh.model[family, int(numbers[k])] = [int(numbers[value]) for value in values]
+            new = [int(numbers[value]) if value >= 0 else ~int(numbers[~value]) for value in values]
+            fresh.model[family, int(numbers[k])] = values[:1] + new[1:] if family == last else new
     fresh.check()
     assert fresh.used[GIVEN_UP] == 0
     fresh.append(FAMILIES - 1, 3, 1)

@@ -68,7 +68,7 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
         (EpochState, "history", 4),
         (closures, "edges_along", 4),
         (EpochState, "note", 2),
-        (closure_module.Closure, "_balance", 3),
+        (closure_module, "compared", 3),
         (closure_module.Closure, "_make_room", 3),
     ],
 )

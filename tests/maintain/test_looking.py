@@ -193,7 +193,7 @@ def test_births_are_searched_under_the_limits_of_a_check(monkeypatch: pytest.Mon
 
 def test_pairs_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     closure = fan(30)
-    monkeypatch.setattr(closure_module, "_AT_ONCE", 10)
+    monkeypatch.setattr(closure_module, "_AT_ONCE", 2)
     looks = Looks()
     counts = closure._counts(looks)
     assert counts.sum() == len(closure) == 30 * 31 // 2 + 30

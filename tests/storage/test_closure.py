@@ -63,7 +63,7 @@ def change(closure: Closure, gone: str = "", came: str = "", seconds: float = UP
     before = held(closure)
     died, born, rebuilt = closure.change(edges_of(gone), edges_of(came), seconds)
     assert rebuilt == (seconds == REBUILD and bool(gone or came))
-    lost, won = ({(x, y) for x, y in rows.tolist()} for rows in (died, born))
+    lost, won = ({(x, y) for x, y in rows.words().tolist()} for rows in (died, born))
     assert (len(lost), len(won)) == (len(died), len(born))
     assert held(closure) == before - lost | won
     assert lost <= before
@@ -261,7 +261,7 @@ def test_new_nodes_in_every_change() -> None:
     for last in range(1, 200):
         died, born, _ = closure.change(words([]), words([(last - 1, last)]), UPDATE)
         assert not len(died)
-        assert {(x, y) for x, y in born.tolist()} == {(x, last) for x in range(last)}
+        assert {(x, y) for x, y in born.words().tolist()} == {(x, last) for x in range(last)}
     assert len(closure) == 199 * 200 // 2
 
 
@@ -290,8 +290,8 @@ def test_a_change_that_runs_out_of_time_is_finished_by_building_anew(monkeypatch
             died, born, rebuilt = closure.change(edges_of(gone), edges_of(came), 0.5)
         rebuilds.append(rebuilt)
         assert held(closure) == held(expected)
-        assert {(x, y) for x, y in died.tolist()} == before - held(expected)
-        assert {(x, y) for x, y in born.tolist()} == held(expected) - before
+        assert {(x, y) for x, y in died.words().tolist()} == before - held(expected)
+        assert {(x, y) for x, y in born.words().tolist()} == held(expected) - before
     assert rebuilds[0]
     assert not rebuilds[-1]
     assert 4 < sum(rebuilds) < 9
@@ -467,8 +467,8 @@ def follow(seed: int, sizes: Sizes, epochs: int) -> None:
         edges += came
         died, born, _ = closure.change(words(gone), words(came), rng.choice(ways))
         before, view = view, reachable(edges, **options)
-        assert sorted(map(tuple, died.tolist())) == sorted(before - view), seed
-        assert sorted(map(tuple, born.tolist())) == sorted(view - before), seed
+        assert sorted(map(tuple, died.words().tolist())) == sorted(before - view), seed
+        assert sorted(map(tuple, born.words().tolist())) == sorted(view - before), seed
     rows = sorted(view)
     lengths = distances(edges, options["symmetric"])
     assert closure.lengths(words(rows)).tolist() == [lengths[row] for row in rows], seed

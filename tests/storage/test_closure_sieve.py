@@ -27,7 +27,7 @@ def changed(edges: list[Pair], gone: list[Pair]) -> tuple[set[Pair], set[Pair]]:
     died, born, rebuilt = closure.change(words(gone), words([]), FOREVER)
     assert not len(born)
     assert not rebuilt
-    return {(x, y) for x, y in died.tolist()}, held(closure)
+    return {(x, y) for x, y in died.words().tolist()}, held(closure)
 
 
 FAN = [(1, 2), (2, 3), (3, HUB), *((HUB, leaf) for leaf in LEAVES)]
@@ -85,8 +85,8 @@ def test_random_layers(seed: int) -> None:
         edges ^= {edge}
         died, born, _ = closure.change(words(gone), words(came), FOREVER)
         now = reachable(edges)
-        assert {(x, y) for x, y in died.tolist()} == before - now
-        assert {(x, y) for x, y in born.tolist()} == now - before
+        assert {(x, y) for x, y in died.words().tolist()} == before - now
+        assert {(x, y) for x, y in born.words().tolist()} == now - before
         before = now
     assert held(closure) == before
 

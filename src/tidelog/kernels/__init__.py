@@ -22,10 +22,10 @@
     frozen     rows as of an earlier epoch, found in a set that another thread changes
     lists      lists of node numbers in one pool
     components strongly connected components of a graph, and a test that one is still connected
-    reach      the reach sets of components while edges change
+    reach      the reach sets of components while edges change;  runs  the form of these sets
     building   a closure from all of its edges at once
     texts      the texts of symbols, their words by hash, and rows of text split into fields
-    pairs      the pairs of a closure: counted, written, looked up, compared
+    pairs      the pairs of a closure: counted, written, looked up;  differences  those that a change removes and adds
     sums       exact sums of floats, group by group
     folds      counts, sums and first values over the pairs of a closure, by components
 

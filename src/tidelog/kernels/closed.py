@@ -97,6 +97,21 @@ def reaches_itself(closure, x):
 
 
 @kernel
+def value_behind(first, n, d):
+    """Return the place of the first value of a reach set of length `n` that is greater than component d, or `n`; 1 or
+    more, because the number of components is in front (kernels/runs.py)."""
+    low, high = 1, n
+    while low < high:
+        middle = (low + high) >> 1
+        value = load32(first, middle)
+        if (value if value >= 0 else ~value) <= d:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
 def connected(closure, x, y):
     """Return True if (x, y) is a pair."""
     if x == y:
@@ -105,14 +120,8 @@ def connected(closure, x, y):
     if c == d:
         return True
     first, n = list_of(closure, REACH, c)
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) >> 1
-        if load32(first, middle) < d:
-            low = middle + 1
-        else:
-            high = middle
-    return low < n and load32(first, low) == d
+    i = value_behind(first, n, d)
+    return i > 1 and (load32(first, i - 1) in (d, ~d) or (i < n and load32(first, i) < 0))
 
 
 @kernel
@@ -150,31 +159,69 @@ def components_before(closure, c, most):
 
 @kernel
 def neighbours(closure, x, backward, j, k, most, found):
-    """Write the next nodes behind (or before) x to `found`, int64, `most` at most, beginning with member k of the j-th
-    component: (number of nodes, j, k to continue from, steps of a search), j being -1 at the end. While the search for
-    nodes before x is running, there are no such nodes."""
-    c, steps = load32(load64(closure, C_COMPONENT), x), 0
-    if backward:
-        others = load64(closure, C_QUEUE) + 4
-        m, steps = components_before(closure, c, 64 * most)
-        if m == 0:
-            return 0, j, k, steps
-    else:
-        others, m = list_of(closure, REACH, c)
-        m += 1
+    """Write the next nodes behind (or before) x to `found`, int64, `most` at most, beginning with member k of what j
+    says: (number of nodes, j, k to continue from, steps of a search), j being -1 at the end. Backward that is the j-th
+    component found by the search; forward it is component j - 1, or that of x for 0. While the search for nodes before
+    x is running, there are no such nodes."""
+    c = load32(load64(closure, C_COMPONENT), x)
+    if not backward:
+        n, j, k = neighbours_behind(closure, x, c, j, k, most, found)
+        return n, j, k, 0
+    others = load64(closure, C_QUEUE)
+    m, steps = components_before(closure, c, 64 * most)
+    if m == 0:
+        return 0, j, k, steps
     itself, n = reaches_itself(closure, x), 0
     while j < m and n < most:
-        members, size = list_of(closure, MEMBER, c if j == 0 else load32(others, j - 1))
-        t = min(size - k, most - n)
-        for i in range(t):
-            y = load32(members, k + i)
-            store64(found, n, y)
-            n += y != x or itself
-        k += t
-        if k >= size:
+        n, k, many = write_members(closure, load32(others, j), x, itself, k, most, found, n)
+        if k >= many:
             j += 1
             k = 0
     return n, (j if j < m else -1), k, steps
+
+
+@kernel
+def neighbours_behind(closure, x, c, j, k, most, found):
+    """Write the next nodes behind x, of component c, as `neighbours` does: (number of nodes, j, k)."""
+    runs, length = list_of(closure, REACH, c)
+    itself, n, i, d = reaches_itself(closure, x), 0, 1, c
+    high = c
+    if j > 0:
+        d = high = j - 1
+        i = value_behind(runs, length, d)
+        if i < length and load32(runs, i) < 0:
+            high = ~load32(runs, i)
+            i += 1
+    while n < most:
+        n, k, many = write_members(closure, d, x, itself, k, most, found, n)
+        if k < many:
+            break
+        k = 0
+        if d < high:
+            d += 1
+        elif i < length:
+            d = high = load32(runs, i)
+            i += 1
+            if i < length and load32(runs, i) < 0:
+                high = ~load32(runs, i)
+                i += 1
+        else:
+            return n, -1, 0
+        j = d + 1
+    return n, j, k
+
+
+@kernel
+def write_members(closure, d, x, itself, k, most, found, n):
+    """Write members of component d, from member k on, behind the first `n` of `found`, `most` in all; x only if it is
+    paired with `itself`. Return how many are there, the member to continue from, and how many members d has."""
+    members, many = list_of(closure, MEMBER, d)
+    t = min(many - k, most - n)
+    for i in range(t):
+        y = load32(members, k + i)
+        store64(found, n, y)
+        n += y != x or itself
+    return n, k + t, many
 
 
 @kernel

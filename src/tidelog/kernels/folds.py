@@ -10,8 +10,9 @@ itself. Words come in the order of `word ^ flip`. Components are folded when the
 
 import numpy
 
-from tidelog.kernels.components import MEMBER, REACH
+from tidelog.kernels.components import MEMBER
 from tidelog.kernels.lists import LENGTH, START
+from tidelog.kernels.runs import last_of, runs_of
 from tidelog.kernels.words import kernel, load, stopped, wrap
 
 COUNT, SUM, FIRST = numpy.arange(3)
@@ -64,12 +65,14 @@ def fold_ahead(pool, lists, components, at, limit, what, words, flip, first, sec
         c = components[at]
         fold_members(pool, lists, c, what, words, flip, first, second, known, w)
         value = -1 if what == FIRST else 0
-        start, many = lists[REACH, c, START], lists[REACH, c, LENGTH]
-        for i in range(start, start + many):
-            d = numpy.int64(pool[i])
-            fold_members(pool, lists, d, what, words, flip, first, second, known, w)
-            value = joined(what, words, flip, value, first[d], w)
-            steps += 1
+        i, end = runs_of(lists, c)
+        while i < end:
+            low = numpy.int64(pool[i])
+            high, i = last_of(pool, i, end)
+            for d in range(low, high + 1):
+                fold_members(pool, lists, d, what, words, flip, first, second, known, w)
+                value = joined(what, words, flip, value, first[d], w)
+                steps += 1
         behind[c] = value
         steps += lists[MEMBER, c, LENGTH]
         at += 1
@@ -85,11 +88,15 @@ def fold_behind(pool, lists, wanted, c, limit, what, words, flip, first, second,
         steps += 1
         if lists[MEMBER, c, LENGTH] > 0:
             fold_members(pool, lists, c, what, words, flip, first, second, known, w)
-            start, many = lists[REACH, c, START], lists[REACH, c, LENGTH]
-            for d in pool[start : start + many]:
-                if wanted[d]:
-                    behind[d] = joined(what, words, flip, behind[d], first[c], w)
-            steps += many + lists[MEMBER, c, LENGTH]
+            i, end = runs_of(lists, c)
+            while i < end:
+                low = numpy.int64(pool[i])
+                high, i = last_of(pool, i, end)
+                for d in range(low, high + 1):
+                    if wanted[d]:
+                        behind[d] = joined(what, words, flip, behind[d], first[c], w)
+                steps += high - low + 1
+            steps += lists[MEMBER, c, LENGTH]
         c += 1
     return c
 
@@ -119,13 +126,23 @@ def members_ahead(pool, lists, components, stamps, now, found):
     """Write the nodes of `components` and of those that they reach to `found`; returns how many."""
     n = 0
     for c in components:
-        first, many = lists[REACH, c, START], lists[REACH, c, LENGTH]
-        for i in range(first - 1, first + many):
-            d = c if i < first else pool[i]
-            if stamps[d] != now:
-                stamps[d] = now
-                start = lists[MEMBER, d, START]
-                for x in pool[start : start + lists[MEMBER, d, LENGTH]]:
-                    found[n] = x
-                    n += 1
+        n = members_once(pool, lists, numpy.int64(c), stamps, now, found, n)
+        i, end = runs_of(lists, c)
+        while i < end:
+            low = numpy.int64(pool[i])
+            high, i = last_of(pool, i, end)
+            for d in range(low, high + 1):
+                n = members_once(pool, lists, d, stamps, now, found, n)
+    return n
+
+
+@kernel
+def members_once(pool, lists, c, stamps, now, found, n):
+    """Write the nodes of c behind the first `n` of `found`, unless c is stamped; returns how many there are."""
+    if stamps[c] != now:
+        stamps[c] = now
+        start = lists[MEMBER, c, START]
+        for x in pool[start : start + lists[MEMBER, c, LENGTH]]:
+            found[n] = x
+            n += 1
     return n

@@ -115,20 +115,6 @@ def discard(pool, lists, family, k, value):
 
 
 @kernel
-def holds(pool, lists, family, k, value):
-    """Return True if the ascending list `k` contains `value`."""
-    low = lists[family, k, START]
-    high = end = low + lists[family, k, LENGTH]
-    while low < high:
-        middle = (low + high) >> 1
-        if pool[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and pool[low] == value
-
-
-@kernel
 def compacted(pool, lists, used):
     """Return the lists in a new pool, without released space."""
     many = lists.shape[1]
@@ -151,19 +137,20 @@ def compacted(pool, lists, used):
 
 
 @kernel
-def renumbered(pool, lists, used, numbers, fresh_lists, fresh_used):
-    """Return the lists in a new pool, with new numbers where `numbers` has any. Lists without a new number have no
-    values."""
-    fresh = numpy.empty(used[USED] - used[GIVEN_UP] + 16, numpy.int32)
-    at = 0
-    for family in range(FAMILIES):
-        for k in range(len(numbers)):
-            if numbers[k] >= 0:
-                start, length = lists[family, k, START], lists[family, k, LENGTH]
-                for i in range(length):
-                    fresh[at + i] = numbers[pool[start + i]]
-                fresh_lists[family, numbers[k], START] = at
-                fresh_lists[family, numbers[k], LENGTH] = fresh_lists[family, numbers[k], ROOM] = length
-                at += length
-    fresh_used[USED], fresh_used[GIVEN_UP] = at, 0
-    return fresh
+def renumbered(pool, lists, family, lent, given, sized, fresh, fresh_lists, fresh_used):
+    """Write the lists of one family to the pool `fresh`, which has room, under the numbers `lent`; those with -1 have
+    no values. Values, or complements of values, become numbers `given`, but for the first `sized` ones of a list."""
+    at = fresh_used[USED]
+    for k in range(len(lent)):
+        if lent[k] >= 0:
+            start, length = lists[family, k, START], lists[family, k, LENGTH]
+            for i in range(length):
+                value = pool[start + i]
+                if i < sized:
+                    fresh[at + i] = value
+                else:
+                    fresh[at + i] = given[value] if value >= 0 else ~given[~value]
+            fresh_lists[family, lent[k], START] = at
+            fresh_lists[family, lent[k], LENGTH] = fresh_lists[family, lent[k], ROOM] = length
+            at += length
+    fresh_used[USED] = at

@@ -1,27 +1,31 @@
-"""Reading a closure: its pairs in the order of their first nodes, their number, the distance of their nodes, and the
-differences between two closures of the same nodes."""
+"""Reading a closure: its pairs in the order of their first nodes, their number, and the distance of their nodes."""
 # mypy: disable-error-code="no-untyped-def"
 
 import numpy
 
 from tidelog.kernels.components import MEMBER, OUT, REACH
-from tidelog.kernels.lists import LENGTH, START, holds
-from tidelog.kernels.reach import before, with_pairs
-from tidelog.kernels.words import kernel, stopped
+from tidelog.kernels.lists import LENGTH, START
+from tidelog.kernels.reach import before
+from tidelog.kernels.runs import last_of, reaches, runs_of
+from tidelog.kernels.words import kernel
 
 
 @kernel
-def count_pairs(pool, lists, component, loops, irreflexive, weights, counts, x, limit):
-    """Write how many pairs each node begins, from node x on until more than `limit` components were counted or nodes
-    looked at; returns the next node. `weights` are those that the reach sets of components have, -1 where unknown."""
+def count_pairs(pool, lists, component, loops, irreflexive, sums, weights, counts, x, limit):
+    """Write how many pairs each node begins, from node x on until more than `limit` runs were counted or nodes looked
+    at; returns the next node. `sums` has for each component the number of nodes of those before it in number. `weights`
+    are those that the reach sets of components have, -1 where unknown."""
     steps = 0
     while x < len(component) and steps <= limit:
         c = component[x]
         size = lists[MEMBER, c, LENGTH]
         if weights[c] < 0:
-            start, total = lists[REACH, c, START], 0
-            for d in pool[start : start + lists[REACH, c, LENGTH]]:
-                total += lists[MEMBER, d, LENGTH]
+            i, end = runs_of(lists, c)
+            total = 0
+            while i < end:
+                low = pool[i]
+                high, i = last_of(pool, i, end)
+                total += sums[high + 1] - sums[low]
             weights[c] = total
             steps += lists[REACH, c, LENGTH]
         itself = 1 if loops[x] or (size > 1 and not irreflexive) else 0
@@ -45,12 +49,15 @@ def write_pairs(pool, lists, component, loops, irreflexive, words, nodes, target
             if y != x:
                 target[n, 0], target[n, 1] = word, words[y]
                 n += 1
-        first = lists[REACH, c, START]
-        for d in pool[first : first + lists[REACH, c, LENGTH]]:
-            start = lists[MEMBER, d, START]
-            for y in pool[start : start + lists[MEMBER, d, LENGTH]]:
-                target[n, 0], target[n, 1] = word, words[y]
-                n += 1
+        i, end = runs_of(lists, c)
+        while i < end:
+            low = numpy.int64(pool[i])
+            high, i = last_of(pool, i, end)
+            for d in range(low, high + 1):
+                start = lists[MEMBER, d, START]
+                for y in pool[start : start + lists[MEMBER, d, LENGTH]]:
+                    target[n, 0], target[n, 1] = word, words[y]
+                    n += 1
 
 
 @kernel
@@ -59,7 +66,7 @@ def is_pair(pool, lists, component, loops, irreflexive, x, y):
     c, d = component[x], component[y]
     if x == y:
         return loops[x] > 0 or (lists[MEMBER, c, LENGTH] > 1 and not irreflexive)
-    return c == d or holds(pool, lists, REACH, c, d)
+    return c == d or reaches(pool, lists, c, d)
 
 
 @kernel
@@ -125,49 +132,3 @@ def lengths(pool, lists, sources, ends, targets, distance, queue, result, i, lim
             distance[queue[j]] = -1
         i += 1
     return i
-
-
-@kernel
-def mark_pairs(pool, lists, component, loops, irreflexive, x, stamps, now, queue):
-    """Write the nodes that x is paired with to `queue` and stamp them; returns how many."""
-    c, n = component[x], 0
-    if loops[x] or (lists[MEMBER, c, LENGTH] > 1 and not irreflexive):
-        queue[0], stamps[x], n = x, now, 1
-    start = lists[MEMBER, c, START]
-    for y in pool[start : start + lists[MEMBER, c, LENGTH]]:
-        if y != x:
-            queue[n], stamps[y] = y, now
-            n += 1
-    first = lists[REACH, c, START]
-    for d in pool[first : first + lists[REACH, c, LENGTH]]:
-        start = lists[MEMBER, d, START]
-        for y in pool[start : start + lists[MEMBER, d, LENGTH]]:
-            queue[n], stamps[y] = y, now
-            n += 1
-    return n
-
-
-@kernel
-def differences(old, new, loops_before, loops, irreflexive, scratch, marks, clock, stop):
-    """Return the pairs of nodes that only `old` has and those that only `new` has; each is (pool, lists, component).
-    Some are missing if the kernel was `stopped`."""
-    died, born = numpy.empty((64, 2), numpy.int32), numpy.empty((64, 2), numpy.int32)
-    gone = came = 0
-    ahead, behind = scratch[0], scratch[1]
-    for x in range(len(loops)):
-        if stopped(stop):
-            break
-        clock[0] += 1
-        now = clock[0]
-        m = mark_pairs(old[0], old[1], old[2], loops_before, irreflexive, x, marks[0], now, ahead)
-        n = mark_pairs(new[0], new[1], new[2], loops, irreflexive, x, marks[1], now, behind)
-        died, born = with_pairs(died, gone, m), with_pairs(born, came, n)
-        for y in ahead[:m]:
-            if marks[1, y] != now:
-                died[gone, 0], died[gone, 1] = x, y
-                gone += 1
-        for y in behind[:n]:
-            if marks[0, y] != now:
-                born[came, 0], born[came, 1] = x, y
-                came += 1
-    return died[:gone], born[:came]

@@ -4,14 +4,16 @@ Two nodes x, y are a pair of the closure iff y's component is in the reach set o
 several nodes, or x = y and the node has a loop. `irreflexive` closures (`x != y` in their recursive rules) have a pair
 (x, x) only for loops. An inserted edge joins components that are now on a cycle, and adds to the reach sets of the
 components before it. A deleted edge parts its component if nothing else connects it. Then the components before it are
-renewed from the nearest to the farthest, as long as something changes. Both record the pairs inserted or deleted.
+renewed from the nearest to the farthest, as long as something changes. Reach sets are runs (kernels/runs.py), and all
+of this works on runs. Nothing here looks at single pairs: kernels/differences.py compares what was with what is.
 
 One edge may take minutes. Kernels with the argument `stop` look whether they are `stopped`, and then return with lists
 that are in order but mean nothing. What edges change of components and reach sets is noted (kernels/lists.py), so that
 `take_back` undoes it, whether it is complete or not.
 
-The state of a closure: `pool`, `lists`, `used` (kernels/lists.py); `component` of every node; `loops`, how many each
-has; `scratch`, rows of n numbers; `marks` with its `clock`, rows of n stamps. Kernels return the pool, maybe a new one.
+The state of a closure: `pool`, `lists`, `used` (kernels/lists.py); `component` of every node; the `label` of every
+node, no two alike, of which each component has that of one of its nodes; `loops`, how many each node has; `scratch`,
+rows of n + 1 numbers; `marks` with its `clock`, rows of n stamps. Kernels return the pool, maybe a new one.
 """
 # mypy: disable-error-code="no-untyped-def, assignment"
 
@@ -19,9 +21,21 @@ import heapq
 
 import numpy
 
-from tidelog.kernels.components import EVERY, INTO, MEMBER, ONE, OUT, REACH, ZERO, parts_of, still_leads
+from tidelog.kernels.components import INTO, MEMBER, ONE, OUT, REACH, ZERO, parts_of, still_leads
 from tidelog.kernels.layout import ENTRIES, NOTED, SAVED
-from tidelog.kernels.lists import LENGTH, START, append, assign, discard, end_notes, holds, note, replace, with_room
+from tidelog.kernels.lists import LENGTH, START, append, assign, discard, end_notes, note, replace
+from tidelog.kernels.runs import (
+    contains,
+    equal,
+    gathered,
+    reaches,
+    runs_of,
+    size_of,
+    spread,
+    united,
+    with_itself,
+    without,
+)
 from tidelog.kernels.words import kernel, stopped
 
 
@@ -55,48 +69,50 @@ def take_back(pool, lists, used, component):
 
 
 @kernel
-def build_components(pool, lists, used, component, scratch, marks, clock, stop):
-    """Find the components of the whole graph; returns the pool and them, each behind those that it reaches."""
+def build_components(pool, lists, used, component, label, scratch, marks, clock, stop):
+    """Find the components of the whole graph and number them from 0 on, each behind those that it reaches; returns the
+    pool and how many there are. Nodes get the labels that fit to these numbers."""
     n = len(component)
     component[:] = -1
     clock[0] += 1
     nodes = numpy.arange(n).astype(numpy.int32)
     order, ends = parts_of(pool, lists, component, nodes, numpy.int32(-1), scratch[0], marks, clock[0], stop)
-    found = numpy.empty(len(ends), numpy.int32)
-    start = 0
+    start, free = 0, len(ends)
     for i in range(len(ends)):
-        found[i] = order[start]
         for j in range(start, ends[i]):
-            component[order[j]] = order[start]
-        pool = assign(pool, lists, used, MEMBER, order[start], order[start : ends[i]], ends[i] - start)
+            component[order[j]] = i
+            label[order[j]] = i if j == start else free
+            free += j != start
+        pool = assign(pool, lists, used, MEMBER, i, order[start : ends[i]], ends[i] - start)
         start = ends[i]
-    return pool, found
+    return pool, len(ends)
 
 
 @kernel
-def build_reach(pool, lists, used, component, scratch, marks, clock, order, at, limit, stop):
-    """Fill the reach sets of the components `order` from position `at` on until more than `limit` numbers are written;
-    returns the pool and the position."""
+def build_reach(pool, lists, used, component, scratch, marks, clock, c, count, limit, stop):
+    """Fill the reach sets of the components from `c` to before `count`, in the order of their numbers, until more than
+    `limit` numbers are written; returns the pool and the next component."""
     written = 0
-    while at < len(order) and written <= limit and not stopped(stop):
-        n = look_ahead(pool, lists, component, numpy.int64(order[at]), scratch, marks, clock, stop)
-        pool = assign(pool, lists, used, REACH, order[at], scratch[0], n)
-        written += n + lists[MEMBER, order[at], LENGTH]
-        at += 1
-    return pool, at
+    while c < count and written <= limit and not stopped(stop):
+        row, n = look_ahead(pool, lists, component, numpy.int64(c), scratch, marks, clock, stop)
+        pool = assign(pool, lists, used, REACH, c, row, n if n > 1 else ZERO)
+        written += n + lists[MEMBER, c, LENGTH]
+        c += 1
+    return pool, c
 
 
 @kernel
 def look_ahead(pool, lists, component, c, scratch, marks, clock, stop):
-    """Write the components that c reaches, by its edges and the reach sets of those behind it, to scratch[0] in
-    ascending order, and mark them in marks[2]; returns how many.
+    """Return the components that c reaches, by its edges and the reach sets of those behind it, as a row and its
+    length. The rows are those of `scratch` but for the third and fourth, and are valid until the next call.
 
     A component behind c that another one behind c reaches adds nothing. The one that reaches most comes first, so that
-    most of such are known when their turn comes.
+    most of such are known when their turn comes. Few others, or such with long runs, are united with it one by one.
+    That would read the union again for each of many others, so that these mark its members.
     """
     clock[0] += 1
     now = clock[0]
-    found, direct = scratch[0], scratch[1]
+    row, direct, more, other = scratch[0], scratch[1], scratch[4], scratch[5]
     marks[1, c] = now
     m = 0
     start = lists[MEMBER, c, START]
@@ -108,27 +124,62 @@ def look_ahead(pool, lists, component, c, scratch, marks, clock, stop):
                 marks[1, d] = now
                 direct[m] = d
                 m += 1
+    if m == 0:
+        row[0] = 0
+        return row, ONE
     for i in range(1, m):
-        if lists[REACH, direct[i], LENGTH] > lists[REACH, direct[0], LENGTH]:
+        if size_of(pool, lists, direct[i]) > size_of(pool, lists, direct[0]):
             direct[0], direct[i] = direct[i], direct[0]
-    n = ZERO
-    for d in direct[:m]:
-        if marks[2, d] == now:
+    most = numpy.int64(direct[0])
+    k, written, reached = ONE, lists[REACH, most, LENGTH] + 1, size_of(pool, lists, most) + 1
+    for d in direct[1:m]:
+        if not reaches(pool, lists, most, d):
+            direct[k] = d
+            k += 1
+            written += lists[REACH, d, LENGTH] + 1
+            reached += size_of(pool, lists, d) + 1
+    if (k - 1) * written * 4 > reached:
+        return row, mark_ahead(pool, lists, direct[:k], row, more, marks[2], now, stop)
+    n = with_itself(row, pool, lists, most)
+    for d in direct[1:k]:
+        if stopped(stop):
+            break
+        if not contains(row, ONE, n, d):
+            length = with_itself(more, pool, lists, numpy.int64(d))
+            n = united(other, row, ONE, n, more, ONE, length)
+            row, other = other, row
+    return row, n
+
+
+@kernel
+def mark_ahead(pool, lists, direct, row, found, stamps, now, stop):
+    """Write the components `direct`, and those that they reach, to `row`; returns its length."""
+    many = ZERO
+    for d in direct:
+        if stamps[d] == now:
             continue
         if stopped(stop):
             break
-        marks[2, d] = now
-        found[n] = d
-        n += 1
-        start = lists[REACH, d, START]
-        for e in pool[start : start + lists[REACH, d, LENGTH]]:
-            if marks[2, e] != now:
-                marks[2, e] = now
-                found[n] = e
-                n += 1
-    if m > 1 or n > 1:
-        sort_marked(found, n, marks[2], now)
-    return n
+        stamps[d] = now
+        found[many] = d
+        many += 1
+        i, end = runs_of(lists, d)
+        while i < end:
+            e = pool[i]
+            i += 1
+            if e >= 0:
+                if stamps[e] != now:
+                    stamps[e] = now
+                    found[many] = e
+                    many += 1
+            else:
+                for each in range(numpy.int64(pool[i - 2]) + 1, numpy.int64(~e) + 1):
+                    if stamps[each] != now:
+                        stamps[each] = now
+                        found[many] = each
+                        many += 1
+    sort_marked(found, many, stamps, now)
+    return gathered(row, found, many)
 
 
 @kernel
@@ -167,39 +218,6 @@ def sort(values, n):
 
 
 @kernel
-def emit(pairs, n, pool, lists, c, d, stop):
-    """Write the pairs of the nodes of c with those of d."""
-    first, many = lists[MEMBER, c, START], lists[MEMBER, c, LENGTH]
-    start, count = lists[MEMBER, d, START], lists[MEMBER, d, LENGTH]
-    pairs = with_pairs(pairs, n, many * count)
-    for x in pool[first : first + many]:
-        if count > EVERY and stopped(stop):
-            break
-        for y in pool[start : start + count]:
-            pairs[n, 0], pairs[n, 1] = x, y
-            n += 1
-    return pairs, n
-
-
-@kernel
-def emit_one(pairs, n, x):
-    """Write the pair of a node with itself."""
-    pairs = with_pairs(pairs, n, ONE)
-    pairs[n, 0] = pairs[n, 1] = x
-    return pairs, n + 1
-
-
-@kernel
-def with_pairs(pairs, n, more):
-    """Return the pairs with room for more of them."""
-    if n + more <= len(pairs):
-        return pairs
-    larger = numpy.empty((2 * (n + more), 2), numpy.int32)
-    larger[:n] = pairs[:n]
-    return larger
-
-
-@kernel
 def before(pool, lists, component, c, queue, m, stamps, now):
     """Put the components with an edge into c that are not stamped at the end of `queue`; returns its length."""
     start = lists[MEMBER, c, START]
@@ -215,100 +233,85 @@ def before(pool, lists, component, c, queue, m, stamps, now):
 
 
 @kernel
-def add_edges(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit, stop):
-    """Add `edges` from position `at` on until more than `limit` pairs were written or components looked at; return the
-    pool, the position, the inserted pairs and their number."""
+def add_edges(pool, lists, used, component, loops, scratch, marks, clock, edges, at, limit, stop):
+    """Add `edges` from position `at` on until more than `limit` pairs were gained or components looked at; return the
+    pool, the position, and a number of pairs, at least so many of which were gained."""
     n = looked = ZERO
     while at < len(edges) and n + looked <= limit and not stopped(stop):
         u, v = edges[at, 0], edges[at, 1]
         at += 1
         if u == v:
             loops[u] += 1
-            if loops[u] == 1 and (irreflexive or lists[MEMBER, component[u], LENGTH] == 1):
-                pairs, n = emit_one(pairs, n, u)
+            n += loops[u] == 1 and lists[MEMBER, component[u], LENGTH] == 1
             continue
         pool = append(pool, lists, used, OUT, u, v)
         pool = append(pool, lists, used, INTO, v, u)
         a, b = numpy.int64(component[u]), numpy.int64(component[v])
-        if a == b or holds(pool, lists, REACH, a, b):
+        if a == b or reaches(pool, lists, a, b):
             continue
-        pool, pairs, n, steps = join(
-            pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, b, pairs, n, stop
-        )
+        pool, gained, steps = join(pool, lists, used, component, scratch, marks, clock, a, b, stop)
+        n += gained
         looked += steps
-    return pool, at, pairs, n
+    return pool, at, n
 
 
 @kernel
-def join(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, b, pairs, n, stop):
+def join(pool, lists, used, component, scratch, marks, clock, a, b, stop):
     """Let component a, and the components before it, reach b and the components that b reaches; components on a cycle
-    become one."""
+    become one. Return the pool, how many pairs were gained at least, and how many components were looked at."""
     clock[0] += 1
     now = clock[0]
-    gained, queue, row = scratch[1], scratch[2], scratch[0]
-    cycle = holds(pool, lists, REACH, b, a)
-    start, more = lists[REACH, b, START], lists[REACH, b, LENGTH]
-    gained[0] = b
-    for i in range(more):
-        gained[i + 1] = pool[start + i]
-    more += 1
-    sort(gained, more)
+    row, gained, queue = scratch[0], scratch[1], scratch[2]
+    cycle = reaches(pool, lists, b, a)
+    more = with_itself(gained, pool, lists, b)
     if cycle:
-        for d in gained[:more]:
+        many = spread(scratch[4], gained, ONE, more)
+        for d in scratch[4][:many]:
             marks[1, d] = now
     queue[0] = a
     marks[2, a] = now
-    i, m = ZERO, ONE
+    i, m, n = ZERO, ONE, ZERO
     while i < m and not stopped(stop):
         x = numpy.int64(queue[i])
         i += 1
-        if not holds(pool, lists, REACH, x, b):
-            start, length = lists[REACH, x, START], lists[REACH, x, LENGTH]
-            j, end, k = start, start + length, ZERO
-            for d in gained[:more]:
-                while j < end and pool[j] < d:
-                    row[k] = pool[j]
-                    j, k = j + 1, k + 1
-                row[k] = d
-                k += 1
-                if j < end and pool[j] == d:
-                    j += 1
-                elif d != x:
-                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d), stop)
-                elif lists[MEMBER, x, LENGTH] == 1 and not irreflexive and loops[pool[lists[MEMBER, x, START]]] == 0:
-                    pairs, n = emit_one(pairs, n, pool[lists[MEMBER, x, START]])
-            row[k : k + end - j] = pool[j:end]
-            pool = replace(pool, lists, used, REACH, x, row, k + end - j)
+        if not reaches(pool, lists, x, b):
+            start, end = runs_of(lists, x)
+            k = united(row, pool, start, end, gained, ONE, more)
+            itself = 1 if cycle and marks[1, x] == now else 0
+            n += lists[MEMBER, x, LENGTH] * (row[0] - size_of(pool, lists, x) - itself)
+            pool = replace(pool, lists, used, REACH, x, row, k)
         elif not cycle:
             continue
         m = before(pool, lists, component, x, queue, m, marks[2], now)
     if cycle:
-        pool = merge(pool, lists, used, component, gained[:more], queue[:m], row, marks, now, stop)
-    return pool, pairs, n, m
+        pool = merge(pool, lists, used, component, gained, more, queue[:m], scratch, marks, now, stop)
+    return pool, n, m
 
 
 @kernel
-def merge(pool, lists, used, component, gained, leading, row, marks, now, stop):
-    """Make one component of those that are both `gained` (stamped in marks[1]) and `leading` there (in marks[2])."""
+def merge(pool, lists, used, component, gained, more, leading, scratch, marks, now, stop):
+    """Make one component of those that are both in the row `gained` (stamped in marks[1]) and in `leading` (stamped in
+    marks[2])."""
+    row, others, found = scratch[0], scratch[4], scratch[5]
     one = leading[0]
     for x in leading:
         if marks[1, x] == now and lists[MEMBER, x, LENGTH] > lists[MEMBER, one, LENGTH]:
             one = x
+    k = ZERO
+    for x in leading:
+        if marks[1, x] == now and x != one:
+            found[k] = x
+            k += 1
+    sort(found, k)
+    many = gathered(others, found, k)
     note(lists, used, MEMBER, one)
     for x in leading:
         if stopped(stop):
             break
         if marks[1, x] != now:
-            start, length = lists[REACH, x, START], lists[REACH, x, LENGTH]
-            note(lists, used, REACH, x)
-            pool = with_room(pool, lists, used, REACH, x, length)
-            first = k = lists[REACH, x, START]
-            for i in range(start, start + length):
-                d = pool[i]
-                if d == one or marks[1, d] != now or marks[2, d] != now:
-                    pool[k] = d
-                    k += 1
-            lists[REACH, x, LENGTH] = k - first
+            start, end = runs_of(lists, x)
+            n = without(row, pool, start, end, others, ONE, many)
+            pool = replace(pool, lists, used, REACH, x, row, n)
         elif x != one:
             note(lists, used, MEMBER, x)
             note(lists, used, REACH, x)
@@ -318,48 +321,45 @@ def merge(pool, lists, used, component, gained, leading, row, marks, now, stop):
                 component[y] = one
                 pool = append(pool, lists, used, MEMBER, one, y)
             lists[MEMBER, x, LENGTH] = lists[REACH, x, LENGTH] = 0
+    many = spread(found, gained, ONE, more)
     k = ZERO
-    for d in gained:
+    for d in found[:many]:
         if marks[2, d] != now:
-            row[k] = d
+            found[k] = d
             k += 1
-    return replace(pool, lists, used, REACH, one, row, k)
+    n = gathered(row, found, k)
+    return replace(pool, lists, used, REACH, one, row, n if n > 1 else ZERO)
 
 
 @kernel
-def remove_edges(
-    pool, lists, used, component, loops, scratch, marks, clock, irreflexive, edges, at, pairs, limit, stop
-):
-    """Remove `edges`, all there, from position `at` on until more than `limit` pairs were written or components looked
-    at; return the pool, the position, the deleted pairs and their number."""
+def remove_edges(pool, lists, used, component, label, loops, scratch, marks, clock, edges, at, limit, stop):
+    """Remove `edges`, all there, from position `at` on until more than `limit` pairs were lost or components looked at;
+    return the pool, the position, and a number of pairs, at least so many of which were lost."""
     n = looked = ZERO
     while at < len(edges) and n + looked <= limit and not stopped(stop):
         u, v = edges[at, 0], edges[at, 1]
         at += 1
         if u == v:
             loops[u] -= 1
-            if loops[u] == 0 and (irreflexive or lists[MEMBER, component[u], LENGTH] == 1):
-                pairs, n = emit_one(pairs, n, u)
+            n += loops[u] == 0 and lists[MEMBER, component[u], LENGTH] == 1
             continue
         discard(pool, lists, OUT, u, v)
         discard(pool, lists, INTO, v, u)
         a, b = numpy.int64(component[u]), numpy.int64(component[v])
         if a != b:
             if not leads(pool, lists, component, a, b):
-                heap = [(lists[REACH, a, LENGTH], numpy.int64(a))]
-                pool, pairs, n, steps = look_again(
-                    pool, lists, used, component, scratch, marks, clock, heap, scratch[3][:0], pairs, n, stop
-                )
+                heap = [(size_of(pool, lists, a), numpy.int64(a))]
+                pool, lost, steps = look_again(pool, lists, used, component, scratch, marks, clock, heap, False, stop)
+                n += lost
                 looked += steps
             continue
         clock[0] += 1
         if still_leads(pool, lists, component, u, v, scratch[0], scratch[1], marks, clock[0], stop):
             continue
-        pool, pairs, n, steps = part(
-            pool, lists, used, component, loops, scratch, marks, clock, irreflexive, a, pairs, n, stop
-        )
+        pool, lost, steps = part(pool, lists, used, component, label, scratch, marks, clock, a, stop)
+        n += lost
         looked += steps
-    return pool, at, pairs, n
+    return pool, at, n
 
 
 @kernel
@@ -370,98 +370,84 @@ def leads(pool, lists, component, a, b):
         first = lists[OUT, x, START]
         for y in pool[first : first + lists[OUT, x, LENGTH]]:
             d = component[y]
-            if d == b or (d != a and holds(pool, lists, REACH, d, b)):
+            if d == b or (d != a and reaches(pool, lists, d, b)):
                 return True
     return False
 
 
 @kernel
-def look_again(pool, lists, used, component, scratch, marks, clock, heap, parts, pairs, n, stop):
+def look_again(pool, lists, used, component, scratch, marks, clock, heap, parted, stop):
     """Renew the reach sets of the components in `heap`, (size of the reach set, component), and of those before a
-    component that changes. By the order of their old sizes, each comes behind all that it reaches. `parts` are the
-    components that replace parts[0]. Without them the heap has one component, and all others lose only what it loses.
-    Return the pool, the lost pairs and their number, and the number of renewed components."""
+    component that changes. By the order of their old sizes, each comes behind all that it reaches. If a component was
+    `parted`, all that reached it are renewed. If not, the heap has one component, and all others lose only what it
+    loses. Return the pool, how many pairs were lost at least, and the number of renewed components."""
     clock[0] += 1
-    now, queue, gone, steps = clock[0], scratch[3], scratch[2], 0
+    now, queue, gone, n, steps = clock[0], scratch[3], scratch[2], ZERO, ZERO
     for entry in heap:
         marks[3, entry[1]] = now
-    several = len(parts) > 0
     most = -1
     while len(heap) and not stopped(stop):
         _, x = heapq.heappop(heap)
         steps += 1
-        length = lists[REACH, x, LENGTH]
-        m = ZERO
-        if several or most < 0 or most * 32 > length:
-            k = look_ahead(pool, lists, component, x, scratch, marks, clock, stop)
-            start = lists[REACH, x, START]
-            for d in pool[start : start + length]:
-                if marks[2, d] != clock[0]:
-                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d), stop)
-                    if most < 0:
-                        gone[m] = d
-                    m += 1
-            for d in parts[1:]:
-                if marks[2, d] != clock[0]:
-                    pairs, n = emit(pairs, n, pool, lists, x, numpy.int64(d), stop)
-            if not several and m == 0:
-                continue
-            most = m if most < 0 else most
-            pool = replace(pool, lists, used, REACH, x, scratch[0], k)
+        start, end = runs_of(lists, x)
+        if parted or most < 0 or most * 32 > lists[REACH, x, LENGTH]:
+            row, k = look_ahead(pool, lists, component, x, scratch, marks, clock, stop)
+            if not parted:
+                if equal(row, k, pool, lists, x):
+                    continue
+                if most < 0:
+                    lost = scratch[1]  # The components behind x, which have been read.
+                    length = without(lost, pool, start, end, row, ONE, k)
+                    most = spread(gone, lost, ONE, length)
         else:
-            for i in range(most):
-                if stopped(stop):
-                    break
-                d = numpy.int64(gone[i])
-                if holds(pool, lists, REACH, x, d) and not leads(pool, lists, component, x, d):
-                    pairs, n = emit(pairs, n, pool, lists, x, d, stop)
-                    scratch[0][m] = d
-                    m += 1
-            if m == 0:
+            row, k = sieved(pool, lists, component, x, gone[:most], scratch, stop)
+            if k == 0:
                 continue
-            pool = without(pool, lists, used, x, scratch[0], m)
+        n += lists[MEMBER, x, LENGTH] * max(0, size_of(pool, lists, x) - row[0])
+        pool = replace(pool, lists, used, REACH, x, row, k if k > 1 else ZERO)
         m = before(pool, lists, component, x, queue, ZERO, marks[3], now)
         for d in queue[:m]:
-            heapq.heappush(heap, (lists[REACH, d, LENGTH], numpy.int64(d)))
-    return pool, pairs, n, steps
+            heapq.heappush(heap, (size_of(pool, lists, d), numpy.int64(d)))
+    return pool, n, steps
 
 
 @kernel
-def without(pool, lists, used, x, values, m):
-    """Take the ascending `values`, all there, out of the reach set of x."""
-    start, length = lists[REACH, x, START], lists[REACH, x, LENGTH]
-    note(lists, used, REACH, x)
-    pool = with_room(pool, lists, used, REACH, x, length - m)
-    i, j = lists[REACH, x, START], 0
-    for at in range(start, start + length):
-        if j < m and pool[at] == values[j]:
-            j += 1
-        else:
-            pool[i] = pool[at]
-            i += 1
-    lists[REACH, x, LENGTH] = length - m
-    return pool
+def sieved(pool, lists, component, x, gone, scratch, stop):
+    """Return the reach set of x without the components of `gone`, ascending, to which x leads no more, as a row and its
+    length: 0 if x still leads to all of those that it reaches."""
+    row, found, lost = scratch[0], scratch[1], scratch[4]
+    m = ZERO
+    for d in gone:
+        if stopped(stop):
+            break
+        if reaches(pool, lists, x, d) and not leads(pool, lists, component, x, d):
+            found[m] = d
+            m += 1
+    if m == 0:
+        return row, ZERO
+    length = gathered(lost, found, m)
+    start, end = runs_of(lists, x)
+    return row, without(row, pool, start, end, lost, ONE, length)
 
 
 @kernel
-def part(pool, lists, used, component, loops, scratch, marks, clock, irreflexive, c, pairs, n, stop):
-    """Take component c apart, which has lost an edge that held it together."""
+def part(pool, lists, used, component, label, scratch, marks, clock, c, stop):
+    """Take component c apart, which has lost an edge that held it together. Return the pool, how many pairs were lost
+    at least, and the number of renewed components."""
     start, many = lists[MEMBER, c, START], lists[MEMBER, c, LENGTH]
     nodes = pool[start : start + many].copy()
-    start = lists[REACH, c, START]
-    reached = pool[start : start + lists[REACH, c, LENGTH]].copy()
     clock[0] += 1
     order, ends = parts_of(pool, lists, component, nodes, c, scratch[0], marks, clock[0], stop)
     if len(order) < many:
-        return pool, pairs, n, len(ends)
+        return pool, ZERO, len(ends)
     parts = numpy.empty(len(ends), numpy.int32)
     first = 0
     for i in range(len(ends)):
-        # A component has the number of one of its nodes, and the part with node c keeps that one.
+        # A component has the label of one of its nodes, and the part with the label c keeps that one.
         own = order[first : ends[i]]
-        parts[i] = own[0]
+        parts[i] = label[own[0]]
         for x in own:
-            if x == c:
+            if label[x] == c:
                 parts[i] = c
         component[own] = parts[i]
         first = ends[i]
@@ -479,21 +465,11 @@ def part(pool, lists, used, component, loops, scratch, marks, clock, irreflexive
         if stopped(stop):
             break
         p = numpy.int64(parts[i])
-        k = look_ahead(pool, lists, component, p, scratch, marks, clock, stop)
-        for d in reached:
-            if marks[2, d] != clock[0]:
-                pairs, n = emit(pairs, n, pool, lists, p, numpy.int64(d), stop)
-        for d in parts:
-            if d != p and marks[2, d] != clock[0]:
-                pairs, n = emit(pairs, n, pool, lists, p, numpy.int64(d), stop)
-        if lists[MEMBER, p, LENGTH] == 1 and not irreflexive and loops[pool[lists[MEMBER, p, START]]] == 0:
-            pairs, n = emit_one(pairs, n, pool[lists[MEMBER, p, START]])
-        pool = replace(pool, lists, used, REACH, p, scratch[0], k)
+        row, k = look_ahead(pool, lists, component, p, scratch, marks, clock, stop)
+        pool = replace(pool, lists, used, REACH, p, row, k if k > 1 else ZERO)
         m = before(pool, lists, component, p, queue, m, marks[3], now)
     for d in queue[:m]:
-        heap.append((lists[REACH, d, LENGTH], numpy.int64(d)))
+        heap.append((size_of(pool, lists, d), numpy.int64(d)))
     heapq.heapify(heap)
-    parts[parts == c] = parts[0]
-    parts[0] = c
-    pool, pairs, n, steps = look_again(pool, lists, used, component, scratch, marks, clock, heap, parts, pairs, n, stop)
-    return pool, pairs, n, steps + len(parts)
+    pool, n, steps = look_again(pool, lists, used, component, scratch, marks, clock, heap, True, stop)
+    return pool, n, steps + len(parts)

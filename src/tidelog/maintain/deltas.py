@@ -11,6 +11,7 @@ import numpy
 from tidelog.arrays import AnyWords
 from tidelog.engine import RowChange
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.changed_pairs import ChangedPairs
 from tidelog.storage.closure import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
@@ -50,8 +51,11 @@ class Whole:
         return self._words
 
 
-AnyRows: TypeAlias = AnyWords | Whole
-"""Rows of words, copied or still to be copied."""
+Unwritten: TypeAlias = Whole | ChangedPairs
+"""Rows that are still to be copied or written; `held` returns rows with all of their words."""
+
+AnyRows: TypeAlias = AnyWords | Unwritten
+"""Rows of words, or where these come from."""
 
 Deltas: TypeAlias = Mapping[str, RowChange[AnyRows]]
 """The net changes of relations."""
@@ -81,4 +85,14 @@ class History:
 
 def rows_of(words: AnyRows) -> AnyWords:
     """Return the rows, in whichever form they are."""
-    return words.words() if isinstance(words, Whole) else words
+    return words if isinstance(words, numpy.ndarray) else words.words()
+
+
+def held_rows(words: AnyRows) -> AnyWords:
+    """Return rows with all words of these rows, which need not be written for that."""
+    return words if isinstance(words, numpy.ndarray) else words.held()
+
+
+def ends_of(rows: AnyRows, column: int) -> AnyWords:
+    """Return the words of one column of these rows, maybe each only once."""
+    return rows.ends(column) if isinstance(rows, ChangedPairs) else rows_of(rows)[:, column]

@@ -13,7 +13,7 @@ from tidelog.arrays import Words
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.language.syntax import Column
 from tidelog.limits.watch import Watch
-from tidelog.maintain.deltas import AnyRows, Whole, rows_of
+from tidelog.maintain.deltas import AnyRows, held_rows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.relation import WordRows
 from tidelog.rules.core import CoreProgram
@@ -140,7 +140,7 @@ class DriverChanges(Mapping[str, RowChange[Rows]]):
         """Return the words, which the dictionary keeps as long as these changes are there."""
         for name, columns in self._columns.items():
             for rows in (self._deltas[name].inserted, self._deltas[name].deleted):
-                yield columns, rows.held() if isinstance(rows, Whole) else rows
+                yield columns, held_rows(rows)
 
     def __getitem__(self, name: str) -> RowChange[Rows]:
         if name not in self._columns:

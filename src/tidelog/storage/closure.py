@@ -8,6 +8,7 @@ kernels/reach.py.
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect, until_look
-from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, SAVED
+from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, NOTED, SAVED, USED
 from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
+from tidelog.storage.changed_pairs import ChangedPairs, compared
 from tidelog.storage.memory import Pinned, Stop
 from tidelog.storage.stored import StoredRelation
 
@@ -55,8 +57,9 @@ class Closure:
         self._clock = numpy.zeros(1, numpy.int64)
         self._lists = numpy.zeros((FAMILIES + SAVED, 0, 3), numpy.int64)
         self._component = numpy.empty(0, numpy.int32)
+        self._label = numpy.empty(0, numpy.int32)
         self._loops = numpy.zeros(0, numpy.int32)
-        self._scratch = numpy.empty((4, 0), numpy.int32)
+        self._scratch = numpy.empty((6, 1), numpy.int32)
         self._marks = numpy.zeros((4, 0), numpy.int64)
         self._asked = numpy.empty(4, numpy.int64)
         self._fields = numpy.empty(layout.C_FIELDS, numpy.int64)
@@ -70,13 +73,15 @@ class Closure:
         """What the last change has built anew, as it was."""
         self._torn = False
         """Whether a change has ended with an error, in a place that nobody knows."""
+        self._changed: tuple[weakref.ref[ChangedPairs], ...] = ()
+        """The pairs that the last change has removed and added, if somebody still has them."""
 
     def __len__(self) -> int:
         return self.size
 
     def bytes(self) -> int:
         """Return the bytes of memory held."""
-        arrays = (self._pool, self._lists, self._component, self._loops, self._scratch, self._marks)
+        arrays = self._pool, self._lists, self._component, self._label, self._loops, self._scratch, self._marks
         return self._nodes.bytes() + sum(array.nbytes for array in arrays)
 
     def copy(self, bits: int | None = None) -> Closure:
@@ -86,7 +91,7 @@ class Closure:
         copy.__dict__.update(
             {name: x.copy() if isinstance(x, numpy.ndarray) else x for name, x in self.__dict__.items()}
         )
-        copy._pinned = ()
+        copy._pinned, copy._changed = (), ()
         if bits is not None:
             copy._nodes = self._nodes.copy_to(Catalog(bits))
         return copy
@@ -131,11 +136,13 @@ class Closure:
         if self._torn or self._before is None:
             return
         if self._replaced is not None:
-            self._pool, self._lists, self._component, self._loops, self._used = self._replaced
+            self._pool, self._lists, self._component, self._label, self._loops, self._used = self._replaced
         for ids, gone in reversed(self._edges_taken):
             take_edges(self._pool, self._lists, self._used, self._loops, ids, not gone)
         take_back(self._pool, self._lists, self._used, self._component)
         self.size = self._before
+        for known in filter(None, [each() for each in self._changed]):
+            known.drop()
         self._edges_taken, self._replaced, self._before = [], None, None
 
     def restore(self, look: Callable[[int], None] = _never, stop: Stop = _NO_STOP) -> None:
@@ -155,7 +162,7 @@ class Closure:
         seconds: float,
         look: Callable[[int], None] = _never,
         stop: Stop = _NO_STOP,
-    ) -> tuple[AnyWords, AnyWords, bool]:
+    ) -> tuple[ChangedPairs, ChangedPairs, bool]:
         """Remove the edges `gone`, all there, then add `came`, int64 words of shape (n, 2): the pairs that died and
         that were born on balance, and whether that was found by building everything anew, as it is from the beginning
         with `seconds` = 0 or once an update has taken longer. `look` has to raise once kernels were told to `stop`.
@@ -163,36 +170,39 @@ class Closure:
         """
         from tidelog.kernels.reach import add_edges, remove_edges
 
+        for known in filter(None, [each() for each in self._changed]):
+            known.keep()
+        self._changed = ()
         self.keep()
         self._tidy()
         self._before = self.size
         self._torn = True  # unless an error comes from `look`, where everything is in order
         edges = self._edges(came), self._edges(gone)
-        died: list[Ids] = []
-        born: list[Ids] = []
-        started = time.thread_time()
-        for kernel, ids, found in ((remove_edges, edges[1], died), (add_edges, edges[0], born)):
+        started, rebuilt = time.thread_time(), False
+        rest = self._loops, self._scratch, self._marks, self._clock
+        for kernel, ids, label in ((remove_edges, edges[1], (self._label,)), (add_edges, edges[0], ())):
             at = 0
             while at < len(ids) and time.thread_time() - started < seconds:
                 first = at
-                self._pool, at, pairs, n = kernel(
-                    self._pool, self._lists, self._used, self._component, self._loops, self._scratch, self._marks,
-                    self._clock, self.irreflexive, ids, at, numpy.empty((64, 2), numpy.int32), until_look(_AT_ONCE),
-                    stop.address,
+                self._pool, at, pairs_at_least = kernel(
+                    self._pool, self._lists, self._used, self._component, *label, *rest, ids, at,
+                    until_look(_AT_ONCE), stop.address,
                 )  # fmt: skip
                 self._edges_taken.append((ids[first:at], kernel is remove_edges))
-                found.append(pairs[:n])
-                self._look(look, n)
+                self._look(look, pairs_at_least)
             left = ids[at:]
             if len(left):
-                rest = (left, edges[0]) if kernel is remove_edges else (left[:0], left)
-                went, grew = self._anew(*rest, look, stop)
-                net = *self._balance([*died, went], [*born, grew], partial(self._look, look)), True
-                self._torn = False
-                return net
-        net = *self._balance(died, born, partial(self._look, look)), False
-        self._torn = False
-        return net
+                self._anew(*((left, edges[0]) if kernel is remove_edges else (left[:0], left)), look, stop)
+                rebuilt = True
+                break
+        self._torn = False  # To compare changes nothing.
+        before = (self._pool, self._lists) if self._replaced is None else self._replaced[:2]
+        noted = None if self._replaced is not None else self._used[ENTRIES : ENTRIES + self._used[NOTED]]
+        died, born = compared(before, self.state(), noted, *edges, self._nodes, self._scratch, stop)
+        look(len(died) + len(born))
+        self.size += len(born) - len(died)
+        self._changed = weakref.ref(died), weakref.ref(born)
+        return died, born, rebuilt
 
     def _look(self, look: Callable[[int], None], pairs: int) -> None:
         """Look at limits where a stopped change can be undone."""
@@ -211,30 +221,19 @@ class Closure:
         self._build(look, stop)
         self.size = int(self._counts(look).sum())
 
-    def _anew(self, gone: Ids, came: Ids, look: Callable[[int], None], stop: Stop) -> tuple[Ids, Ids]:
-        """Change the edges, build everything anew in new memory and compare."""
+    def _anew(self, gone: Ids, came: Ids, look: Callable[[int], None], stop: Stop) -> None:
+        """Change the edges and build everything anew in new memory."""
         from tidelog.kernels.components import MEMBER, REACH
         from tidelog.kernels.lists import LENGTH, compacted
-        from tidelog.kernels.pairs import differences
 
-        before = self._pool, self._lists, self._component
-        loops = self._loops
-        self._replaced = *before, loops, self._used
-        self._lists, self._component, self._loops = self._lists.copy(), self._component.copy(), loops.copy()
-        self._used = self._used.copy()
+        self._replaced = self._pool, self._lists, self._component, self._label, self._loops, self._used
+        self._lists, self._component, self._label = self._lists.copy(), self._component.copy(), self._label.copy()
+        self._loops, self._used = self._loops.copy(), self._used.copy()
         self._lists[[MEMBER, REACH], :, LENGTH] = 0
         self._pool = compacted(self._pool, self._lists, self._used)
         self._take(gone, gone=True)
         self._take(came, gone=False)
         self._build(partial(self._look, look), stop)
-        now = self._pool, self._lists, self._component
-        expect(self.size)
-        died, born = differences(
-            before, now, loops, self._loops, self.irreflexive, self._scratch, self._marks, self._clock,
-            stop.address,
-        )  # fmt: skip
-        self._look(look, len(died) + len(born))
-        return died, born
 
     def _take(self, ids: Ids, *, gone: bool) -> None:
         from tidelog.kernels.reach import take_edges
@@ -249,15 +248,16 @@ class Closure:
 
         self._lists[[MEMBER, REACH], :, LENGTH] = 0
         if self.symmetric:
+            self._label[:] = numpy.arange(len(self._label))
             self._pool = label_components(self._pool, self._lists, self._used, self._component, stop.address)
             look(0)
             return
         shared = self._lists, self._used, self._component, self._scratch, self._marks, self._clock
-        self._pool, order = build_components(self._pool, *shared, stop.address)
+        self._pool, count = build_components(self._pool, *shared[:3], self._label, *shared[3:], stop.address)
         look(0)
         at = 0
-        while at < len(order):
-            self._pool, at = build_reach(self._pool, *shared, order, at, until_look(_AT_ONCE), stop.address)
+        while at < count:
+            self._pool, at = build_reach(self._pool, *shared, at, count, until_look(_AT_ONCE), stop.address)
             look(0)
 
     def _tidy(self) -> None:
@@ -272,7 +272,7 @@ class Closure:
 
     def _renumber(self) -> None:
         """Number the nodes that have edges anew, if they are fewer than half."""
-        from tidelog.kernels.components import INTO, MEMBER, OUT
+        from tidelog.kernels.components import INTO, MEMBER, OUT, REACH
         from tidelog.kernels.lists import LENGTH, put_alone, renumbered
 
         nodes = numpy.flatnonzero(self._lists[[OUT, INTO], :, LENGTH].any(axis=0) | (self._loops > 0))
@@ -281,12 +281,19 @@ class Closure:
         fresh = Closure(self.symmetric, self.irreflexive, self.bits)
         fresh._nodes.insert(self.words_at(nodes).reshape(-1, 1))
         fresh._make_room()
-        numbers = numpy.full(len(self._component), -1, numpy.int32)
+        numbers, labels = numpy.full((2, len(self._component)), -1, numpy.int32)
         numbers[nodes] = numpy.arange(len(nodes))
+        labels[numpy.sort(self._label[nodes])] = numpy.arange(len(nodes))
         fresh._lists[:] = fresh._used[:] = 0
-        fresh._pool = renumbered(self._pool, self._lists, self._used, numbers, fresh._lists, fresh._used)
+        fresh._pool = numpy.empty(self._used[USED] - self._used[GIVEN_UP] + 16, numpy.int32)
+        for family, lent, given in (
+            (OUT, numbers, numbers), (INTO, numbers, numbers), (MEMBER, labels, numbers), (REACH, labels, labels)
+        ):  # fmt: skip
+            sized = 1 if family == REACH else 0
+            renumbered(self._pool, self._lists, family, lent, given, sized, fresh._pool, fresh._lists, fresh._used)
         fresh._pool = put_alone(fresh._pool, fresh._lists, fresh._used, MEMBER, len(nodes), len(fresh._component))
-        fresh._component[: len(nodes)] = numbers[self._component[nodes]]
+        fresh._component[: len(nodes)] = labels[self._component[nodes]]
+        fresh._label[: len(nodes)] = labels[self._label[nodes]]
         fresh._loops[: len(nodes)] = self._loops[nodes]
         fresh.size = self.size
         self.__dict__.update(fresh.__dict__)
@@ -328,8 +335,9 @@ class Closure:
         room = max(16, 2 * have, count)
         more = numpy.arange(have, room, dtype=numpy.int32)
         self._component = numpy.concatenate([self._component, more])
+        self._label = numpy.concatenate([self._label, more])
         self._loops = numpy.concatenate([self._loops, numpy.zeros_like(more)])
-        self._scratch = numpy.empty((4, room), numpy.int32)
+        self._scratch = numpy.empty((6, room + 1), numpy.int32)
         self._marks = numpy.zeros((4, room), numpy.int64)
         lists = numpy.zeros((FAMILIES + SAVED, room, 3), numpy.int64)
         lists[:, :have] = self._lists
@@ -337,18 +345,6 @@ class Closure:
         used[: len(self._used)] = self._used
         self._lists, self._used = lists, used
         self._pool = put_alone(self._pool, self._lists, self._used, MEMBER, have, room)
-
-    def _balance(
-        self, died: Sequence[Ids], born: Sequence[Ids], look: Callable[[int], None]
-    ) -> tuple[AnyWords, AnyWords]:
-        """Return the words of pairs, without those that both died and were born."""
-        went, grew = (numpy.concatenate([numpy.empty((0, 2), numpy.int32), *parts]) for parts in (died, born))
-        if len(went) and len(grew):
-            lost, won = (ids[:, 0].astype(numpy.int64) << 32 | ids[:, 1] for ids in (went, grew))
-            both = numpy.intersect1d(lost, won, assume_unique=True)
-            went, grew = went[~numpy.isin(lost, both)], grew[~numpy.isin(won, both)]
-        self.size += len(grew) - len(went)
-        return self.words_at(went, look), self.words_at(grew, look)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -367,13 +363,17 @@ class Closure:
 
     def _counts(self, look: Callable[[int], None] = _never) -> NDArray[numpy.int64]:
         """Return the number of pairs that each node begins. An exception of `look` ends the work."""
+        from tidelog.kernels.components import MEMBER
+        from tidelog.kernels.lists import LENGTH
         from tidelog.kernels.pairs import count_pairs
 
+        sums = numpy.zeros(len(self._component) + 1, numpy.int64)
+        numpy.cumsum(self._lists[MEMBER, :, LENGTH], out=sums[1:])
         counts, at = numpy.empty(len(self._component), numpy.int64), 0
         weights = numpy.full(len(counts), -1, numpy.int64)
         while at < len(counts):
             look(0)
-            at = count_pairs(*self.state(), weights, counts, at, until_look(_AT_ONCE))
+            at = count_pairs(*self.state(), sums, weights, counts, at, until_look(_AT_ONCE))
         return counts
 
     def batches(
@@ -450,7 +450,7 @@ class Closure:
         fields[layout.C_POOL], fields[layout.C_LISTS], fields[layout.C_ROOM] = pool, lists, room
         fields[layout.C_COMPONENT], fields[layout.C_LOOPS] = component, loops
         fields[layout.C_IRREFLEXIVE], fields[layout.C_CLOCK] = self.irreflexive, clock
-        fields[layout.C_QUEUE], fields[layout.C_STAMPS] = scratch + 3 * 4 * room, marks + 3 * 8 * room
+        fields[layout.C_QUEUE], fields[layout.C_STAMPS] = scratch + 3 * 4 * (room + 1), marks + 3 * 8 * room
         fields[layout.C_ASKED] = asked
         self._pinned = (*pinned, Pinned(fields))
         return self._pinned[-1].address

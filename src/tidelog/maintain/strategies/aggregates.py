@@ -8,6 +8,7 @@ from tidelog.arrays import Words
 from tidelog.engine import NodeReport
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.component_folds import update_folded
+from tidelog.maintain.deltas import Delta, ends_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.machine import Inputs
@@ -50,8 +51,10 @@ def changed_groups(node: HyperNode, state: EpochState) -> Words:
     rule = node.rules[0]
     assert isinstance(rule, AggregateRule)
     assert node.folds is not None
-    history, members = state.history(node.folds), state.views[rule.inner]
+    members = state.views[rule.inner]
     assert isinstance(members, ClosedMembers)
+    none = numpy.empty((0, 2), numpy.int64)
+    delta = state.deltas.get(node.folds, Delta(none, none))
     column = 1 if members.backward else 0
-    rows = numpy.concatenate([history.deleted, history.inserted])
-    return rows[:, column : column + rule.groups].astype(numpy.int64)
+    ends = numpy.concatenate([ends_of(rows, column) for rows in (delta.deleted, delta.inserted)])
+    return ends.reshape(-1, 1)[:, : rule.groups].astype(numpy.int64)
