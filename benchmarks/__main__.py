@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import (
+    chains,
     closure,
     components,
     crdt,
@@ -45,6 +46,7 @@ GENERATED: dict[str, Lines] = {
     "equivalence": equivalence.lines,
     "labels": labels.lines,
     "components": components.lines,
+    "chains": chains.lines,
     "cycles": cycles.lines,
     "distances": distances.lines,
     "reading": reading.lines,

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import __main__ as program
 from benchmarks import (
+    chains,
     closure,
     components,
     crdt,
@@ -53,6 +54,13 @@ def test_components_and_their_peer_agree() -> None:
     for nodes, edges in ((5, 3), (200, 150), (50, 400)):
         measured = equivalence.evaluation(nodes, edges, 1)
         assert measured.sizes == equivalence.scipy_components(nodes, edges, 1).sizes
+
+
+def test_edges_of_a_chain_go_and_come() -> None:
+    assert chains.evaluation(50, 1).sizes == {"t": 50 * 49 // 2}
+    for place in (0, 25, 48):
+        pairs = (place + 1) * (49 - place)
+        assert chains.changes(50, place, 2).sizes == {"deleted": pairs, "inserted": pairs}
 
 
 def test_labels_and_their_peers_agree() -> None:
