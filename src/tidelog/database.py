@@ -161,9 +161,10 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
     def options(self, **options: Any) -> None:
         """Set limits of an epoch, and the way in which views follow; None for no limit.
 
-        `timeout` is in seconds, `max_rows` the number of tuples derived in all. `strategy` is "auto", "update" or
-        "bootstrap". In auto, an update of a hyper-node stops for a bootstrap before it takes longer than the node's
-        last one. All stopped updates of an epoch together take at most `switch` (0.2) of a bootstrap of everything.
+        `timeout` is in seconds, `max_rows` the number of tuples derived in all, `memory` what the process may have, in
+        bytes or as a text such as "8GB". `strategy` is "auto", "update" or "bootstrap". In auto, an update of a
+        hyper-node stops for a bootstrap before it takes longer than the node's last one. All stopped updates of an
+        epoch together take at most `switch` (0.2) of a bootstrap of everything.
 
         With `maintain` False, evaluations keep no state for later changes, and every change of their input evaluates
         from scratch: for results that are used once. With `closures` False, hyper-nodes that are transitive closures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -23,19 +24,43 @@ class DatabaseOptions(EpochOptions):
 
     timeout: float | None = None
     max_rows: int | None = None
+    memory: int | None = None
 
     def changed(self, options: Mapping[str, Any]) -> DatabaseOptions:
         """Return these with others set. UsageError (E0603) for another name or a wrong value."""
         known = [field.name for field in fields(self)]
         for name, value in options.items():
             _check(name, value, known)
+        if isinstance(options.get("memory"), str):
+            options = {**options, "memory": size_of(options["memory"])}
         return replace(self, **options)
 
     def watch(
         self, sizes: Mapping[str, int] | None = None, interrupts: Interrupts | None = None, work: str = "the epoch"
     ) -> Watch:
         """Return a watch of some work that starts now, over these limits and those of the sizes of relations."""
-        return Watch(self.timeout, self.max_rows, sizes or {}, interrupts=interrupts or Interrupts(), work=work)
+        limits = self.timeout, self.max_rows, sizes or {}, self.memory
+        return Watch(*limits, interrupts=interrupts or Interrupts(), work=work)
+
+
+def _is_size(value: object) -> bool:
+    """Return True for a number of bytes, one at least, as a number or a text."""
+    if isinstance(value, str):
+        try:
+            value = size_of(value)
+        except ValueError:
+            return False
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def size_of(text: str) -> int:
+    """Return the bytes, one at least, that a text such as "8GB" says. Raise ValueError for another one."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?))?b?\s*", text, re.IGNORECASE)
+    number, unit, binary = found.groups() if found else ("0", None, None)
+    size = int(float(number) * (1024 if binary else 1000) ** " kmgt".index((unit or " ").lower()))
+    if not size:
+        raise ValueError(text)
+    return size
 
 
 def _check(name: str, value: object, known: list[str]) -> None:
@@ -50,6 +75,10 @@ def _check(name: str, value: object, known: list[str]) -> None:
         if not isinstance(value, bool):
             message = f"{name} must be True or False, found {value!r}"
             raise UsageError(Problem("E0603", message, hint=_SWITCHES[name]))
+    elif name == "memory":
+        if not (value is None or _is_size(value)):
+            hint = 'pass a number of bytes, a text such as "8GB" or "500 MiB", or None for no limit'
+            raise UsageError(Problem("E0603", f"memory must be a size, found {value!r}", hint=hint))
     elif name == "threads":
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             hint = "pass a whole number from 1 on, or None for one thread on each core"

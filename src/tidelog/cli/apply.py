@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_functors, add_limits, functors_of
+from tidelog.cli.shared import add_functors, add_limits, functors_of, limits_of
 
 if TYPE_CHECKING:
     from tidelog.arrays import Words
@@ -66,7 +66,7 @@ def execute(arguments: argparse.Namespace) -> int:
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
     check_folders(Path(), folder)
     with existing(arguments.store, functors=functors_of(arguments)) as db:
-        db.options(timeout=arguments.timeout, max_rows=arguments.max_rows, threads=arguments.jobs)
+        db.options(**limits_of(arguments))
         for name in arguments.remove_rule:
             db.rules.remove(name)
         for name in arguments.remove_instance:

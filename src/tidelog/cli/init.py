@@ -8,7 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, add_preprocessing, functors_of, parsed
+from tidelog.cli.shared import (
+    add_fact_folder,
+    add_functors,
+    add_limits,
+    add_preprocessing,
+    functors_of,
+    limits_of,
+    parsed,
+)
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -41,7 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
     fresh = not arguments.store.exists()
     try:
         with tidelog.connect(arguments.store, functors=functors_of(arguments)) as db:
-            db.options(timeout=arguments.timeout, max_rows=arguments.max_rows, threads=arguments.jobs)
+            db.options(**limits_of(arguments))
             db.load(parsed(arguments))
             read_inputs(db, arguments.fact_dir)
             report = db.commit().report

@@ -22,6 +22,7 @@ from tidelog.cli.shared import (
     add_messages,
     add_preprocessing,
     functors_of,
+    limits_of,
     text,
     warnings_of,
 )
@@ -76,7 +77,7 @@ def execute(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
         db.functors(functors_of(arguments))
-        db.options(timeout=arguments.timeout, max_rows=arguments.max_rows, threads=arguments.jobs)
+        db.options(**limits_of(arguments))
         program = Demanded(text(arguments), db.workspace.given)
         db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
         found = warnings_of(arguments, db.program, db.workspace.draft().core)

@@ -36,15 +36,34 @@ def jobs(text: str) -> int | None:
 jobs.__name__ = "positive integer or auto"
 
 
+def size(text: str) -> int:
+    """Read a number of bytes, such as 8GB."""
+    from tidelog.options import size_of
+
+    return size_of(text)
+
+
+size.__name__ = "size"
+
+
 def add_limits(command: argparse.ArgumentParser) -> None:
     """Add the options of an epoch to a command."""
     command.add_argument("--timeout", metavar="S", type=positive(float), help="stop after so many seconds")
     command.add_argument("--max-rows", metavar="N", type=positive(int), help="stop when more tuples are derived")
     command.add_argument(
+        "--memory", metavar="SIZE", type=size, help="stop when the process would have more, such as 8GB"
+    )
+    command.add_argument(
         "-j", "--jobs", metavar="N", type=jobs, help="evaluate on N threads (default: auto, one per core)"
     )
     command.add_argument("--stats", action="store_true", help="report the strategy of each hyper-node, and sizes")
     command.add_argument("--json", action="store_true", help="print results and errors as JSON")
+
+
+def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of an epoch that a command has got."""
+    names = {"timeout": "timeout", "max_rows": "max_rows", "memory": "memory", "threads": "jobs"}
+    return {option: getattr(arguments, name) for option, name in names.items()}
 
 
 def add_fact_folder(command: argparse.ArgumentParser) -> None:

@@ -17,6 +17,7 @@ from tidelog.errors import LimitError, Problem
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.listening import listening
 from tidelog.storage.memory import Stop
+from tidelog.storage.room import resident, shown
 
 _LONG = 4_096
 """A kernel that works on so many nodes of a closure may take long: the product of two sets of them."""
@@ -24,12 +25,13 @@ _LONG = 4_096
 
 @dataclass
 class Watch:
-    """The limits of one epoch, or other `work`: `timeout` in seconds, `max_rows` derived in all (None is no limit), and
-    `sizes`, the `.limitsize` of relations."""
+    """The limits of one epoch, or other `work`: `timeout` in seconds, `max_rows` derived in all, the `memory` of the
+    process in bytes (None is no limit), and `sizes`, the `.limitsize` of relations."""
 
     timeout: float | None = None
     max_rows: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    memory: int | None = None
     started: float = field(default_factory=time.perf_counter)
     interrupts: Interrupts = field(default_factory=Interrupts)
     derived: int = 0
@@ -71,6 +73,9 @@ class Watch:
             raise LimitError(
                 Problem("E0502", message, hint="raise `max_rows`, or bound the recursion; nothing has changed")
             )
+        if self.memory is not None and resident() > self.memory:
+            message = f"out of memory: the process has {shown(resident())}, its limit is {shown(self.memory)}"
+            raise LimitError(Problem("E0503", message, hint="raise `memory`; nothing has changed"))
 
     def look_at(self, relation: str, rows: int) -> None:
         """Raise if a relation has more rows than its `.limitsize`."""
@@ -101,7 +106,7 @@ class WithinMemory(ContextDecorator):
             raise LimitError(Problem("E0503", message, hint=self._hint)) from None
 
 
-changing_within_memory = WithinMemory("nothing has changed; set `max_rows`, or run on a machine with more memory")
+changing_within_memory = WithinMemory("nothing has changed; raise `memory`, or run on a machine with more memory")
 reading_within_memory = WithinMemory(
     "nothing has changed; ask for fewer rows at a time, or use a machine with more memory"
 )

@@ -55,13 +55,22 @@ _Row: TypeAlias = tuple[int, ...]
 
 def naming(error: LimitError, node: HyperNode) -> LimitError:
     """Return the error of a limit with the relations of the hyper-node in which it was reached."""
-    problem, names = error.problems[0], [f"`{name}`" for name in shown(node.relations)]
-    if problem.code not in ("E0501", "E0502") or not names:
+    problem = error.problems[0]
+    if problem.code not in ("E0501", "E0502", "E0503"):
         return error
+    return LimitError(replace(problem, message=f"{problem.message}{deriving(node)}"))
+
+
+def deriving(node: HyperNode) -> str:
+    """Return the end of a message that names the relations of the hyper-node under evaluation; "" if it only prepares
+    other ones."""
+    names = [f"`{name}`" for name in shown(node.relations)]
+    if not names:
+        return ""
     if len(names) > _NAMED:
         names[_NAMED:] = [f"{len(names) - _NAMED} more"]
     derived = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-    return LimitError(replace(problem, message=f"{problem.message}, while it derived {derived}"))
+    return f", while it derived {derived}"
 
 
 def explained(

@@ -60,6 +60,7 @@ class EmbeddedEngine(EngineState):
         seal: Seal[AnyRows],
     ) -> Outcome[AnyRows]:
         started = time.perf_counter()
+        self.catalog.memory = watch.memory
         given = next((each.given for each in program.functors.values()), None)
         renewed = given is not None and given.renewed
         steady = program is self.program and not changes and not renewed and not self.recorded

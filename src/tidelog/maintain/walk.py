@@ -17,7 +17,7 @@ from tidelog.engine import NodeReport, Outcome, Prospect, RowChange, Seal
 from tidelog.errors import LimitError
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.deltas import AnyRows, rows_of
-from tidelog.maintain.endless import naming
+from tidelog.maintain.endless import deriving, naming
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.strategies.dropping import drop_relations
 from tidelog.maintain.strategies.table import visit
@@ -70,6 +70,9 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
             reports[position] = visit(node, state)
         except LimitError as error:
             raise naming(error, node) from None
+        except MemoryError as error:  # The same one: a new one would keep alive what fills the memory.
+            error.args = (f"{error}{deriving(node)}",)
+            raise
         if len(state.kept) != 1 or state.kept[0] is not node:
             state.split[position] = state.kept
         for name in node.relations:

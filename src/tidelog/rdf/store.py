@@ -531,11 +531,12 @@ class _Earlier:
         lost = tuple(rule for name, rule in before.items() if name not in now)
         database.load(Program(rules=lost))
         store._triples.put(self.undo)
-        database.options(timeout=None, max_rows=None)
+        database.options(timeout=None, max_rows=None, memory=None)
         try:
             database.commit()
         finally:
-            database.options(timeout=store._options.timeout, max_rows=store._options.max_rows)
+            limits = store._options
+            database.options(timeout=limits.timeout, max_rows=limits.max_rows, memory=limits.memory)
         database.workspace.committed = replace(database.workspace.committed, since=self.since)
         for name, rows, epochs in self.ages:
             date(database.engine.asserted[name], rows, epochs)

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.kernels.layout import FIELDS
 from tidelog.storage.memory import Block, Pinned
+from tidelog.storage.room import check_room
 
 
 class Catalog:
     """The descriptors of all objects, and their shared state.
 
-    `bits` is the word size, 32 or 64; `tag` the kernels' last argument; `growing` the seconds spent on making room.
+    `bits` is the word size, 32 or 64; `tag` the kernels' last argument; `growing` the seconds spent on making room, for
+    which the process may have `memory` bytes, None for no limit.
     """
 
     def __init__(self, bits: int = 32) -> None:
@@ -28,6 +30,7 @@ class Catalog:
         self.tag = self.dtype.type(0)
         self.table: NDArray[numpy.int64] = numpy.zeros((64, FIELDS), numpy.int64)
         self.growing = 0.0
+        self.memory: int | None = None
         self._free: list[int] = []
         self._next = 0
         self._scratch = Block(8 * 1024)
@@ -76,14 +79,16 @@ class Descriptor:
             self.catalog.release(self.number)
 
 
-class Stopwatch:
-    """A stopwatch that adds the time inside its block to `catalog.growing`."""
+class Growing:
+    """A block that makes room for so many `more` bytes; its time counts as `catalog.growing`. Raises MemoryError where
+    `catalog.memory`, or what the system has left, does not suffice."""
 
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, more: int) -> None:
+        self._catalog, self._more = catalog, more
 
     def __enter__(self) -> None:
         self._start = time.perf_counter()
+        check_room(self._more, self._catalog.memory)
 
     def __exit__(self, *_: object) -> None:
         self._catalog.growing += time.perf_counter() - self._start

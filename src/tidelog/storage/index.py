@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidelog.kernels import layout
 from tidelog.kernels.layout import DONE, GROW_ARENA
-from tidelog.storage.catalog import Catalog, Descriptor, Stopwatch
+from tidelog.storage.catalog import Catalog, Descriptor, Growing
 from tidelog.storage.memory import Block
 
 _DIRECTORY = 64  # slots at first; more than the batch that one extension enters before it looks for room
@@ -96,17 +96,17 @@ class Index:
         values = greatest - least + 1
         if values > _SPREAD * high:
             return
-        with Stopwatch(self._catalog):
+        with Growing(self._catalog, 4 * values):
             numbers = Block(4 * values)
         count_values(table, self.number, high, least, numbers.address, tag)
         keys, words = needed(table, self.number, numbers.address, values)
         if words >= 2 * _MOST_WORDS:
             raise MemoryError(_OUTGROWN)
-        with Stopwatch(self._catalog):
+        directory = self._directory
+        while keys * 3 > (directory - 1) * 2:
+            directory *= 2
+        with Growing(self._catalog, word * words + 8 * directory):
             self._arena.grow(word * words)
-            directory = self._directory
-            while keys * 3 > (directory - 1) * 2:
-                directory *= 2
             self._slots.grow(8 * directory)
             self._directory = directory
             self._publish()
@@ -116,7 +116,7 @@ class Index:
         """Make the room that a kernel requested by `status`: the arena or the directory."""
         from tidelog.kernels.sets import split
 
-        with Stopwatch(self._catalog):
+        with Growing(self._catalog, self._arena.size // 2 if status == GROW_ARENA else 8 * self._directory):
             if status == GROW_ARENA:
                 if self._arena.size // self._catalog.dtype.itemsize >= _MOST_WORDS:
                     raise MemoryError(_OUTGROWN)

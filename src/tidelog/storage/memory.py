@@ -19,6 +19,7 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from tidelog.kernels import checked
+from tidelog.storage.room import check_room
 
 _MAPPED = 1 << 17
 _HUGE = 1 << 22
@@ -82,7 +83,7 @@ class Block(_Memory):
     `huge` pages, a single access costs less, and random accesses cost more.
 
     All memory of relations, indexes, lists and journals is obtained here. Raises MemoryError when the system has no
-    more memory, and then leaves the block as it was.
+    more memory, or less than requested (see `room`), and then leaves the block as it was.
     """
 
     def __init__(self, size: int, huge: bool = True) -> None:
@@ -139,6 +140,7 @@ class Block(_Memory):
     def _map(self, size: int, is_mapped: bool) -> None:
         page = 1 << 21 if size >= _HUGE else _PAGE
         size = (size + page - 1) // page * page
+        check_room(size - self.size)
         if is_mapped:
             address = _LIBRARY.mremap(self.address, self.size, size, _MAY_MOVE)
         else:

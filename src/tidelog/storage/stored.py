@@ -15,7 +15,7 @@ from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect
 from tidelog.looking import Look, unlimited
-from tidelog.storage.catalog import Catalog, Descriptor, Stopwatch
+from tidelog.storage.catalog import Catalog, Descriptor, Growing
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.extents import SharedRows
 from tidelog.storage.index import Index
@@ -251,12 +251,16 @@ class StoredRelation(SharedRows):
         if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
             return
         expect(need - 2 * SPARE)
-        with Stopwatch(self.catalog):
-            capacity = max(self._capacity, _ROOM)
-            while capacity < need:
-                capacity = capacity * 3 // 2
-            if capacity >= _MOST_ROWS:
-                raise MemoryError("a relation has outgrown the 31 bits of its row numbers")
+        capacity = max(self._capacity, _ROOM)
+        while capacity < need:
+            capacity = capacity * 3 // 2
+        if capacity >= _MOST_ROWS:
+            raise MemoryError("a relation has outgrown the 31 bits of its row numbers")
+        marks = sum(4 for field in (layout.R_COUNT, layout.R_BIRTH, layout.R_SUPPORT) if self.fields[field])
+        more = (capacity - self._capacity) * (self.arity * self.catalog.dtype.itemsize + marks)
+        if used * 10 > (self._slot_count - 1) * 7:
+            more += 8 * self._slot_count
+        with Growing(self.catalog, more):
             # Each block that has moved is published before anything else can fail; the capacity when all have grown.
             if capacity > self._capacity:
                 self._rows.grow(capacity * self.arity * self.catalog.dtype.itemsize)
