@@ -191,9 +191,11 @@ class Missing:
         return self.with_rival(absence, key) if key.relation in self.rivals.selections else absence
 
     def with_rival(self, absence: Absence, key: Key) -> Absence:
-        """Return the absence of a tuple from a relation that selects with the tuple that it prefers."""
+        """Return the absence of a tuple from a relation that selects with the tuple that it prefers. Partitions of a
+        cluster derive candidates from dominated tuples, too: only what is asserted and what rules derive counts."""
         candidate = Key(candidates_of(key.relation), key.words)
-        is_candidate = self.derivations.holds(self.views, candidate)
+        is_derived = any(attempt.derives for attempt in absence.attempts)
+        is_candidate = is_derived or self.derivations.asserted(self.views, [key])[0]
         if not is_candidate and self.rivals.selections[key.relation].form == "choice":
             return absence
         try:
