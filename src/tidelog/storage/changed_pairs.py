@@ -80,12 +80,11 @@ class ChangedPairs:
             self._count, self._words, self._members = 0, _NO_PAIRS, None
 
     def held(self) -> AnyWords:
-        """Return rows with all words of these pairs: of those not written, all nodes that there were, each with
-        itself."""
+        """Return rows with all words of these pairs, and no others: those of a node without edges may be given back."""
         if self._words is not None:
             return self._words
-        nodes = self._nodes.take(numpy.arange(self._known))
-        return numpy.concatenate([nodes, nodes], axis=1)
+        words = numpy.concatenate([self.ends(0), self.ends(1)])
+        return numpy.column_stack([words, words])
 
     def words(self) -> AnyWords:
         """Return the pairs as int64 words, shape (n, 2). Several threads may ask at once."""
@@ -100,9 +99,9 @@ class ChangedPairs:
         are written for that, whose ends may be there more than once."""
         from tidelog.kernels.differences import ends_of
 
-        if self._count <= self._known or self._members is None:
-            return self.words()[:, column]
         of, seen = self._members, numpy.zeros(self._known, numpy.uint8)
+        if self._count <= self._known or of is None:
+            return self.words()[:, column]
         seen[self._themselves] = 1
         expect(self._known)
         ends_of(self._records, column == 1, of.pool, of.lists, of.family, of.nodes, of.begins, seen)
