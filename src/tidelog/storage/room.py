@@ -1,5 +1,5 @@
-"""Whether there is memory for more, before it is requested: Linux gives out memory that it does not have, and ends the
-process that then uses it."""
+"""The memory that there is, looked at before more is requested: Linux gives out memory that it does not have, and ends
+the process that then uses it."""
 
 from __future__ import annotations
 
