@@ -412,6 +412,20 @@ FAULTS = (
         f"{FOLDED}::test_values_of_groups",
     ),
     Fault(
+        "the last component of a block is not folded",
+        "kernels/folds.py",
+        "for d in range(block * BLOCK, block * BLOCK + BLOCK):",
+        "for d in range(block * BLOCK, block * BLOCK + BLOCK - 1):",
+        "tests/storage/test_folding.py",
+    ),
+    Fault(
+        "what blocks have been handed is lost",
+        "kernels/folds.py",
+        "others = joined(what, words, flip, behind[c], behind[lists.shape[1] + c // BLOCK], w)",
+        "others = behind[c]",
+        "tests/storage/test_folding.py",
+    ),
+    Fault(
         "members of another closure are taken for the same",
         "maintain/strategies/situation.py",
         "return before.closure is not now.closure or before.backward != now.backward",

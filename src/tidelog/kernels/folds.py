@@ -5,6 +5,9 @@ with, or the one of them whose word comes first.
 that reach it. `second` is the member that is next where the first one is left out, because it is not paired with
 itself. Words come in the order of `word ^ flip`. Components are folded when they are first needed; then they are
 `known`.
+
+A run of many components has whole blocks of BLOCK of them. A block has a place of its own in `first`, `behind` and
+`known`, behind those of all components: so each node of a long chain reads a few hundred numbers, not all behind it.
 """
 # mypy: disable-error-code="no-untyped-def, assignment"
 
@@ -17,6 +20,8 @@ from tidelog.kernels.words import kernel, load, stopped, wrap
 
 COUNT, SUM, FIRST = numpy.arange(3)
 """The folds; the value of FIRST is the number of a node, -1 if there is no node."""
+BLOCK = 128
+"""Neighbouring components that are folded together, from a multiple of this on."""
 
 
 @kernel
@@ -57,21 +62,47 @@ def joined(what, words, flip, a, b, w):
 
 
 @kernel
+def is_block(d, high):
+    """Return True if a block begins at component d and ends at component `high` or before."""
+    return d % BLOCK == 0 and d + BLOCK - 1 <= high
+
+
+@kernel
+def fold_block(pool, lists, block, place, what, words, flip, first, second, known, w):
+    """Fold the components of a block, all of which there are, to its `place`, unless that has been done."""
+    if known[place] > 0:
+        return
+    known[place] = 1
+    value = -1 if what == FIRST else 0
+    for d in range(block * BLOCK, block * BLOCK + BLOCK):
+        fold_members(pool, lists, d, what, words, flip, first, second, known, w)
+        value = joined(what, words, flip, value, first[d], w)
+    first[place] = value
+
+
+@kernel
 def fold_ahead(pool, lists, components, at, limit, what, words, flip, first, second, behind, known, stop, w):
     """Fold `components` from position `at` on, and those that they reach, until more than `limit` numbers were read;
     returns the position."""
-    steps = 0
+    steps, places = 0, lists.shape[1]
     while at < len(components) and steps <= limit and not stopped(stop):
         c = components[at]
         fold_members(pool, lists, c, what, words, flip, first, second, known, w)
         value = -1 if what == FIRST else 0
         i, end = runs_of(lists, c)
         while i < end:
-            low = numpy.int64(pool[i])
+            d = numpy.int64(pool[i])
             high, i = last_of(pool, i, end)
-            for d in range(low, high + 1):
-                fold_members(pool, lists, d, what, words, flip, first, second, known, w)
-                value = joined(what, words, flip, value, first[d], w)
+            while d <= high:
+                if is_block(d, high):
+                    place = places + d // BLOCK
+                    fold_block(pool, lists, d // BLOCK, place, what, words, flip, first, second, known, w)
+                    value = joined(what, words, flip, value, first[place], w)
+                    d += BLOCK
+                else:
+                    fold_members(pool, lists, d, what, words, flip, first, second, known, w)
+                    value = joined(what, words, flip, value, first[d], w)
+                    d += 1
                 steps += 1
         behind[c] = value
         steps += lists[MEMBER, c, LENGTH]
@@ -83,19 +114,21 @@ def fold_ahead(pool, lists, components, at, limit, what, words, flip, first, sec
 def fold_behind(pool, lists, wanted, c, limit, what, words, flip, first, second, behind, known, stop, w):
     """Fold the components that reach those `wanted`, from component c on, until more than `limit` numbers were read;
     returns the next component."""
-    steps = 0
+    steps, places = 0, lists.shape[1]
     while c < len(wanted) and steps <= limit and not stopped(stop):
         steps += 1
         if lists[MEMBER, c, LENGTH] > 0:
             fold_members(pool, lists, c, what, words, flip, first, second, known, w)
             i, end = runs_of(lists, c)
             while i < end:
-                low = numpy.int64(pool[i])
+                d = numpy.int64(pool[i])
                 high, i = last_of(pool, i, end)
-                for d in range(low, high + 1):
-                    if wanted[d]:
-                        behind[d] = joined(what, words, flip, behind[d], first[c], w)
-                steps += high - low + 1
+                while d <= high:
+                    place, step = (places + d // BLOCK, BLOCK) if is_block(d, high) else (d, 1)
+                    if step > 1 or wanted[d]:
+                        behind[place] = joined(what, words, flip, behind[place], first[c], w)
+                    d += step
+                    steps += 1
             steps += lists[MEMBER, c, LENGTH]
         c += 1
     return c
@@ -118,7 +151,8 @@ def fold_nodes(lists, component, loops, irreflexive, nodes, what, words, flip, f
                 own = wrap(own - load(words, x, w))
             elif own == x:
                 own = second[c]
-        result[i] = joined(what, words, flip, behind[c], own, w)
+        others = joined(what, words, flip, behind[c], behind[lists.shape[1] + c // BLOCK], w)
+        result[i] = joined(what, words, flip, others, own, w)
 
 
 @kernel
@@ -129,10 +163,17 @@ def members_ahead(pool, lists, components, stamps, now, found):
         n = members_once(pool, lists, numpy.int64(c), stamps, now, found, n)
         i, end = runs_of(lists, c)
         while i < end:
-            low = numpy.int64(pool[i])
+            d = numpy.int64(pool[i])
             high, i = last_of(pool, i, end)
-            for d in range(low, high + 1):
-                n = members_once(pool, lists, d, stamps, now, found, n)
+            while d <= high:
+                place, step = (lists.shape[1] + d // BLOCK, BLOCK) if is_block(d, high) else (d, 1)
+                if step > 1 and stamps[place] != now:
+                    stamps[place] = now
+                    for each in range(d, d + BLOCK):
+                        n = members_once(pool, lists, each, stamps, now, found, n)
+                elif step == 1:
+                    n = members_once(pool, lists, d, stamps, now, found, n)
+                d += step
     return n
 
 

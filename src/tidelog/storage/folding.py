@@ -45,10 +45,10 @@ def folded(closure: Closure, nodes: Words, fold: ClosureFold, look: Callable[[in
     few = len(known) * _FEW < room
     components = numpy.unique(component[known]).astype(numpy.int64) if few else numpy.flatnonzero(wanted)
     expect(len(nodes) if few and not fold.backward else closure.nodes)
-    first, second, behind = (numpy.empty(room, numpy.int64) for _ in range(3))
-    if fold.backward:
-        behind[:] = -1 if fold.what == "first" else 0
-    done = numpy.zeros(room, numpy.uint8)
+    places = room + room // folds.BLOCK + 1
+    first, second, behind = (numpy.empty(places, numpy.int64) for _ in range(3))
+    behind[0 if fold.backward else room :] = -1 if fold.what == "first" else 0
+    done = numpy.zeros(places, numpy.uint8)
     words, tag = closure.words_in_place()
     pinned = None
     if fold.ranks is not None:
@@ -72,13 +72,13 @@ def folded(closure: Closure, nodes: Words, fold: ClosureFold, look: Callable[[in
 
 def _ranks(closure: Closure, components: NDArray[Any], fold: ClosureFold) -> Words:
     """Return the ranks of the nodes that a fold of `components` looks at, in an array with room for all nodes."""
-    from tidelog.kernels.folds import members_ahead
+    from tidelog.kernels.folds import BLOCK, members_ahead
 
     assert fold.ranks is not None
     pool, lists, component, _, _ = closure.state()
     found = numpy.arange(closure.nodes)
     if not fold.backward:
-        stamps = numpy.zeros(len(component), numpy.uint8)
+        stamps = numpy.zeros(len(component) + len(component) // BLOCK + 1, numpy.uint8)
         found = numpy.empty(len(component), numpy.int64)
         found = found[: members_ahead(pool, lists, components, stamps, 1, found)]
     ranks = numpy.zeros(len(component), numpy.int64)
