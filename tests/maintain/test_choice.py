@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import pytest
 
 import tidelog
-from tidelog.maintain import update
+from tidelog.kernels.compiling import between_kernels
+from tidelog.maintain import machine, update
+from tidelog.maintain.strategies import situation
 
 PAIRS = """
 .decl a(x: number, y: number)
@@ -33,6 +38,34 @@ def node(change: tidelog.Change) -> tuple[str, str]:
     """How the hyper-node of `pairs` followed, and why."""
     (found,) = [node for node in change.report.nodes if node.relations == ("pairs",)]
     return found.strategy, found.reason
+
+
+@pytest.mark.parametrize("rule", ["t(x, z) :- t(x, y), e(y, z), x != 9.", "d(z, c + 1) :- d(y, c), e(y, z), c < 9."])
+def test_kernels_are_compiled_whatever_an_update_may_take(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    """Otherwise an update that needs a kernel which no process has compiled would be given up each time."""
+    seen: list[str] = []
+
+    @contextmanager
+    def between(look: Callable[[], object]) -> Iterator[None]:
+        try:
+            look()
+            seen.append("goes on")
+        except update.CutOffError:
+            seen.append("cut off")
+        with between_kernels(lambda: None):
+            yield
+
+    monkeypatch.setattr(machine, "between_kernels", between)
+    monkeypatch.setattr(situation, "_ALWAYS_WORTH", -1.0)
+    db = tidelog.connect()
+    db.options(switch=1e-9)
+    db.load(f".decl e(x: number, y: number) .decl t(x: number, y: number) .decl d(x: number, c: number) min(c) {rule}")
+    db.load("t(x, y) :- e(x, y). d(x, 0) :- e(x, _).")
+    db.insert("e", [(i, i + 1) for i in range(8)])
+    db.commit()
+    db.insert("e", [(8, 9)])
+    assert any("given up after" in node.reason for node in db.commit().report.nodes)
+    assert set(seen) == {"goes on"}
 
 
 def test_deletions_of_nearly_half_of_the_derivations_are_a_bootstrap_at_once() -> None:

@@ -152,11 +152,13 @@ class Interpreter:
         arguments: tuple[Any, ...],
         look: Look,
         grow_log: Callable[[], None] | None = None,
+        compiling: Look | None = None,
     ) -> int:
         """Run `kernel` over the plans of `group` until it is done or wants new plans; returns its last status.
 
         `numbers` are the relations whose rounds it keeps, `node` its state, `arguments` come between the state of the
-        levels and the memory. `look` may raise to stop it, also between two kernels that have to be compiled.
+        levels and the memory. `look` may raise to stop it, and `compiling`, or else `look`, between two kernels that
+        have to be compiled.
         """
         indexes = {index.number: index for stored in self.derived for index in stored.indexes.values()}
         stored_by_number = {stored.number: stored for stored in self.derived}
@@ -165,7 +167,7 @@ class Interpreter:
         budget = int(self.levels[layout.S_BUDGET])
         while True:
             self.levels[layout.S_BUDGET] = until_look(budget)
-            with between_kernels(look):
+            with between_kernels(compiling or look):
                 status = kernel(
                     self.catalog.table,
                     plans,

@@ -136,7 +136,8 @@ class _Selecting(ShowingUpdate):
         from tidelog.kernels.selections import run_selections
 
         state = at_round(machine, current)
-        machine.converse(run_selections, group, self.numbers, state, (self.selections, inserting), self.look)
+        arguments = group, self.numbers, state, (self.selections, inserting)
+        machine.converse(run_selections, *arguments, self.look, compiling=self.look_at_limits)
         last = int(machine.levels[layout.S_ROUND])
         if not inserting:
             self.deaths = last
@@ -171,7 +172,8 @@ class _Selecting(ShowingUpdate):
         before = [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
         state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.machine.levels[layout.S_ROUND] = self.deaths
-        self.machine.converse(demote, "", self.numbers, state, (self.selections,), self.look)
+        arguments = "", self.numbers, state, (self.selections,)
+        self.machine.converse(demote, *arguments, self.look, compiling=self.look_at_limits)
         return before != [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
 
 

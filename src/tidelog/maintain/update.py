@@ -293,18 +293,24 @@ class NodeUpdate:
         from tidelog.kernels.changes import run_changes
 
         state = at_round(machine, current)
-        machine.converse(run_changes, group, self.numbers, state, (inserting, once), self.look)
+        arguments = group, self.numbers, state, (inserting, once)
+        machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits)
         return int(machine.levels[layout.S_ROUND])
 
     def look(self) -> None:
         """Raise if a limit has been reached, or the price of an evaluation from scratch."""
+        self.look_at_limits()
+        if time.thread_time() > self.deadline:
+            raise CutOffError(f"after {self.seconds:.3f} s")
+
+    def look_at_limits(self) -> None:
+        """Raise if a limit has been reached. Kernels are compiled whatever the price: an update that did not get that
+        far would be given up each time."""
         watch = self.inputs.watch
         watch.look(sum(stored.journal.listed(layout.IN) for stored in self.derived.values()))
         if watch.sizes:
             for name, stored in self.derived.items():
                 watch.look_at(name, len(stored) + stored.journal.listed(layout.IN))
-        if time.thread_time() > self.deadline:
-            raise CutOffError(f"after {self.seconds:.3f} s")
 
 
 def at_round(machine: Interpreter, current: int) -> Words:
