@@ -1,6 +1,7 @@
 """Functors in Python: CPU seconds for each call, beside the same rule with an operator, and beside NumPy.
 
 `python -m benchmarks.functors [ROWS]` prints a table. Each way runs in turn, several times, and the least time counts.
+The results of all but the last are remembered.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ WAYS: dict[str, tuple[str, Callable[..., Any] | None, dict[str, Any]]] = {
     "compiled": ("@f(x)", scalar, {}),
     "rows": ("@f(x)", scalar, {"compiled": False}),
     "vectorized": ("@f(x)", vector, {"vectorized": True}),
+    "again": ("@f(x)", vector, {"vectorized": True, "remember": False}),
 }
 
 

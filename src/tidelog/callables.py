@@ -38,13 +38,15 @@ class Remembered(Protocol):
 
 @dataclass(frozen=True)
 class GivenFunction:
-    """A function for a functor. `signature` are the types that a decorator states, as in "number, symbol -> symbol"."""
+    """A function for a functor. `signature` are the types that a decorator states, as in "number, symbol -> symbol".
+    Its results are remembered by the arguments, unless `remember` is False."""
 
     name: str
     function: Callable[..., Any]
     vectorized: Vectorized = False
     signature: str | None = None
     compiled: bool = True
+    remember: bool = True
     made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The compiled forms that engines keep, by name."""
 
@@ -62,7 +64,7 @@ class GivenFunction:
     def named(self) -> NamedFunction:
         """Return the function as other processes know it. Raise UsageError (E0649) if they cannot import it."""
         found = import_name(self.function, f"the functor `{self.name}`")
-        return NamedFunction(self.name, found, self.vectorized, self.signature, self.compiled)
+        return NamedFunction(self.name, found, self.vectorized, self.signature, self.compiled, self.remember)
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class NamedFunction:
     vectorized: Vectorized
     signature: str | None
     compiled: bool
+    remember: bool
 
     def given(self, where: str) -> GivenFunction:
         """Return the function, imported in this process, which `where` describes; it is the same object each time, and
@@ -84,7 +87,7 @@ class NamedFunction:
 @cache
 def _imported(named: NamedFunction, where: str) -> GivenFunction:
     function = imported(named.function, f"the functor `{named.name}`", where)
-    return GivenFunction(named.name, function, named.vectorized, named.signature, named.compiled)
+    return GivenFunction(named.name, function, named.vectorized, named.signature, named.compiled, named.remember)
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,8 @@ class GivenFunctions:
         return found
 
     def give(self, given: GivenFunction | GivenAggregate, *, used: bool = False) -> None:
-        """Take a function. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot be called.
+        """Take a function. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot be called,
+        (E0603) if it is a generator function whose results are not to be remembered.
 
         Those of an aggregate that is `used` wait for the next epoch if they replace others.
         """
@@ -199,6 +203,9 @@ class GivenFunctions:
             message = f"the functor `{given.name}` has a function already: {self.functions[given.name].place}"
             hint = "declare a functor of another name for another function"
             raise UsageError(Problem("E0646", message, hint=hint))
+        if given.several and not given.remember:
+            message = f"the functor `{given.name}` is a generator function, whose values have to be remembered"
+            raise UsageError(Problem("E0603", message, hint="leave `remember=False` out"))
         self.functions[given.name] = given
 
     def _give_aggregate(self, given: GivenAggregate, used: bool) -> None:
@@ -248,17 +255,22 @@ class GivenFunctions:
 
 
 def functor(
-    signature: str, *, name: str | None = None, vectorized: Vectorized = False, compiled: bool = True
+    signature: str,
+    *,
+    name: str | None = None,
+    vectorized: Vectorized = False,
+    compiled: bool = True,
+    remember: bool = True,
 ) -> Callable[[Made], Made]:
     """Return a decorator that marks a function for a functor, with the types of its parameters and of its value, as in
     `@tidelog.functor("number, symbol -> symbol")`. `tidelog run --functors` and `db.functors` collect such functions.
 
-    The functor has the name of the function, or `name`.
+    The functor has the name of the function, or `name`; the other parts are those of `db.functor`.
     """
 
     def mark(function: Made) -> Made:
         own = name or function.__name__
-        setattr(function, _MARK, GivenFunction(own, function, vectorized, signature, compiled))
+        setattr(function, _MARK, GivenFunction(own, function, vectorized, signature, compiled, remember))
         return function
 
     return mark

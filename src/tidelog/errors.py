@@ -180,6 +180,7 @@ CODES: dict[str, str] = {
     "E0629": "an object cannot be copied or pickled",
     "E0635": "an argument has the wrong type",
     "E0640": "unknown code of a warning",
+    "E0643": "a function whose results are not remembered is not pure",
     "E0644": "the inverse or the merge of an aggregate disagrees with its step",
     "E0645": "a functor or an aggregate has no function",
     "E0646": "a functor has a function already, or one of other types",

@@ -149,19 +149,26 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
             self.workspace.extend(found)
 
     def functor(
-        self, name: str, function: Callable[..., Any], *, vectorized: Vectorized = False, compiled: bool = True
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        vectorized: Vectorized = False,
+        compiled: bool = True,
+        remember: bool = True,
     ) -> None:
         """Give the function for the functor that a program declares with `.functor name(…): …`, see
         docs/how-to/functors.md.
 
         It gets values as in `db[name]` and returns one, or None for no value; a generator function gives several. With
         `vectorized` it gets NumPy arrays and returns one, with "arrow" Arrow arrays. A function of numbers is compiled
-        where that is possible, unless `compiled` is False. Raise UsageError: not a function (E0609), a function for the
-        functor is there already, or it states other types than the program (E0646).
+        where that is possible, unless `compiled` is False. With `remember=False` rules call it again for the same
+        arguments; it has to be pure then. Raise UsageError: not a function (E0609), a function for the functor is there
+        already, or it states other types than the program (E0646), a generator with `remember=False` (E0603).
         """
         given = getattr(function, "__tidelog_functor__", None)
         if not isinstance(given, GivenFunction):
-            given = GivenFunction(name, function, vectorized, None, compiled)
+            given = GivenFunction(name, function, vectorized, None, compiled, remember)
         with self._changing():
             self.workspace.give(replace(given, name=name))
 

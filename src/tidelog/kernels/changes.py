@@ -29,6 +29,7 @@ from tidelog.kernels.layout import (
     P_HEAD,
     P_SOURCE,
     P_VERSION,
+    R_ABSENT,
     R_ARITY,
     R_BIRTH,
     R_COUNT,
@@ -186,6 +187,8 @@ def emit_change(D, plan, n, inserting, current, registers, buffer, hashes, size,
             counted = births == 0 or load(largest, i, w) < load32(births, r)
             if counted or D[head, R_SUPPORT] != 0:
                 lose(D, head, r, counted, current)
+        else:
+            D[head, R_ABSENT] += 1
     D[head, R_EMITTED] += n
 
 

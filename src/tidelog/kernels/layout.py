@@ -35,9 +35,10 @@ R_IN_LOW = 32
 R_IN_HIGH = 33
 R_JOURNAL = 34  # address of quadruples: row, count before, birth before, support before
 R_JOURNAL_N = 35
-R_LIST_COUNTERS = (R_OUT_N, R_OUT_LOW, R_OUT_HIGH, R_IN_N, R_IN_LOW, R_IN_HIGH, R_JOURNAL_N)
-R_MARKED = 37  # words of a row behind those of its tuple: MARKED in the best rows of a search, else 0
+R_ABSENT = 38  # derivations that were taken away, of rows that are not there: of functions that are not pure
+R_LIST_COUNTERS = (R_OUT_N, R_OUT_LOW, R_OUT_HIGH, R_IN_N, R_IN_LOW, R_IN_HIGH, R_JOURNAL_N, R_ABSENT)
 R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed: address of the fields below
+R_MARKED = 37  # words of a row behind those of its tuple: MARKED in the best rows of a search, else 0
 JOURNALLED = 1 << 30
 """Set in the support of a row that is in the journal; without supports, in the count of a live one."""
 MOST_COUNTED = JOURNALLED - 1

@@ -68,6 +68,11 @@ class Code:
             body += level.words(place)
         return header + offsets + body
 
+    @property
+    def calls(self) -> bool:
+        """Return True if the plan calls functions in Python."""
+        return any(level.call is not None for level in self.levels)
+
     def call(self, level: int, place: Callable[[int], int]) -> Call:
         """Return the function that the CALL level number `level` calls."""
         function, arguments, targets = self.levels[level].call  # type: ignore[misc]  # CALL levels have one

@@ -13,6 +13,8 @@ from tidelog.storage.memory import Block
 
 BATCH = 512
 """Bindings in a batch: registers of this length stay in the first two levels of cache."""
+CALLED_BATCH = 8_192
+"""Bindings in a batch where plans call functions in Python: one call takes as long as joins of hundreds."""
 
 
 class WidenError(Exception):
@@ -21,8 +23,8 @@ class WidenError(Exception):
 
 @dataclass(frozen=True)
 class Lane:
-    """The memory of one thread: the state of the `levels` of the plan under way, the `registers`, `scratch` for each
-    level, and a `buffer` for a batch of the head with its `hashes`."""
+    """The memory of one thread for batches of BATCH bindings: the state of the `levels` of the plan under way, the
+    `registers`, `scratch` for each level, and a `buffer` for a batch of the head with its `hashes`."""
 
     levels: Words
     registers: Block

@@ -19,12 +19,11 @@ from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
-from tidelog.maintain.lanes import BATCH, Lane, WidenError, narrow
+from tidelog.maintain.lanes import BATCH, CALLED_BATCH, Lane, WidenError, narrow
 from tidelog.maintain.threads import extend_indexes, share_plan
 from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.journal import SPARE
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
@@ -73,23 +72,26 @@ class Interpreter:
         self._registry = Registers()
         self._assembler = Assembler(relations, frozenset(internal), dictionary, self._registry)
         self._codes: dict[str, list[Code]] = {}
-        self._buffer = Block(BATCH * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
-        self._hashes = Block(8 * BATCH)
-        self._deepest = 0
-        self._others: list[Lane] = []
+        self.batch = self._deepest = 0
+        self._kept_lanes: list[Lane] = []
         self.add(jobs)
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more jobs. When this raises, the machine is worthless."""
         for job in jobs:
             self._codes.setdefault(job.group, []).append(self._assembler.assemble(job.plan, job.sight))
-        self._others.clear()
-        self._load()
-        deepest = max((len(code.levels) for codes in self._codes.values() for code in codes), default=1)
-        if deepest > self._deepest:
-            self._deepest = deepest
-            self._scratch = Block(24 * BATCH * deepest)
+        self._kept_lanes = []
+        codes = [code for codes in self._codes.values() for code in codes]
+        deepest = max((len(code.levels) for code in codes), default=1)
+        batch = CALLED_BATCH if any(code.calls for code in codes) else BATCH
+        if batch > self.batch:
+            self._buffer = Block(batch * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
+            self._hashes = Block(8 * batch)
+        if batch > self.batch or deepest > self._deepest:
+            self.batch, self._deepest = batch, deepest
+            self._scratch = Block(24 * batch * deepest)
             self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
+        self._load()
 
     def _load(self) -> None:
         """Lay out the code of all groups and the registers."""
@@ -104,7 +106,7 @@ class Interpreter:
         self._code.view(numpy.int64, len(words))[:] = words
         self.plans = {name: self._code.address + 8 * numpy.array(s, numpy.int64) for name, s in starts.items()}
         self._register_count = registers.used + len(registers.constants)
-        self._registers = Block(self._register_count * BATCH * self.catalog.dtype.itemsize)
+        self._registers = Block(self._register_count * self.batch * self.catalog.dtype.itemsize)
         columns = self._columns()
         for word, register in registers.constants.items():
             if self.catalog.bits == 32 and not -(2**31) <= word < 2**31:
@@ -113,21 +115,28 @@ class Interpreter:
 
     def _columns(self) -> NDArray[numpy.signedinteger[Any]]:
         """Return the registers as an array, one row each."""
-        flat = self._registers.view(self.catalog.dtype, self._register_count * BATCH)
-        return flat.reshape(self._register_count, BATCH)
+        flat = self._registers.view(self.catalog.dtype, self._register_count * self.batch)
+        return flat.reshape(self._register_count, self.batch)
 
     def _lanes(self) -> list[Lane]:
         """Return memory for each of the threads."""
-        own = Lane(self.levels, self._registers, self._scratch, self._buffer, self._hashes)
-        for _ in range(1 + len(self._others), self.threads):
-            # What two threads write is kept apart, so that they do not wait for each other's cache lines.
-            levels = numpy.zeros(len(own.levels) + 16, numpy.int64)
-            levels[layout.S_BUDGET] = own.levels[layout.S_BUDGET]
-            blocks = [Block(block.size + 64) for block in (own.registers, own.scratch, own.buffer, own.hashes)]
-            size = self._register_count * BATCH
-            blocks[0].view(self.catalog.dtype, size)[:] = own.registers.view(self.catalog.dtype, size)
-            self._others.append(Lane(levels, *blocks))
-        return [own, *self._others]
+        if not self._kept_lanes:
+            own = Lane(self.levels, self._registers, self._scratch, self._buffer, self._hashes)
+            self._kept_lanes = [own] if self.batch == BATCH else []
+            while len(self._kept_lanes) < self.threads:
+                self._kept_lanes.append(self._lane())
+        return self._kept_lanes
+
+    def _lane(self) -> Lane:
+        """Return new memory for a thread."""
+        # What two threads write is kept apart, so that they do not wait for each other's cache lines.
+        levels = numpy.zeros(len(self.levels) + 16, numpy.int64)
+        levels[layout.S_BUDGET] = self.levels[layout.S_BUDGET]
+        own = (self._registers, self._scratch, self._buffer, self._hashes)
+        blocks = [Block(block.size * BATCH // self.batch + 64) for block in own]
+        registers = blocks[0].view(self.catalog.dtype, self._register_count * BATCH)
+        registers.reshape(self._register_count, BATCH)[:] = self._columns()[:, :BATCH]
+        return Lane(levels, *blocks)
 
     def _rows_to_scan(self, code: Code) -> tuple[int, int]:
         """Return the first row and the end of those that a plan scans in a round."""
@@ -180,7 +189,7 @@ class Interpreter:
                     self._scratch.address,
                     self._buffer.address,
                     self._hashes.address,
-                    BATCH,
+                    self.batch,
                     self.catalog.tag,
                 )
             concerned = int(node[layout.N_OBJECT])
@@ -190,7 +199,7 @@ class Interpreter:
                 case layout.DONE | layout.REPLAN | layout.ORDER:
                     return status
                 case layout.GROW_RELATION:
-                    stored_by_number[concerned].ensure(SPARE)
+                    stored_by_number[concerned].ensure(self.batch)
                 case layout.GROW_LISTS:
                     stored_by_number[concerned].journal.grow()
                 case layout.GROW_DIRECTORY | layout.GROW_ARENA:
@@ -217,7 +226,7 @@ class Interpreter:
     def call(self, kernel: Callable[..., int], group: str, *arguments: int) -> int:
         """Return the result of a kernel that runs over the plans of `group` and never calls back."""
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
-        memory = self._registers.address, self._scratch.address, BATCH, self.catalog.tag
+        memory = self._registers.address, self._scratch.address, self.batch, self.catalog.tag
         return kernel(self.catalog.table, plans, *arguments, self.levels, *memory)
 
     def _call_out(self, code: Code, look: Look) -> None:
@@ -242,6 +251,7 @@ class Interpreter:
             columns[register, :m] = result
         if mask is None or mask.all():
             return m
+        mask = numpy.broadcast_to(mask, m)  # A function without parameters gives one result for all bindings.
         kept = int(mask.sum())
         for register in call.live:
             columns[register, :kept] = columns[register, :m][mask]

@@ -8,6 +8,7 @@ none of its results.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -15,12 +16,13 @@ from numpy.typing import NDArray
 from tidelog.arrays import Words
 from tidelog.language.syntax import Column, FunctorType
 
-Results = tuple[Words, Words]
-"""How many values each row of arguments has, and all values, one after the other, as words."""
+BatchResults: TypeAlias = tuple[Words | None, Words]
+"""How many values each row of arguments has, or None if each has one, and all values, one after the other, as words."""
 
 
 class Memory:
-    """The results of one functor: `counts` and the `values` from `starts` on, for each row of `keys`."""
+    """The results of one functor: `counts` and the `values` from `starts` on, for each row of `keys`. As long as each
+    row has one value, there are neither counts nor starts: the value of row i is number i."""
 
     def __init__(self, declared: FunctorType) -> None:
         self._columns = declared.parameters
@@ -33,14 +35,13 @@ class Memory:
         self._used = self._valued = 0
         self._kept = (0, 0)
         self._single = True
-        """Whether each row has one value, so that the value of row i is number i."""
 
     def __len__(self) -> int:
         return self._used
 
-    def find(self, columns: list[Words], size: int, make: Callable[[Words], Results]) -> tuple[Words, Words]:
-        """Return for each row of arguments its number of values, and where these start in `values`; `make` gives the
-        results for arguments that are new. An exception of it changes nothing."""
+    def find(self, columns: list[Words], size: int, make: Callable[[Words], BatchResults]) -> BatchResults:
+        """Return for each row of arguments its number of values, None if each has one, and where these start in
+        `values`; `make` gives the results for arguments that are new. An exception of it changes nothing."""
         from tidelog.kernels.remembered import number_rows
 
         rows = numpy.stack(columns, axis=1) if columns else numpy.empty((size, 0), numpy.int64)
@@ -54,14 +55,7 @@ class Memory:
             except BaseException:
                 self._shrink(before, self._valued)
                 raise
-        if self._single:
-            return numpy.ones(size, numpy.int64), numbers
-        return self._counts[numbers], self._starts[numbers]
-
-    @property
-    def single(self) -> bool:
-        """Return True if all arguments so far have one value."""
-        return self._single
+        return (None, numbers) if self._single else (self._counts[numbers], self._starts[numbers])
 
     def values(self, places: Words) -> Words:
         """Return the values at these places."""
@@ -71,20 +65,24 @@ class Memory:
     def _reserve(self, rows: int) -> None:
         if rows > len(self._keys):
             room = max(3 * rows, 1_024)
-            self._keys, self._counts, self._starts = (
-                _grown(each, room) for each in (self._keys, self._counts, self._starts)
-            )
+            self._keys = _grown(self._keys, room)
+            if not self._single:
+                self._counts, self._starts = _grown(self._counts, room), _grown(self._starts, room)
             self._slots = numpy.zeros(1 << (room + room // 2).bit_length(), numpy.int32)
             self._fill()
 
-    def _add(self, before: int, used: int, counts: Words, values: Words) -> None:
+    def _add(self, before: int, used: int, counts: Words | None, values: Words) -> None:
         end = self._valued + len(values)
         if end > len(self._values):
             self._values = _grown(self._values, 2 * end)
         self._values[self._valued : end] = values
-        self._counts[before:used] = counts
-        self._starts[before:used] = self._valued + numpy.cumsum(counts) - counts
-        self._single = self._single and bool((counts == 1).all())
+        if self._single and counts is not None:
+            self._single = False
+            self._counts, self._starts = numpy.ones(len(self._keys), numpy.int64), numpy.arange(len(self._keys))
+        if not self._single:
+            each = numpy.ones(used - before, numpy.int64) if counts is None else counts
+            self._counts[before:used] = each
+            self._starts[before:used] = self._valued + numpy.cumsum(each) - each
         self._used, self._valued = used, end
 
     def _shrink(self, used: int, valued: int) -> None:
@@ -115,13 +113,14 @@ class Memory:
 
     def saved(self) -> tuple[Words, Words, Words]:
         """Return the arguments, the numbers of their values, and the values."""
-        return self._keys[: self._used], self._counts[: self._used], self._values[: self._valued]
+        counts = numpy.ones(self._used, numpy.int64) if self._single else self._counts[: self._used]
+        return self._keys[: self._used], counts, self._values[: self._valued]
 
     def restore(self, keys: Words, counts: Words, values: Words) -> None:
         """Take results that were `saved`, into an empty memory."""
         self._reserve(len(keys))
         self._keys[: len(keys)] = keys
-        self._add(0, len(keys), counts, values)
+        self._add(0, len(keys), None if (counts == 1).all() else counts, values)
         self._fill()
         self.keep()
 

@@ -18,7 +18,6 @@ from tidelog.kernels import layout
 from tidelog.maintain.bootstrap import internal_atoms, sight_of
 from tidelog.maintain.endless import explained, refuse_endless
 from tidelog.maintain.functors import KINDS
-from tidelog.maintain.lanes import BATCH
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
@@ -95,8 +94,6 @@ class CostSearch:
         self.growing = {f"{_BEATEN}{name}": beaten for name, beaten in self.beaten.items()}
         self.growing |= {f"{STALE}{name}": stale for name, stale in self.stale.items()}
         self.relations |= self.growing | {f"{_FRONT}{name}": front for name, front in self.fronts.items()}
-        for front in self.fronts.values():
-            front.ensure(BATCH)
         for stale in self.stale.values():
             stale.marks.keep_births()
         self.blocks = {name: self._block(each) for name, each in by_shown.items()}
@@ -110,6 +107,8 @@ class CostSearch:
         addresses = [self.blocks[name].address if name in self.blocks else 0 for name in self.names]
         self.selections = numpy.array(addresses, numpy.int64)
         self.machine = self._assembled()
+        for front in self.fronts.values():
+            front.ensure(self.machine.batch)
 
     def _found(self, name: str, selects: bool) -> StoredRelation:
         """Return the relation for the best rows of a relation."""

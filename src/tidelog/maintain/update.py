@@ -27,6 +27,7 @@ from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
+from tidelog.maintain.user_functors import refuse_impure
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
@@ -248,6 +249,9 @@ class NodeUpdate:
             self.once(change.dropped, AT_START, AT_START, False, 0)
         self.scan("delete", layout.OUT, False, 0)
         self.run(self.machine, "delete", False, False, 0)
+        for name, stored in self.derived.items():
+            if stored.fields[layout.R_ABSENT]:
+                refuse_impure(self.node, name)
 
     def insert(self, change: NodeChange) -> int:
         """Re-derive rows, then insert new ones, until no more rows are born."""

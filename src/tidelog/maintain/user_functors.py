@@ -1,5 +1,5 @@
 """Functors in Python as call-outs of the kernels: the results for a batch come from the memory, or from one pass of the
-function over the arguments that are new.
+function over the arguments that are new, or over all of them if results are not to be remembered.
 
 A function gets Python values one row after the other, or arrays if it is vectorized. One of numbers is compiled into a
 loop where numba can do so and where it gives the declared type.
@@ -18,8 +18,9 @@ from tidelog.language.syntax import FunctorType
 from tidelog.looking import Look, Pace
 from tidelog.maintain.calls import CallOut, Mask
 from tidelog.maintain.compiled import loop_of
-from tidelog.maintain.remembered import Memory
-from tidelog.semantics.calls import PASSED, CallSite, raised
+from tidelog.maintain.remembered import Memory, BatchResults
+from tidelog.rules.core import Computation, CoreRule, HyperNode
+from tidelog.semantics.calls import PASSED, CallSite, impure, raised
 from tidelog.semantics.user_functors import fitting, function_of
 from tidelog.semantics.vectors import DTYPES, call
 from tidelog.storage.dictionary import Dictionary
@@ -54,28 +55,44 @@ def calls(functors: Mapping[str, FunctorType]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def refuse_impure(node: HyperNode, relation: str) -> None:
+    """Raise UsageError (E0643) for a function that rules of `relation` call again for a derivation that goes, and that
+    has given another value than when it came. Without such a function nothing is wrong."""
+    rules = [rule for rule in node.rules if isinstance(rule, CoreRule) and rule.head.relation == relation]
+    for rule in rules:
+        for literal in rule.body:
+            declared = literal.declared if isinstance(literal, Computation) else None
+            if isinstance(declared, FunctorType) and not function_of(declared).remember:
+                raise impure(declared, CallSite(rule.origin, rule.span))
+
+
 def user_call_outs(declared: FunctorType, dictionary: Dictionary, site: CallSite) -> tuple[CallOut, CallOut]:
     """Return the call-out for a functor with at most one value, or that counts its values, and the one that takes the
     value with a number."""
     calls = _Calls(declared, function_of(declared), dictionary, site)
+    if not calls.given.remember:
+        return calls.again, calls.again
     memory = memory_of(declared, dictionary)
+
+    def make(rows: Words, look: Look) -> BatchResults:
+        return calls.results([numpy.ascontiguousarray(column) for column in rows.T], len(rows), look)
 
     def one(columns: list[Words], look: Look) -> tuple[Mask | None, Sequence[Words]]:
         size = len(columns[0]) if columns else 1
-        counts, places = memory.find(columns, size, lambda rows: calls.results(rows, look))
-        if memory.single:
+        counts, places = memory.find(columns, size, lambda rows: make(rows, look))
+        if counts is None:
             return None, (memory.values(places),)
         mask = counts > 0
         return mask, (memory.values(numpy.where(mask, places, 0)),)
 
-    def count(columns: list[Words], look: Look) -> tuple[Mask, Sequence[Words]]:
+    def count(columns: list[Words], look: Look) -> tuple[Mask | None, Sequence[Words]]:
         size = len(columns[0]) if columns else 1
-        counts, _ = memory.find(columns, size, lambda rows: calls.results(rows, look))
-        return counts > 0, (counts,)
+        counts, _ = memory.find(columns, size, lambda rows: make(rows, look))
+        return (None, (numpy.ones(size, numpy.int64),)) if counts is None else (counts > 0, (counts,))
 
     def take(columns: list[Words], look: Look) -> tuple[None, Sequence[Words]]:
         *given, numbers = columns
-        _, places = memory.find(given, len(numbers), lambda rows: calls.results(rows, look))
+        _, places = memory.find(given, len(numbers), lambda rows: make(rows, look))
         return None, (memory.values(places + numbers),)
 
     return (count if calls.given.several else one), take
@@ -92,24 +109,35 @@ class _Calls:
         self.kinds = [column.kind for column in declared.parameters]
         self.loop: Callable[..., Any] | None = loop_of(declared, given)
 
-    def results(self, rows: Words, look: Look) -> tuple[Words, Words]:
-        """Return the results for rows of arguments."""
+    def again(self, columns: list[Words], look: Look) -> tuple[Mask | None, Sequence[Words]]:
+        """Call the function for each row of arguments, also for those of earlier calls."""
+        size = len(columns[0]) if columns else 1
+        counts, values = self.results(columns, size, look)
+        if counts is None:
+            return None, (values,)
+        mask, words = counts > 0, numpy.zeros(size, numpy.int64)
+        words[mask] = values
+        return mask, (words,)
+
+    def results(self, columns: list[Words], size: int, look: Look) -> BatchResults:
+        """Return the results for `size` rows of arguments."""
         look()
         if self.given.several:
-            return self.listed(rows, look)
+            return self.listed(self.arguments(columns, size), look)
         if self.given.vectorized:
-            return self.fitted(call(self.declared, self.given, self.columns(rows), len(rows), self.site), rows)
+            found = call(self.declared, self.given, self.decoded(columns), size, self.site)
+            return self.fitted(found, columns, size)
         if self.loop is not None:
             try:
-                arrays = [words.view(DTYPES[kind]) for words, kind in zip(_apart(rows), self.kinds, strict=True)]
-                return self.fitted(self.loop(*arrays, len(rows)), rows)
+                arrays = [words.view(DTYPES[kind]) for words, kind in zip(columns, self.kinds, strict=True)]
+                return self.fitted(self.loop(*arrays, size), columns, size)
             except PASSED:
                 raise
             except BaseException:  # The function itself says for which arguments it raises.
                 self.loop = None
-        return self.fitted(self.called(rows, look), rows)
+        return self.fitted(self.called(self.arguments(columns, size), look), columns, size)
 
-    def columns(self, rows: Words) -> list[Any]:
+    def decoded(self, columns: list[Words]) -> list[Any]:
         """Return the arguments as columns of values, those of numbers as arrays."""
         return [
             words.view(DTYPES[kind])
@@ -117,18 +145,17 @@ class _Calls:
             else self.dictionary.strings(words)
             if kind == "symbol"
             else [self.dictionary.decode(word, kind) for word in words.tolist()]
-            for words, kind in zip(_apart(rows), self.kinds, strict=True)
+            for words, kind in zip(columns, self.kinds, strict=True)
         ]
 
-    def arguments(self, rows: Words) -> list[tuple[Any, ...]]:
+    def arguments(self, columns: list[Words], size: int) -> list[tuple[Any, ...]]:
         """Return the arguments as tuples of Python values."""
-        columns = [each.tolist() if isinstance(each, numpy.ndarray) else each for each in self.columns(rows)]
-        return list(zip(*columns, strict=True)) if columns else [()] * len(rows)
+        values = [each.tolist() if isinstance(each, numpy.ndarray) else each for each in self.decoded(columns)]
+        return list(zip(*values, strict=True)) if values else [()] * size
 
-    def called(self, rows: Words, look: Look) -> list[Any]:
-        """Return what the function returns for each row."""
+    def called(self, arguments: list[tuple[Any, ...]], look: Look) -> list[Any]:
+        """Return what the function returns for each row of arguments."""
         function, found = self.given.function, list[Any]()
-        arguments = self.arguments(rows)
         try:
             for args in Pace(look).over(arguments):
                 found.append(function(*args))
@@ -138,11 +165,11 @@ class _Calls:
             raise raised(self.declared, arguments[len(found)], error, self.site) from error
         return found
 
-    def listed(self, rows: Words, look: Look) -> tuple[Words, Words]:
+    def listed(self, arguments: list[tuple[Any, ...]], look: Look) -> BatchResults:
         """Return the results of a generator, each value once."""
         counts, values = [], list[Any]()
         pace = Pace(look)
-        for args in pace.over(self.arguments(rows)):
+        for args in pace.over(arguments):
             try:
                 results = list(pace.over(self.given.function(*args)))
             except PASSED:
@@ -155,23 +182,25 @@ class _Calls:
             values += once
         return numpy.array(counts, numpy.int64), self.words(values)
 
-    def fitted(self, found: Any, rows: Words) -> tuple[Words, Words]:
-        """Return results, one for each row, None for no value, as counts and words."""
+    def fitted(self, found: Any, columns: list[Words], size: int) -> BatchResults:
+        """Return results, one for each row of arguments, None for no value, as numbers of values and words."""
         kind = self.declared.result.kind
         quick = _words_of(found, kind)
         if quick is None:
-            arguments = self.arguments(rows)
+            arguments = self.arguments(columns, size)
             values = found.tolist() if isinstance(found, numpy.ndarray) else found
             values = [
                 fitting(value, self.declared, args, self.site) for value, args in zip(values, arguments, strict=True)
             ]
-            present = numpy.fromiter((value is not None for value in values), bool, len(values))
-            return present.astype(numpy.int64), self.words([value for value in values if value is not None])
+            present = [value for value in values if value is not None]
+            if len(present) == size:
+                return None, self.words(present)
+            return numpy.fromiter((value is not None for value in values), numpy.int64, size), self.words(present)
         if kind == "float":
             has = ~numpy.isnan(quick)
             if not has.all():
                 return has.astype(numpy.int64), quick[has].view(numpy.int64)
-        return numpy.ones(len(rows), numpy.int64), quick.view(numpy.int64)
+        return None, quick.view(numpy.int64)
 
     def words(self, values: list[Any]) -> Words:
         """Return the words of values of the declared type."""
@@ -179,11 +208,6 @@ class _Calls:
         if kind == "symbol":
             return numpy.array(self.dictionary.ids_of(values), numpy.int64)
         return numpy.array([self.dictionary.encode(value, kind) for value in values], numpy.int64)
-
-
-def _apart(rows: Words) -> list[Words]:
-    """Return the columns of rows."""
-    return [numpy.ascontiguousarray(rows[:, i]) for i in range(rows.shape[1])]
 
 
 def _words_of(found: Any, kind: str) -> Any:

@@ -32,6 +32,13 @@ def raised(declared: FunctorType, args: Sequence[Scalar], error: BaseException, 
     return UsageError(Problem("E0647", message, place(declared, site), hint=hint))
 
 
+def impure(declared: FunctorType, site: CallSite) -> UsageError:
+    """Return the error (E0643) for a function that gave a value, and later another one for the same arguments."""
+    message = f"{within(site)}`@{declared.name}` is not pure: its value for a derivation that goes is another one now"
+    hint = "let it return the same value for the same arguments, or leave `remember=False` out; nothing has changed"
+    return UsageError(Problem("E0643", message, place(declared, site), hint=hint))
+
+
 def error_text(error: BaseException) -> str:
     """Return the type and the text of an error, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
