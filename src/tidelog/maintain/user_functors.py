@@ -18,7 +18,7 @@ from tidelog.language.syntax import FunctorType
 from tidelog.looking import Look, Pace
 from tidelog.maintain.calls import CallOut, Mask
 from tidelog.maintain.compiled import loop_of
-from tidelog.maintain.remembered import Memory, BatchResults
+from tidelog.maintain.remembered import BatchResults, Memory
 from tidelog.rules.core import Computation, CoreRule, HyperNode
 from tidelog.semantics.calls import PASSED, CallSite, impure, raised
 from tidelog.semantics.user_functors import fitting, function_of
