@@ -13,6 +13,9 @@ theirs crashes at once.
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,8 +27,10 @@ import pytest
 
 import tidelog
 from tests.allocators import ALLOCATORS, asked
-from tidelog.storage import memory
+from tidelog.storage import memory, room
 from tidelog.storage.memory import Block
+from tidelog.storage.room import Room
+from tidelog.storage.spilling import SpillFile
 
 SMALL = 2048
 """Bytes. Where memory stays used up, requests below are granted: from what an epoch has reserved."""
@@ -40,6 +45,9 @@ class Budget:
     `asked` is the number of requests, `failed` whether one has failed. Only requests of `blocks` and to `allocators`
     count, and with a `line` of the package, as in `lines`, only those made there.
     """
+
+    code = "E0503"
+    """Of the error that follows."""
 
     def __init__(
         self,
@@ -101,6 +109,29 @@ class Budget:
         self.end()
 
 
+class Disk(Budget):
+    """A disk that is full from the `last`-th request for a file, or for more of one, on."""
+
+    code = "E0508"
+
+    def __init__(self, last: int) -> None:
+        super().__init__(last, for_good=True)
+
+    def begin(self) -> None:
+        """From now on, count."""
+        self._patch = pytest.MonkeyPatch()
+        self._counting = ExitStack()
+        self._counting.callback(self._patch.undo)
+        reserve = os.posix_fallocate
+
+        def reserve_within(file: int, start: int, size: int) -> None:
+            if not self.ask(size):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            reserve(file, start, size)
+
+        self._patch.setattr(os, "posix_fallocate", reserve_within)
+
+
 def _line() -> str:
     """The line of the package that is being run."""
     frame: FrameType | None = sys._getframe(2)
@@ -147,6 +178,10 @@ def asking_for_nothing(*methods: tuple[type, str]) -> Iterator[list[str]]:
         yield noted
 
 
+_TO = 2
+"""Of mremap: to the address that follows (MREMAP_FIXED)."""
+
+
 class _Moving:
     """The system calls of blocks, with an mremap that never leaves a block where it is."""
 
@@ -156,11 +191,26 @@ class _Moving:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._library, name)
 
-    def mremap(self, address: int, size: int, wanted: int, _: int) -> Any:
-        moved = self._library.mmap(None, wanted, memory._PROTECTION, memory._FLAGS, -1, 0)
-        ctypes.memmove(moved, address, min(size, wanted))
-        self._library.munmap(address, size)
-        return moved
+    def mremap(self, address: int, size: int, wanted: int, flags: int) -> Any:
+        elsewhere = self._library.mmap(None, wanted, memory._PROTECTION, memory._ANONYMOUS, -1, 0)
+        return self._library.mremap(address, size, wanted, flags | _TO, ctypes.c_void_p(elsewhere))
+
+
+def spilling(patch: pytest.MonkeyPatch, seed: int) -> list[int]:
+    """Let blocks of a few kilobytes go into files, about one of two at random, where databases have a folder for them.
+    Return a list that gets the size of each file."""
+    small_blocks(patch)
+    rng, sizes = random.Random(seed), list[int]()
+    patch.setattr(room, "_LEAST", 0)
+    patch.setattr(Room, "_fits", lambda self, more: rng.random() < 0.5)
+    file = Room.file
+
+    def noted(self: Room, size: int) -> SpillFile:
+        sizes.append(size)
+        return file(self, size)
+
+    patch.setattr(Room, "file", noted)
+    return sizes
 
 
 def small_blocks(patch: pytest.MonkeyPatch) -> None:

@@ -82,13 +82,13 @@ def opened(story: Story, connect: Callable[[], tidelog.Database] = tidelog.conne
 
 
 def attempt(db: tidelog.Database, act: Act, budget: Budget) -> bool:
-    """Return True if an epoch fits into a budget; raise any error but E0503."""
+    """Return True if an epoch fits into a budget; raise any error but its own."""
     try:
         with db.transaction() as transaction:
             act(transaction)
             budget.begin()
     except LimitError as error:
-        if error.problems[0].code != "E0503":
+        if error.problems[0].code != budget.code:
             raise
         return False
     finally:
@@ -114,7 +114,7 @@ def refresh(db: tidelog.Database) -> None:
     """Put relations as they are after a bootstrap in the place of those that have grown, and forget plans and indexes:
     the next epoch asks for as much memory as the first one."""
     engine = db.engine
-    catalog = Catalog(engine.catalog.bits)
+    catalog = Catalog(engine.catalog.bits, engine.catalog.room)
     copies = {id(stored): stored.copy_to(catalog) for stored in (*engine.views.values(), *engine.asserted.values())}
     engine.views = {name: copies[id(stored)] for name, stored in engine.views.items()}
     engine.asserted = {name: copies[id(stored)] for name, stored in engine.asserted.items()}

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.explain.planted import OF_CHECKS, OF_PROOFS
 from tests.fault import Fault
 from tests.network.planted import OF_STAMPS
-from tests.storage.planted import CLOSURE, KEPT_AS, OF_CLOSURES
+from tests.storage.planted import CLOSURE, KEPT_AS, OF_CLOSURES, OF_FILES
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = 1_000
@@ -274,6 +274,7 @@ FAULTS = (
         "if not len(values):",
     ),
     *OF_CLOSURES,
+    *OF_FILES,
     Fault(
         "taking back forgets births",
         CHANGES,

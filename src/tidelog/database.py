@@ -74,6 +74,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
                 keeper.close()
                 raise
         self.turns.is_unused = partial(is_unused, self.engine.readers, self.workspace.dictionary)
+        room = self.engine.catalog.room
+        self.turns.is_apart = lambda: room.is_apart
 
     def _recover(self, keeper: EpochKeeper) -> None:
         engine = keeper.recover(self.workspace)
@@ -162,15 +164,18 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         """Set limits of an epoch, and the way in which views follow; None for no limit.
 
         `timeout` is in seconds, `max_rows` the number of tuples derived in all, `memory` what the process may have, in
-        bytes or as a text such as "8GB". `strategy` is "auto", "update" or "bootstrap". In auto, an update of a
-        hyper-node stops for a bootstrap before it takes longer than the node's last one. All stopped updates of an
-        epoch together take at most `switch` (0.2) of a bootstrap of everything.
+        bytes or as a text such as "8GB". Arrays that do not fit go into files in the folder `spill`, if there is one:
+        the commit goes on instead of ending with E0503.
+
+        `strategy` is "auto", "update" or "bootstrap". In auto, an update of a hyper-node stops for a bootstrap before
+        it takes longer than the node's last one. All stopped updates of an epoch together take at most `switch` (0.2)
+        of a bootstrap of everything.
 
         With `maintain` False, evaluations keep no state for later changes, and every change of their input evaluates
         from scratch: for results that are used once. With `closures` False, hyper-nodes that are transitive closures
         are evaluated like all others; the views are the same.
 
-        Raise UsageError (E0603) for another name or value, and then set nothing.
+        Raise UsageError for another name or value (E0603), or a folder that cannot be used (E0656); then set nothing.
         """
         changed = self._options.changed(options)
         with self.turns.using:

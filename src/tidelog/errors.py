@@ -150,6 +150,7 @@ CODES: dict[str, str] = {
     "E0505": "a search for explanations was cut short",
     "E0506": "a selection has no end",
     "E0507": "a rule or tuple is too large for a network",
+    "E0508": "no room on the disk for arrays",
     # E06xx usage
     "E0601": "unknown relation",
     "E0602": "the database or the snapshot is closed",
@@ -193,6 +194,7 @@ CODES: dict[str, str] = {
     "E0653": "the folder contains a store already",
     "E0654": "the folder contains no store",
     "E0655": "the store is open for reading only",
+    "E0656": "the folder for files of arrays cannot be used",
     "E0660": "unknown RDF format",
     "E0661": "undeclared prefix",
     "E0662": "unknown rules for RDF",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 from tidelog.engine import EpochOptions
 from tidelog.errors import Problem, UsageError
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import Watch
+from tidelog.storage.spilling import spill_folder
 
 _SWITCHES = {
     "closures": "pass False to evaluate closures like all other rules, or True",
@@ -25,14 +28,18 @@ class DatabaseOptions(EpochOptions):
     timeout: float | None = None
     max_rows: int | None = None
     memory: int | None = None
+    spill: Path | None = None
 
     def changed(self, options: Mapping[str, Any]) -> DatabaseOptions:
-        """Return these with others set. UsageError (E0603) for another name or a wrong value."""
+        """Return these with others set. UsageError for another name or a wrong value (E0603), or for a folder that
+        cannot be used (E0656)."""
         known = [field.name for field in fields(self)]
         for name, value in options.items():
             _check(name, value, known)
         if isinstance(options.get("memory"), str):
             options = {**options, "memory": size_of(options["memory"])}
+        if options.get("spill") is not None:
+            options = {**options, "spill": spill_folder(options["spill"])}
         return replace(self, **options)
 
     def watch(
@@ -40,7 +47,7 @@ class DatabaseOptions(EpochOptions):
     ) -> Watch:
         """Return a watch of some work that starts now, over these limits and those of the sizes of relations."""
         limits = self.timeout, self.max_rows, sizes or {}, self.memory
-        return Watch(*limits, interrupts=interrupts or Interrupts(), work=work)
+        return Watch(*limits, self.spill, interrupts=interrupts or Interrupts(), work=work)
 
 
 def _is_size(value: object) -> bool:
@@ -79,6 +86,10 @@ def _check(name: str, value: object, known: list[str]) -> None:
         if not (value is None or _is_size(value)):
             hint = 'pass a number of bytes, a text such as "8GB" or "500 MiB", or None for no limit'
             raise UsageError(Problem("E0603", f"memory must be a size, found {value!r}", hint=hint))
+    elif name == "spill":
+        if not (value is None or isinstance(value, (str, os.PathLike))):
+            hint = "pass the path of a folder, or None to keep everything in memory"
+            raise UsageError(Problem("E0603", f"spill must be a folder, found {value!r}", hint=hint))
     elif name == "threads":
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             hint = "pass a whole number from 1 on, or None for one thread on each core"

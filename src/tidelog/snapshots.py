@@ -123,7 +123,8 @@ class Snapshot(EmbeddedReads):
 
     def __init__(self, frozen: FrozenEpoch, database: Turns, options: DatabaseOptions) -> None:
         readers = frozen.state.readers
-        super().__init__(Turns(_CLOSED, partial(is_unused, readers, frozen.state.dictionary)))
+        room = frozen.state.room
+        super().__init__(Turns(_CLOSED, partial(is_unused, readers, frozen.state.dictionary), lambda: room.is_apart))
         self.turns.using = readers.turns
         self._database = database
         self._frozen: FrozenEpoch | None = frozen

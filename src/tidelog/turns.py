@@ -26,11 +26,18 @@ _CLOSED = Problem("E0602", "the database is closed", hint="connect again")
 class Turns:
     """The locks of a database, the transaction that is open, if one is, and whether the database is closed."""
 
-    def __init__(self, closed: Problem = _CLOSED, is_unused: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        closed: Problem = _CLOSED,
+        is_unused: Callable[[], bool] = lambda: True,
+        is_apart: Callable[[], bool] = lambda: False,
+    ) -> None:
         """`closed` is the problem of calls once this is closed. `is_unused` returns False after a fork if another
-        thread had something of the database without one of these locks."""
+        thread had something of the database without one of these locks; `is_apart` returns True in a process that
+        would change files of another one."""
         self._closed = closed
         self.is_unused = is_unused
+        self.is_apart = is_apart
         self.changing = threading.RLock()
         self.using = threading.RLock()
         self.settling = threading.RLock()
@@ -41,14 +48,17 @@ class Turns:
         _ALL.add(self)
 
     def check_open(self) -> None:
-        """Raise UsageError if the database is closed (E0602), or if a fork has copied it in the middle of a change
-        (E0627)."""
+        """Raise UsageError if the database is closed (E0602), or if a fork has copied it in the middle of a change or
+        shares its files (E0627)."""
         if self.closed:
             raise UsageError(self._closed)
         if self.forked:
             message = "this process was forked while another thread used the database"
             hint = "fork while no thread uses the database, or connect in the new process"
             raise UsageError(Problem("E0627", message, hint=hint))
+        if self.is_apart():
+            message = "this process was forked, and the database has arrays in files that belong to its parent"
+            raise UsageError(Problem("E0627", message, hint="connect in the new process"))
 
     def check_outside(self, call: str) -> None:
         """Raise UsageError (E0625) if this thread is in a transaction; wait for those of others."""

@@ -175,3 +175,43 @@ OF_CLOSURES = (
         f"{FOLDED}::test_a_store_is_reopened_with_members_of_groups",
     ),
 )
+
+MEMORY, SPILLING = "storage/memory.py", "tests/storage/test_spilling.py"
+
+OF_FILES = (
+    Fault(
+        "a block that goes into a file leaves its contents behind",
+        MEMORY,
+        "            file.write(self.address, self.size)\n",
+        "            pass\n",
+        f"{SPILLING}::test_a_commit_finishes_in_files_and_leaves_no_names",
+    ),
+    Fault(
+        "a cold block keeps its memory",
+        MEMORY,
+        "_SHARED | _FIXED, file.number, 0)\n",
+        "_SHARED, file.number, 0)\n",
+        f"{SPILLING}::test_an_array_that_moves_gives_its_memory_back",
+    ),
+    Fault(
+        "a forked process goes on with the files of its parent",
+        "storage/room.py",
+        "return self._process != os.getpid() and self.in_files > 0",
+        "return False",
+        f"{SPILLING}::test_a_forked_process_does_not_share_files",
+    ),
+    Fault(
+        "relations that a hyper-node reads are cold",
+        "maintain/cooling.py",
+        "if name in node.relations or position in readers:",
+        "if name in node.relations:",
+        f"{SPILLING}::test_relations_that_a_hyper_node_does_not_need_are_cold",
+    ),
+    Fault(
+        "files get their place on the disk when pages are written",
+        "storage/spilling.py",
+        "os.posix_fallocate(self.number, self.size, size - self.size)",
+        "os.ftruncate(self.number, size)",
+        f"{SPILLING}::test_a_full_disk_is_an_error_with_place_and_hint",
+    ),
+)

@@ -54,6 +54,9 @@ def add_limits(command: argparse.ArgumentParser) -> None:
         "--memory", metavar="SIZE", type=size, help="stop when the process would have more, such as 8GB"
     )
     command.add_argument(
+        "--spill", metavar="FOLDER", type=Path, help="put what does not fit into memory into files in this folder"
+    )
+    command.add_argument(
         "-j", "--jobs", metavar="N", type=jobs, help="evaluate on N threads (default: auto, one per core)"
     )
     command.add_argument("--stats", action="store_true", help="report the strategy of each hyper-node, and sizes")
@@ -62,8 +65,8 @@ def add_limits(command: argparse.ArgumentParser) -> None:
 
 def limits_of(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the options of an epoch that a command has got."""
-    names = {"timeout": "timeout", "max_rows": "max_rows", "memory": "memory", "threads": "jobs"}
-    return {option: getattr(arguments, name) for option, name in names.items()}
+    same = ("timeout", "max_rows", "memory", "spill")
+    return {**{name: getattr(arguments, name) for name in same}, "threads": arguments.jobs}
 
 
 def add_fact_folder(command: argparse.ArgumentParser) -> None:

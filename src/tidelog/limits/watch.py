@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ContextDecorator, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 
 from tidelog.errors import LimitError, Problem
@@ -18,6 +19,7 @@ from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.listening import listening
 from tidelog.storage.memory import Stop
 from tidelog.storage.room import resident, shown
+from tidelog.storage.spilling import SpillError
 
 _LONG = 4_096
 """A kernel that works on so many nodes of a closure may take long: the product of two sets of them."""
@@ -26,12 +28,14 @@ _LONG = 4_096
 @dataclass
 class Watch:
     """The limits of one epoch, or other `work`: `timeout` in seconds, `max_rows` derived in all, the `memory` of the
-    process in bytes (None is no limit), and `sizes`, the `.limitsize` of relations."""
+    process in bytes (None is no limit), and `sizes`, the `.limitsize` of relations. Arrays that do not fit into memory
+    go into files in the folder `spill`, unless that is None."""
 
     timeout: float | None = None
     max_rows: int | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     memory: int | None = None
+    spill: Path | None = None
     started: float = field(default_factory=time.perf_counter)
     interrupts: Interrupts = field(default_factory=Interrupts)
     derived: int = 0
@@ -99,9 +103,12 @@ class WithinMemory(ContextDecorator):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, MemoryError):
-            reason = str(error)
+            reason, folder = str(error), error.folder if isinstance(error, SpillError) else None
             error.with_traceback(None)
             del error, trace  # They hold the frames, and these what fills the memory.
+            if folder is not None:
+                hint = "nothing has changed; make room on the disk, or pass a folder of another one as `spill`"
+                raise LimitError(Problem("E0508", reason, hint=hint, place=str(folder))) from None
             message = f"out of memory: {reason}" if reason else "out of memory"
             raise LimitError(Problem("E0503", message, hint=self._hint)) from None
 

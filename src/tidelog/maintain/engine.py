@@ -60,7 +60,7 @@ class EmbeddedEngine(EngineState):
         seal: Seal[AnyRows],
     ) -> Outcome[AnyRows]:
         started = time.perf_counter()
-        self.catalog.memory = watch.memory
+        self.catalog.room.limit, self.catalog.room.folder = watch.memory, watch.spill
         given = next((each.given for each in program.functors.values()), None)
         renewed = given is not None and given.renewed
         steady = program is self.program and not changes and not renewed and not self.recorded
@@ -118,7 +118,8 @@ class EmbeddedEngine(EngineState):
         return len(self.views[name]) if name in self.views else 0
 
     def stats(self) -> dict[str, Any]:
-        """Return memory in bytes, forms of relations, the word size, and totals since the engine was made."""
+        """Return bytes of memory and those in files, forms of relations, the word size, and totals since the engine was
+        made."""
         stored = {each.identity: each for each in [*self.views.values(), *self.asserted.values()]}.values()
         indexes = sum(index.bytes() for each in stored for index in each.indexes.values())
         return {
@@ -126,6 +127,7 @@ class EmbeddedEngine(EngineState):
                 "rows": sum(each.bytes() for each in stored) - indexes,
                 "indexes": indexes,
                 "dictionary": self.dictionary.bytes(),
+                "files": self.catalog.room.in_files,
             },
             "forms": {name: view.form for name, view in self.views.items() if not name.startswith("#")},
             "word_bits": self.catalog.bits,

@@ -28,6 +28,7 @@ class FrozenState:
     def __init__(self, engine: EngineState) -> None:
         self.dictionary = engine.dictionary
         self.readers = engine.readers
+        self.room = engine.catalog.room
         with self.readers.lock:
             self._bits = engine.catalog.bits
             self._views, self._asserted = dict(engine.views), dict(engine.asserted)

@@ -118,8 +118,7 @@ class EngineState:
 
     def widen(self, look: Look = unlimited) -> None:
         """Switch to words of 64 bits. MemoryError, or an exception of `look`, leaves everything as it is."""
-        catalog = Catalog(64)
-        catalog.memory = self.catalog.memory
+        catalog = Catalog(64, self.catalog.room)
         copies = {id(stored): stored.copy_to(catalog, look=look) for stored in self.views.values()}
         views = {name: copies[id(stored)] for name, stored in self.views.items()}
         asserted = {

@@ -16,6 +16,7 @@ from tidelog.collecting import uncollected
 from tidelog.engine import NodeReport, Outcome, Prospect, RowChange, Seal
 from tidelog.errors import LimitError
 from tidelog.maintain.assemble import UNIT
+from tidelog.maintain.cooling import cold
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.endless import deriving, naming
 from tidelog.maintain.epoch import EpochState
@@ -62,12 +63,14 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
         changed |= {state.derived[name] for name in (*state.renewed, *state.engine.recorded) if name in state.derived}
         waiting = sorted(changed.union(others(state), *map(state.readers, (*state.deltas, *state.reshaped))))
     seen = set(waiting)
+    room = state.engine.catalog.room
     reports = {}
     while waiting:
         position = heapq.heappop(waiting)
         node, state.kept = state.structure.nodes[position], []
         try:
-            reports[position] = visit(node, state)
+            with room.cooling(partial(cold, state, node, position)):
+                reports[position] = visit(node, state)
         except LimitError as error:
             raise naming(error, node) from None
         except MemoryError as error:  # The same one: a new one would keep alive what fills the memory.

@@ -12,5 +12,5 @@ closure     a relation that is a transitive closure, whose pairs are written onl
 changed_pairs  the pairs that a change of it removes and adds
 folding     folds over its pairs, by components;  members  the groups of an aggregate that are such pairs
 catalog     the table in which kernels find them;  memory  blocks that grow in place
-room        whether the process may have more memory, and the system has it
+room        the memory that arrays may take;  spilling  files for those that do not fit
 """

@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.kernels.layout import FIELDS
 from tidelog.storage.memory import Block, Pinned
-from tidelog.storage.room import check_room
+from tidelog.storage.room import Room
 
 
 class Catalog:
     """The descriptors of all objects, and their shared state.
 
-    `bits` is the word size, 32 or 64; `tag` the kernels' last argument; `growing` the seconds spent on making room, for
-    which the process may have `memory` bytes, None for no limit.
+    `bits` is the word size, 32 or 64; `tag` the kernels' last argument; `growing` the seconds spent on making room, in
+    the `room` that the catalogs of a database share.
     """
 
-    def __init__(self, bits: int = 32) -> None:
+    def __init__(self, bits: int = 32, room: Room | None = None) -> None:
         self.bits = bits
         self.dtype = numpy.dtype(numpy.int32 if bits == 32 else numpy.int64)
         self.tag = self.dtype.type(0)
         self.table: NDArray[numpy.int64] = numpy.zeros((64, FIELDS), numpy.int64)
         self.growing = 0.0
-        self.memory: int | None = None
+        self.room = room or Room()
         self._free: list[int] = []
         self._next = 0
         self._scratch = Block(8 * 1024)
@@ -81,14 +81,14 @@ class Descriptor:
 
 class Growing:
     """A block that makes room for so many `more` bytes; its time counts as `catalog.growing`. Raises MemoryError where
-    `catalog.memory`, or what the system has left, does not suffice."""
+    the `room` of the catalog does not suffice."""
 
     def __init__(self, catalog: Catalog, more: int) -> None:
         self._catalog, self._more = catalog, more
 
     def __enter__(self) -> None:
         self._start = time.perf_counter()
-        check_room(self._more, self._catalog.memory)
+        self._catalog.room.check(self._more)
 
     def __exit__(self, *_: object) -> None:
         self._catalog.growing += time.perf_counter() - self._start

@@ -75,7 +75,7 @@ def retract(stored: StoredRelation, words: AnyWords) -> None:
     from tidelog.kernels.changes import retract_rows
 
     numbers = stored.find(words)
-    block = Block(8 * len(numbers))
+    block = Block(8 * len(numbers), room=stored.catalog.room)
     block.view(numpy.int64, len(numbers))[:] = numbers
     done, table = 0, stored.catalog.table
     while (done := retract_rows(table, stored.number, block.address, done, len(numbers), 0)) < len(numbers):
@@ -160,6 +160,6 @@ def _places(stored: StoredRelation, other: StoredRelation) -> NDArray[numpy.int3
     """Return for each row of `other` its row number here, -1 where it is absent and -2 where it is dead there."""
     from tidelog.kernels.sets import place_rows
 
-    found = Block(4 * other.rows)
+    found = Block(4 * other.rows, room=stored.catalog.room)
     place_rows(stored.catalog.table, stored.number, other.number, found.address, stored.catalog.tag)
     return found.view(numpy.int32, other.rows).copy()

@@ -89,6 +89,10 @@ class SharedRows:
         """The number of dead rows."""
         return self.fields[layout.R_DEAD]
 
+    def blocks(self) -> list[Block]:
+        """Return the memory of rows and marks, without indexes."""
+        return [self._rows, self._slots, *self.marks.blocks()]
+
     def bound(self) -> Extent:
         """Return the rows as of the last epoch, also while another one changes them."""
         if self.extent is None:

@@ -38,8 +38,8 @@ class Index:
         for first, columns in ((layout.I_KEY, keys), (layout.I_PAYLOAD, self.payloads)):
             for place, column in enumerate(columns):
                 fields[first + place] = column
-        self._slots = Block(8 * _DIRECTORY)
-        self._arena = Block(_ARENA * catalog.dtype.itemsize)
+        self._slots = Block(8 * _DIRECTORY, room=catalog.room)
+        self._arena = Block(_ARENA * catalog.dtype.itemsize, room=catalog.room)
         self._free = Block(8 * 64)
         self._begin()
 
@@ -97,7 +97,7 @@ class Index:
         if values > _SPREAD * high:
             return
         with Growing(self._catalog, 4 * values):
-            numbers = Block(4 * values)
+            numbers = Block(4 * values, room=self._catalog.room)
         count_values(table, self.number, high, least, numbers.address, tag)
         keys, words = needed(table, self.number, numbers.address, values)
         if words >= 2 * _MOST_WORDS:
@@ -134,6 +134,10 @@ class Index:
         from tidelog.kernels.indexes import bury
 
         bury(self._catalog.table, self.number, address, first, count, self._catalog.hashes, self._catalog.tag)
+
+    def blocks(self) -> list[Block]:
+        """Return the memory of directory and entries."""
+        return [self._slots, self._arena]
 
     def bytes(self) -> int:
         """Return the bytes of memory held."""

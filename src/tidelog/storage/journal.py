@@ -34,7 +34,8 @@ class ChangeJournal:
     def open(self) -> None:
         """Begin with nothing in the lists: all rows that are there now were there when the epoch began."""
         if self._blocks is None:
-            self._blocks = Block(8 * _ROOM), Block(8 * _ROOM), Block(32 * _ROOM)
+            room = self._fields.catalog.room
+            self._blocks = Block(8 * _ROOM, room=room), Block(8 * _ROOM, room=room), Block(32 * _ROOM, room=room)
             self._fields[layout.R_ROOM] = _ROOM
             self._publish()
         self._empty()

@@ -57,7 +57,7 @@ class RowMarks:
         """The runs that were last asked for, as columns."""
         self.saturated = False
         self._fields = fields
-        self._counts = Block(0) if counted else None
+        self._counts = self._block(0) if counted else None
         self._births: Block | None = None
         self._supports: Block | None = None
         self._saved: tuple[bool, list[tuple[Block, NDArray[numpy.int32]]]] | None = None
@@ -71,20 +71,21 @@ class RowMarks:
 
     def grow(self, capacity: int) -> None:
         """Make room for the marks of so many rows. Marks that have moved are published even if a later step fails."""
-        for block in self._blocks():
+        for block in self.blocks():
             block.grow(4 * capacity)
             self.publish()
 
     def clear(self, capacity: int) -> None:
         """Forget all marks, and keep room for those of `capacity` rows. It asks for no memory."""
-        for block in self._blocks():
+        for block in self.blocks():
             block.clear(4 * capacity)
 
-    def bytes(self) -> int:
-        """Return the memory held."""
-        return sum(block.size for block in self._blocks())
+    def _block(self, rows: int, *, huge: bool = True) -> Block:
+        """Return memory for a mark of so many rows."""
+        return Block(4 * rows, huge, self._fields.catalog.room)
 
-    def _blocks(self) -> list[Block]:
+    def blocks(self) -> list[Block]:
+        """Return the memory held."""
         return [block for block in (self._counts, self._births, self._supports) if block is not None]
 
     @property
@@ -160,7 +161,7 @@ class RowMarks:
     def keep_births(self) -> None:
         """Keep a birth per row from now on, which updates of recursive hyper-nodes compare."""
         if self._births is None:
-            block = Block(4 * self._fields[layout.R_CAPACITY], huge=False)
+            block = self._block(self._fields[layout.R_CAPACITY], huge=False)
             births = block.view(numpy.int32, self._rows)
             ends = [first for first, _ in self.runs[1:]] + [self._rows]
             for (first, birth), end in zip(self.runs, ends, strict=True) if self.runs else ():
@@ -172,7 +173,7 @@ class RowMarks:
         """Return the births of the rows below `end`, independent of later changes."""
         if self._births is None:
             return self.runs, None
-        block = Block(4 * end, huge=False)
+        block = self._block(end, huge=False)
         block.view(numpy.int32, end)[:] = self._births.view(numpy.int32, end)
         return self.runs, block
 
@@ -214,7 +215,7 @@ class RowMarks:
     def keep_supports(self) -> None:
         """Keep the number of all derivations of each row from now on; so far, all of them have counted."""
         if self._supports is None:
-            block = Block(4 * self._fields[layout.R_CAPACITY])
+            block = self._block(self._fields[layout.R_CAPACITY])
             block.view(numpy.int32, self._rows)[:] = self.supports()
             self._supports = block
             self.publish()
@@ -248,7 +249,7 @@ class RowMarks:
 
     def save(self) -> None:
         """Keep a copy of the marks for `restore`, until `forget_saved`."""
-        copies = [(block, block.view(numpy.int32, self._rows).copy()) for block in self._blocks()]
+        copies = [(block, block.view(numpy.int32, self._rows).copy()) for block in self.blocks()]
         self._saved = self.saturated, copies
 
     def restore(self) -> None:

@@ -1,9 +1,9 @@
 """Blocks of memory that grow in place.
 
 Large blocks are anonymous mappings: growing one moves page tables instead of bytes (mremap), new pages are zero, and
-huge pages keep the cost of first touches down, which is a third of the time otherwise. Small blocks, and all blocks
-where the system has no mremap, are NumPy arrays that are copied. Other threads read a block by a `Lease`, under which
-it is copied when it grows.
+huge pages keep the cost of first touches down, which is a third of the time otherwise. Blocks for which there is no
+`Room` are mappings of files. Small blocks, and all blocks where the system has no mremap, are NumPy arrays that are
+copied. Other threads read a block by a `Lease`, under which it is copied when it grows.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from tidelog.kernels import checked
-from tidelog.storage.room import check_room
+from tidelog.storage.room import Room, check_room
+from tidelog.storage.spilling import SpillFile
 
 _MAPPED = 1 << 17
 _HUGE = 1 << 22
 _PAGE = 1 << 12
-_PROTECTION, _FLAGS, _MAY_MOVE, _MADV_HUGEPAGE = 3, 0x22, 1, 14
+_PROTECTION, _SHARED, _FIXED, _ANONYMOUS, _MAY_MOVE, _MADV_HUGEPAGE = 3, 0x01, 0x10, 0x22, 1, 14
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -82,13 +83,16 @@ class Block(_Memory):
     """Zero-filled memory of at least `size` bytes at `address`; `grow` keeps the contents and may move it. Without
     `huge` pages, a single access costs less, and random accesses cost more.
 
-    All memory of relations, indexes, lists and journals is obtained here. Raises MemoryError when the system has no
-    more memory, or less than requested (see `room`), and then leaves the block as it was.
+    All memory of relations, indexes, lists and journals is obtained here. A block that does not fit into its `room`
+    lies in a file, if the room has a folder. Raises MemoryError when the system has no more memory, or less than
+    requested, or no room on the disk, and then leaves the block as it was.
     """
 
-    def __init__(self, size: int, huge: bool = True) -> None:
+    def __init__(self, size: int, huge: bool = True, room: Room | None = None) -> None:
         self.address = 0
         self._huge = huge
+        self._room = room
+        self._file: SpillFile | None = None
         self.size = 0
         self._array: NDArray[numpy.uint8] | None = None
         self._lease: weakref.ref[Lease] | None = None
@@ -113,11 +117,12 @@ class Block(_Memory):
                 self._grow(size)
                 return
         # The copy is made outside of the lock. Whoever takes a lease meanwhile gets this one.
-        larger = Block(size, self._huge)
+        larger = Block(size, self._huge, self._room)
         ctypes.memmove(larger.address, self.address, self.size)
         with _MOVING:
             lease.keep(self._array)
             self.address, self.size, self._array, self._lease = larger.address, larger.size, larger._array, None
+            self._file = larger._file
             larger.address, larger._array = 0, None
 
     def _grow(self, size: int) -> None:
@@ -140,11 +145,16 @@ class Block(_Memory):
     def _map(self, size: int, is_mapped: bool) -> None:
         page = 1 << 21 if size >= _HUGE else _PAGE
         size = (size + page - 1) // page * page
-        check_room(size - self.size)
+        spills = self._room is not None and self._room.folder is not None
+        if self._file is not None or (self._room is not None and spills and not self._room.has(size - self.size)):
+            self._map_file(size)
+            return
+        if not spills:
+            check_room(size - self.size)
         if is_mapped:
             address = _LIBRARY.mremap(self.address, self.size, size, _MAY_MOVE)
         else:
-            address = _LIBRARY.mmap(None, size, _PROTECTION, _FLAGS, -1, 0)
+            address = _LIBRARY.mmap(None, size, _PROTECTION, _ANONYMOUS, -1, 0)
         if address in (None, _FAILED):
             raise MemoryError(f"the system has no {size} bytes of memory left")
         if self._array is not None:
@@ -154,8 +164,41 @@ class Block(_Memory):
         if size >= _HUGE and self._huge:
             _LIBRARY.madvise(address, size, _MADV_HUGEPAGE)
 
+    def _map_file(self, size: int) -> None:
+        """Lie in a file of `size` bytes from now on."""
+        file = self._file
+        if file is not None:
+            file.reserve(size)
+            address = _LIBRARY.mremap(self.address, self.size, size, _MAY_MOVE)
+        else:
+            file = self._new_file(size)
+            address = _LIBRARY.mmap(None, size, _PROTECTION, _SHARED, file.number, 0)
+        if address in (None, _FAILED):
+            raise MemoryError(f"the system has no {size} bytes of addresses left")
+        if self._file is None:
+            _release(self.address, self.size, self._array)
+        self.address, self.size, self._array, self._file = address, size, None, file
+
+    def _new_file(self, size: int) -> SpillFile:
+        """Return a file of `size` bytes with the contents."""
+        assert self._room is not None
+        file = self._room.file(size)
+        if self.size:
+            file.write(self.address, self.size)
+        return file
+
+    def spill(self) -> None:
+        """Move a mapped block into a file. It keeps its address, so that whoever reads it meanwhile does not notice."""
+        if self._file is None and self._array is None and self.address and self._room is not None:
+            file = self._new_file(self.size)
+            address = _LIBRARY.mmap(self.address, self.size, _PROTECTION, _SHARED | _FIXED, file.number, 0)
+            if address in (None, _FAILED):
+                raise MemoryError(f"the system cannot map {self.size} bytes of a file")
+            self._file = file
+
     def clear(self, size: int) -> None:
-        """Make the block zero and release memory beyond `size` bytes, without allocating any. There is no lease."""
+        """Make the block zero and release memory, and a file, beyond `size` bytes, without allocating any. There is no
+        lease."""
         if self._array is None and size < self.size:
             kept = max(1, -(-size // _PAGE)) * _PAGE
             if kept < self.size:
@@ -163,6 +206,10 @@ class Block(_Memory):
                 self.size = kept
                 if checked.CHECKING:
                     checked.blocks[self.address] = kept
+            if self._file is not None:
+                flags = _ANONYMOUS | _FIXED
+                if _LIBRARY.mmap(self.address, self.size, _PROTECTION, flags, -1, 0) == self.address:
+                    self._file = None
         ctypes.memset(self.address, 0, self.size)
 
     def __del__(self) -> None:

@@ -1,16 +1,29 @@
 """The memory that there is, looked at before more is requested: Linux gives out memory that it does not have, and ends
-the process that then uses it."""
+the process that then uses it.
+
+`Room` is what the arrays of a database may take. Beyond it, they go into files (`spilling`), where the user has named a
+folder for them.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
+from weakref import WeakSet
+
+from tidelog.storage.spilling import SpillFile
 
 LARGE = 1 << 24
-"""Bytes: smaller requests are not looked at."""
+"""Bytes: smaller requests are not looked at,"""
+_LEAST = 1 << 20
+"""or these, where there is a folder for files."""
+_SHARE = 7 / 8
+"""The part of the limit that arrays may fill before they go into files. The rest is for everything else."""
 _ROOT = Path("/")
 
 
@@ -26,13 +39,85 @@ def check_room(more: int, limit: int | None = None) -> None:
         raise MemoryError(f"{shown(more)} more are needed, and the system has {shown(left)} left")
 
 
+class Spillable(Protocol):
+    """Memory that can move into a file."""
+
+    def spill(self) -> None:
+        """Move into a file, at the same address. MemoryError changes nothing."""
+
+
+class Room:
+    """The memory that the arrays of a database may take: the process may have `limit` bytes, or if that is None, what
+    the system has left. Arrays that do not fit go into files in `folder`, unless that is None."""
+
+    def __init__(self) -> None:
+        self.limit: int | None = None
+        self.folder: Path | None = None
+        self._cold: Callable[[], Iterable[Spillable]] | None = None
+        self._thread = 0
+        self._files: WeakSet[SpillFile] = WeakSet()
+        self._process = os.getpid()
+
+    def check(self, more: int) -> None:
+        """Raise MemoryError if there are not so many bytes, and no folder for files."""
+        if self.folder is None:
+            check_room(more, self.limit)
+
+    def has(self, more: int) -> bool:
+        """Return True if there are so many bytes, or can be: cold arrays move into files before others. The room has a
+        `folder`."""
+        if more < _LEAST or self._fits(more):
+            return True
+        if self._cold is not None and self._thread == threading.get_ident():
+            for each in self._cold():
+                each.spill()
+                if self._fits(more):
+                    return True
+        return False
+
+    def _fits(self, more: int) -> bool:
+        left = available()
+        most = self.limit if left is None else min(self.limit or sys.maxsize, resident() + left)
+        return most is None or resident() + more <= most * _SHARE
+
+    @contextmanager
+    def cooling(self, cold: Callable[[], Iterable[Spillable]]) -> Iterator[None]:
+        """Let this thread move arrays that are `cold`, the coldest first, into files inside the block. No other thread
+        writes them meanwhile."""
+        self._cold, self._thread = cold, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._cold = None
+
+    def file(self, size: int) -> SpillFile:
+        """Return a file of `size` bytes. SpillError where the disk has no room for it."""
+        assert self.folder is not None
+        file = SpillFile(self.folder)
+        file.reserve(size)
+        self._files.add(file)
+        self._process = os.getpid()
+        return file
+
+    @property
+    def in_files(self) -> int:
+        """The bytes that lie in files."""
+        return sum(file.size for file in list(self._files))
+
+    @property
+    def is_apart(self) -> bool:
+        """Return True if another process wrote the files. A fork shares them, so that neither could change them."""
+        return self._process != os.getpid() and self.in_files > 0
+
+
 def resident() -> int:
-    """Return the bytes of memory that the process has at the moment; 0 where the system does not say so."""
+    """Return the bytes of memory that the process has at the moment, without pages of files, which the system can drop;
+    0 where the system does not say so."""
     try:
-        pages = int((_ROOT / "proc/self/statm").read_text().split()[1])
+        pages, shared = map(int, (_ROOT / "proc/self/statm").read_text().split()[1:3])
     except OSError:
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return (pages - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
 def available() -> int | None:
@@ -65,7 +150,7 @@ def _of_groups() -> Iterator[int]:
             for folder in (group, *(each for each in group.parents if each == base or base in each.parents)):
                 with suppress(OSError, ValueError):
                     statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-                    droppable = int(statistics.get("inactive_file", 0))
+                    droppable = sum(int(statistics.get(f"{kind}_file", 0)) for kind in ("active", "inactive"))
                     yield int((folder / most).read_text()) - int((folder / used).read_text()) + droppable
 
 

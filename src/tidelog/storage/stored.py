@@ -62,8 +62,8 @@ class StoredRelation(SharedRows):
         """Whether columns that are no key of an index may change."""
         self.fields[layout.R_ARITY] = arity
         self.fields[layout.R_REPLAN] = 1 << 62
-        self._rows = Block(0)
-        self._slots = Block(0)
+        self._rows = Block(0, room=catalog.room)
+        self._slots = Block(0, room=catalog.room)
         self._capacity, self._slot_count = 0, 1
         self.marks = RowMarks(self.fields, counted)
         self.journal = ChangeJournal(self.fields)
@@ -108,7 +108,7 @@ class StoredRelation(SharedRows):
 
         if not self.dead and not self.changing:
             return numpy.arange(self.rows)
-        block = Block(8 * self.rows)
+        block = Block(8 * self.rows, room=self.catalog.room)
         n = live_rows(self.catalog.table, self.number, block.address)
         return block.view(numpy.int64, n).copy()
 
@@ -197,7 +197,7 @@ class StoredRelation(SharedRows):
         buffer = self.catalog.stage(rows if fitting.all() else rows[fitting])
         table, tag, m = self.catalog.table, self.catalog.tag, int(fitting.sum())
         n = collect(table, index.number, buffer.address, m, 0, tag)
-        found = Block(8 * n)
+        found = Block(8 * n, room=self.catalog.room)
         collect(table, index.number, buffer.address, m, found.address, tag)
         return found.view(numpy.int64, n).copy()
 
@@ -208,7 +208,7 @@ class StoredRelation(SharedRows):
     def bytes(self) -> int:
         """Return the bytes of memory held, indexes included."""
         indexes = sum(index.bytes() for index in self.indexes.values())
-        return self._rows.size + self._slots.size + self.marks.bytes() + indexes
+        return sum(block.size for block in self.blocks()) + indexes
 
     @property
     def emitted(self) -> int:
@@ -315,7 +315,7 @@ class StoredRelation(SharedRows):
 
     def remove(self, rows: AnyWords) -> None:
         """Take out dead rows that the change under way has brought, so that nobody meets them."""
-        block = Block(8 * len(rows))
+        block = Block(8 * len(rows), room=self.catalog.room)
         block.view(numpy.int64, len(rows))[:] = rows
         self._take_out(block.address, len(rows))
 
