@@ -15,7 +15,7 @@ import tidelog
 from tests.generate import Row
 from tests.recount import asserted_in, mistakes, state_of
 from tests.suite import evaluate_naive, views
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 
 DECLARATIONS = "".join(f".decl {name}(x: number, y: number)\n" for name in "eftuvw") + ".decl n(x: number)\n"
 EDGES = [(1, 2), (2, 3), (3, 4), (6, 6)]

@@ -20,7 +20,8 @@ from tidelog.errors import LimitError
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closure import Closure
 from tidelog.storage.stored import StoredRelation
 
 NEVER_ASKING = (

@@ -21,7 +21,8 @@ from tests.scripts import WrongError
 from tidelog.kernels import layout
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.state import EngineState
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closure import Closure
 from tidelog.storage.stored import StoredRelation
 
 Image = tuple[object, ...]

@@ -18,7 +18,7 @@ import pytest
 from tests.depth import cases
 from tests.scripts import Follower, Script, over_numbers
 from tests.suite import FIRST_SEED
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 
 ARITIES = {"e": 2, "f": 2, "n": 1, "s": 1, "t": 2, "u": 2, "v": 2, "w": 2, "g": 1, "h": 2}
 CLOSURES = {

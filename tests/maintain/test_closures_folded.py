@@ -17,7 +17,7 @@ from tests.maintain.test_closures_at_random import ARITIES, CLOSURES, follow
 from tests.scripts import Follower, Script, over_numbers
 from tests.suite import FIRST_SEED
 from tidelog.database import Database
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.members import ClosedMembers
 
 EDGES = [(1, 2), (2, 3), (3, 2), (3, 4), (5, 1), (6, 6)]

@@ -24,7 +24,8 @@ from tests.suite import FIRST_SEED
 from tidelog.errors import LimitError, Problem
 from tidelog.storage import closure as module
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closure import Closure
 
 Pair = tuple[int, int]
 INT64 = numpy.dtype(numpy.int64)

@@ -20,7 +20,7 @@ from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.core import ClosureShape, HyperNode
 from tidelog.rules.selections import candidates_of
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 
 EXPLANATION = "the explanation"
 """How errors of limits name the work."""

@@ -29,7 +29,7 @@ from tidelog.rules.core import (
 from tidelog.rules.literals import is_several
 from tidelog.rules.plans import Plan, variables
 from tidelog.semantics.calls import CallSite
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation

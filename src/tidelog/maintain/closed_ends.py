@@ -7,7 +7,7 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.maintain.machine import Inputs
 from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable, HyperNode
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.folding import ClosureFold, folded
 
 

@@ -10,7 +10,8 @@ from tidelog.arrays import AnyWords
 from tidelog.looking import Look
 from tidelog.rules.core import ClosureShape, EdgeSource
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closure import Closure
 from tidelog.storage.stored import StoredRelation
 
 

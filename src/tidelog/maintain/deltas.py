@@ -12,7 +12,7 @@ from tidelog.arrays import AnyWords
 from tidelog.engine import RowChange
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changed_pairs import ChangedPairs
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
 

@@ -32,7 +32,7 @@ from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.graph import coarsened
 from tidelog.storage.changes import call_all_new, date, settle_change
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation

@@ -14,7 +14,8 @@ from tidelog.looking import Look, unlimited
 from tidelog.maintain.closures import rebuilt
 from tidelog.maintain.state import EngineState
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closure import Closure
 from tidelog.storage.frozen import FrozenRows, freeze
 from tidelog.storage.members import ClosedMembers
 from tidelog.storage.readers import Readers

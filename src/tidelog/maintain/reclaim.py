@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.maintain.state import EngineState
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreComparison, CoreConstant, CoreRule, HyperNode, Unpack
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.usage import Usage
 
 LEAST = 4_096

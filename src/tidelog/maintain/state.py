@@ -20,7 +20,8 @@ from tidelog.maintain.update import Maintained
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.readers import Readers
 from tidelog.storage.stored import StoredRelation

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy
 
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
 _SAMPLE = 2_000

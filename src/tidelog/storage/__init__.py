@@ -8,7 +8,7 @@ stored      a relation: its rows and a set over them;  index  its rows by some c
 changes     the changes of a relation in place, within an epoch;  journal  deaths and births, and how to undo them
 extents     the rows as of the last epoch, and deaths since;  frozen  such rows for readers in other threads
 readers     what epochs report to these
-closure     a relation that is a transitive closure, whose pairs are written only when a caller reads them
+closure     the transitive closure of edges;  closed_relation  its pairs, written only when a caller reads them
 changed_pairs  the pairs that a change of it removes and adds
 folding     folds over its pairs, by components;  members  the groups of an aggregate that are such pairs
 catalog     the table in which kernels find them;  memory  blocks that grow in place

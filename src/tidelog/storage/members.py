@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.folding import ClosureFold, folded
 from tidelog.storage.memory import Stop
 from tidelog.storage.stored import StoredRelation

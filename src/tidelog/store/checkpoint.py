@@ -35,7 +35,7 @@ from tidelog.rules.graph import coarsened
 from tidelog.rules.selections import ALL
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.marks import Marks

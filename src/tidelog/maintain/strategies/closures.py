@@ -17,7 +17,8 @@ from tidelog.maintain.report import names_of, shown, skipped
 from tidelog.maintain.strategies.pairs import forget, own
 from tidelog.maintain.strategies.situation import budget, estimate, parted, situation_of
 from tidelog.rules.core import ClosureShape, HyperNode
-from tidelog.storage.closure import ClosedRelation, Closure
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closure import Closure
 
 
 def can_be_kept(node: HyperNode, state: EpochState) -> bool:

@@ -7,7 +7,7 @@ from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.report import names_of, shown, skipped
 from tidelog.maintain.strategies.situation import parted
 from tidelog.rules.core import HyperNode
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.members import ClosedMembers
 
 

@@ -12,7 +12,7 @@ from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.rules.core import CoreRule, HyperNode
 from tidelog.rules.edges import body_of
-from tidelog.storage.closure import ClosedRelation
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.members import ClosedMembers
 from tidelog.storage.stored import StoredRelation
 
