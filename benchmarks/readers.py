@@ -1,7 +1,8 @@
 """Readers during a commit: eight threads read tuples of a snapshot, one by one, while GALEN is evaluated from scratch.
 
-The facts are committed first, and then the rules, once without readers and once with them. Each read is of one tuple,
-which is there half of the time. A wrong answer ends the run.
+The facts are committed first, and then the rules: once without readers, once with readers that rest between two reads,
+as those of a service do, and once with readers that never rest, which take a core. Each read is of one tuple, which is
+there half of the time. A wrong answer ends the run.
 """
 
 from __future__ import annotations
@@ -25,24 +26,26 @@ from tidelog.database import Database
 from tidelog.snapshots import Snapshot
 
 THREADS = 8
+RESTS = {"rest": 0.005, "never rest": 0.0}
+"""Seconds between two reads of a thread."""
 _TUPLES = 10_000
 _DECLARATIONS, _RULES = galen.PROGRAM.split("g1:")
 
 
-def evaluation(folder: str, runs: int | None) -> Measured:
+def evaluation(folder: str, rest: float, runs: int | None) -> Measured:
     """Measure the commit with readers. The details have the seconds without them, and those of a read."""
     warm_up()
-    return measure(lambda: _once(Path(folder)), runs or 1)
+    return measure(lambda: _once(Path(folder), rest), runs or 1)
 
 
-def _once(folder: Path) -> Run:
+def _once(folder: Path, rest: float) -> Run:
     tables = galen.tables(folder)
     alone, _ = _committed(_facts(tables))
     db = _facts(tables)
     goals = _goals(db)
     ended = threading.Event()
     with db.snapshot() as snapshot, ThreadPoolExecutor(THREADS) as pool:
-        readers = [pool.submit(_read, snapshot, goals[i::THREADS], ended) for i in range(THREADS)]
+        readers = [pool.submit(_read, snapshot, goals[i::THREADS], rest, ended) for i in range(THREADS)]
         try:
             beside, sizes = _committed(db)
         finally:
@@ -82,8 +85,8 @@ def _goals(db: Database) -> list[tuple[tuple[Any, ...], bool]]:
     return goals
 
 
-def _read(snapshot: Snapshot, goals: list[tuple[tuple[Any, ...], bool]], ended: threading.Event) -> Any:
-    """Read tuples on and on. Return the seconds of each read."""
+def _read(snapshot: Snapshot, goals: list[tuple[tuple[Any, ...], bool]], rest: float, ended: threading.Event) -> Any:
+    """Read tuples on and on, and rest for some seconds after each. Return the seconds of each read."""
     relation, seconds = snapshot["p"], list[float]()
     while not ended.is_set():
         for goal, expected in goals:
@@ -92,16 +95,19 @@ def _read(snapshot: Snapshot, goals: list[tuple[tuple[Any, ...], bool]], ended: 
             seconds.append(time.perf_counter() - started)
             if found is not expected:
                 raise BenchmarkError(f"p{goal} was {'there' if found else 'missing'}")
-            if ended.is_set():
+            if ended.wait(rest) if rest else ended.is_set():
                 break
     return numpy.array(seconds)
 
 
 def lines(options: Options) -> Iterator[Line]:
-    """Yield the commit beside the readers, and the median and the 99th percentile of their reads."""
-    measured = in_child(evaluation, str(options.data), options.runs)
-    target = Target("seconds", 1.1 * measured.details["alone"])
-    yield Line("readers", f"GALEN's rules, while {THREADS} threads read", measured, galen.SIZES, (target,))
-    for what, name in (("the median", "read"), ("the 99th percentile", "slow_read")):
-        read = replace(measured, wall=measured.details[name], cpu=0.0)
-        yield Line("readers", f"a read of one tuple meanwhile, {what}", read, {}, (Target("seconds", 0.001),))
+    """Yield the commits beside the readers, and the median and the 99th percentile of their reads."""
+    for name, rest in RESTS.items():
+        measured = in_child(evaluation, str(options.data), rest, options.runs)
+        target = Target("seconds", 1.1 * measured.details["alone"])
+        text = f"GALEN's rules, while {THREADS} threads read and {name}"
+        yield Line("readers", text, measured, galen.SIZES, (target,))
+        for what, figure in (("the median", "read"), ("the 99th percentile", "slow_read")):
+            read = replace(measured, wall=measured.details[figure], cpu=0.0)
+            text = f"a read of one tuple by threads that {name}, {what}"
+            yield Line("readers", text, read, {}, (Target("seconds", 0.001),))

@@ -96,9 +96,10 @@ def test_galen_and_its_peer_agree(tmp_path: Path) -> None:
     assert {"load", "store", "fixpoint", "growing", "reindexing", "bytes_per_tuple"} <= set(measured.details)
 
 
-def test_readers_beside_galen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rest", readers.RESTS.values(), ids=readers.RESTS)
+def test_readers_beside_galen(tmp_path: Path, rest: float) -> None:
     write_galen(tmp_path)
-    measured = readers.evaluation(str(tmp_path), 1)
+    measured = readers.evaluation(str(tmp_path), rest, 1)
     assert measured.sizes == {"p": 3, "q": 6}
     assert measured.details["reads"] >= readers.THREADS
     assert {"alone", "read", "slow_read"} <= set(measured.details)
