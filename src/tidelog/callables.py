@@ -15,7 +15,7 @@ from functools import cache
 from types import CodeType, ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.importing import ImportName, import_name, imported, is_file, module_at
 
 FunctorSource: TypeAlias = ModuleType | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
@@ -188,10 +188,11 @@ class GivenFunctions:
 
     def give(self, given: GivenFunction | GivenAggregate, *, used: bool = False) -> None:
         """Take a function. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot be called,
-        (E0603) if it is a generator function whose results are not to be remembered.
+        (E0635) if its name is no text, (E0603) for options that have a wrong value or do not go together.
 
         Those of an aggregate that is `used` wait for the next epoch if they replace others.
         """
+        _check_options(given)
         if isinstance(given, GivenAggregate):
             self._give_aggregate(given, used)
             return
@@ -203,9 +204,10 @@ class GivenFunctions:
             message = f"the functor `{given.name}` has a function already: {self.functions[given.name].place}"
             hint = "declare a functor of another name for another function"
             raise UsageError(Problem("E0646", message, hint=hint))
-        if given.several and not given.remember:
-            message = f"the functor `{given.name}` is a generator function, whose values have to be remembered"
-            raise UsageError(Problem("E0603", message, hint="leave `remember=False` out"))
+        if given.several and (given.vectorized or not given.remember):
+            option = "vectorized" if given.vectorized else "remember=False"
+            message = f"the functor `{given.name}` is a generator function, which cannot have `{option}`"
+            raise UsageError(Problem("E0603", message, hint="leave it out: a generator is called for each row"))
         self.functions[given.name] = given
 
     def _give_aggregate(self, given: GivenAggregate, used: bool) -> None:
@@ -252,6 +254,19 @@ class GivenFunctions:
         """Make `renew` last."""
         self.waiting.clear()
         self.computed.clear()
+
+
+def _check_options(given: GivenFunction | GivenAggregate) -> None:
+    """Raise UsageError for a name that is no text (E0635), and for an option with a wrong value (E0603)."""
+    name: object = given.name
+    if not isinstance(name, str):
+        raise wrong_argument("the name of a functor or an aggregate", "a text", name)
+    for option in ("vectorized", "compiled", "remember"):
+        value = getattr(given, option, False)
+        if not isinstance(value, bool) and (option, value) != ("vectorized", "arrow"):
+            allowed = 'True, False or "arrow"' if option == "vectorized" else "True or False"
+            message = f"`{option}` of `{name}` must be {allowed}, found {value!r}"
+            raise UsageError(Problem("E0603", message, hint=f"pass {allowed}"))
 
 
 def functor(

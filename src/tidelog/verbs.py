@@ -164,7 +164,7 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         `vectorized` it gets NumPy arrays and returns one, with "arrow" Arrow arrays. A function of numbers is compiled
         where that is possible, unless `compiled` is False. With `remember=False` rules call it again for the same
         arguments; it has to be pure then. Raise UsageError: not a function (E0609), a function for the functor is there
-        already, or it states other types than the program (E0646), a generator with `remember=False` (E0603).
+        already, or it states other types than the program (E0646), options with a wrong value (E0603).
         """
         given = getattr(function, "__tidelog_functor__", None)
         if not isinstance(given, GivenFunction):

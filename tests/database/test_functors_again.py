@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import pytest
@@ -130,15 +130,36 @@ def test_a_function_that_is_not_pure_is_found() -> None:
     assert (set(db["e"]), len(db["r"])) == ({(2,)}, 1)
 
 
-def test_the_values_of_a_generator_are_remembered() -> None:
-    def several(x: int) -> Any:
-        yield x
+def several(x: int) -> Any:
+    yield x
 
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        (several, {"remember": False}, "`f` is a generator function, which cannot have `remember=False`"),
+        (several, {"vectorized": True}, "`f` is a generator function, which cannot have `vectorized`"),
+        (abs, {"remember": "no"}, "`remember` of `f` must be True or False, found 'no'"),
+        (abs, {"compiled": None}, "`compiled` of `f` must be True or False, found None"),
+        (abs, {"vectorized": "polars"}, "`vectorized` of `f` must be True, False or \"arrow\", found 'polars'"),
+        (abs, {"vectorized": 1}, '`vectorized` of `f` must be True, False or "arrow", found 1'),
+    ],
+)
+def test_wrong_options(function: Any, options: dict[str, Any], message: str) -> None:
     db = tidelog.connect()
     with pytest.raises(UsageError) as caught:
-        db.functor("f", several, remember=False)
-    assert caught.value.code == "E0603"
-    db.functor("f", several)
+        db.functor("f", function, **options)
+    assert (caught.value.code, message in str(caught.value)) == ("E0603", True)
+    db.functor("f", function)
+
+
+def test_a_name_that_is_no_text() -> None:
+    db, name = tidelog.connect(), cast(str, 5)
+    with pytest.raises(UsageError) as functor:
+        db.functor(name, abs)
+    with pytest.raises(UsageError) as aggregate:
+        db.aggregate(name, 0, max)
+    assert (functor.value.code, aggregate.value.code) == ("E0635", "E0635")
 
 
 # --- without parameters ----------------------------------------------------------------------------------------------
