@@ -41,6 +41,11 @@ def divisors(x: int) -> Iterator[int]:
             yield each
 
 
+@tidelog.functor("number -> number", vectorized=True, remember=False)
+def folded(x: Any) -> list[int | None]:
+    return [None if each % 4 == 3 else (2 * each + 1) % 7 for each in x.tolist()]
+
+
 @tidelog.functor("number, symbol -> Pair")
 def pair(x: int, text: str) -> tuple[int, str] | None:
     return (x, text * 2) if x >= 0 else None

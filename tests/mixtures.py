@@ -39,6 +39,7 @@ DECLARATIONS = {
 .init chain = Chain""",
     "plus": ".functor plus(state: number, x: number): number",
     "divisors": ".functor divisors(x: number): number",
+    "folded": ".functor folded(x: number): number",
     "total": ".aggregate total(x: number): number",
     "joined": ".aggregate joined(text: symbol): symbol",
     "e": ".decl e(x: number, y: number)",
@@ -105,6 +106,8 @@ FIRST = (
     'part(upper(p)) :- part(p), word(cat(p, "-", p)).',
     "t(y, z) :- t(z, x), e(x, y), 1 < count : { f(w, _), w >= z }.",
     "d(x, min(m)) :- d(x, c), m = max z : { n(z), z < c }.",
+    "t(x, z) :- t(x, y), e(_, y), z = @folded(y).",
+    "d(@folded(x), c) :- d(x, c), !n(x).",
 )
 SECOND = (
     "u(x, y) :- t(x, y), !same(x, y).",
