@@ -73,16 +73,16 @@ bench-network: .venv/stamp ## messages and state of nodes when links are cut, 10
 	@$(PYTHON) -m benchmarks.network $(QUICK)
 
 fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, forged certificates, wrong proofs and snapshots; FUZZ_SECONDS=600 for each
-	@$(PYTHON) tests/fuzz_language.py $(FUZZ_SECONDS)
-	@$(PYTHON) tests/fuzz_engine.py $(FUZZ_SECONDS)
-	@$(PYTHON) tests/fuzz_memory.py $(FUZZ_SECONDS)
-	@$(PYTHON) tests/fuzz_store.py $(FUZZ_SECONDS)
-	@$(PYTHON) tests/fuzz_certificate.py $(FUZZ_SECONDS)
-	@$(PYTHON) tests/fuzz_explain.py $(FUZZ_SECONDS)
-	@$(PYTHON) tests/fuzz_snapshots.py $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.language $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.engine $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.memory $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.store $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.certificate $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.explain $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.snapshots $(FUZZ_SECONDS)
 
 fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
-	@$(PYTHON) tests/fuzz_network.py $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)
+	@$(PYTHON) -m tests.fuzz.network $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)
 
 mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=25 in each room, SEED=1 ROOMS="store network"
 	@$(PYTHON) tests/mutants.py $(or $(COUNT),25) $(or $(SEED),1) $(ROOMS)

@@ -106,8 +106,6 @@ FIRST = (
     'part(upper(p)) :- part(p), word(cat(p, "-", p)).',
     "t(y, z) :- t(z, x), e(x, y), 1 < count : { f(w, _), w >= z }.",
     "d(x, min(m)) :- d(x, c), m = max z : { n(z), z < c }.",
-    "t(x, z) :- t(x, y), e(_, y), z = @folded(y).",
-    "d(@folded(x), c) :- d(x, c), !n(x).",
 )
 SECOND = (
     "u(x, y) :- t(x, y), !same(x, y).",
@@ -136,6 +134,8 @@ SECOND = (
     "u(x, m) :- u(_, x), m = min z : { n(z), !g(z), z > x }.",
     "u(x, y) :- n(x), y = total z : { t(x, z) }.",
     "u(x, y) :- d(x, c), y = @divisors(c).",
+    "u(x, @folded(y)) :- t(x, y), !n(y).",
+    "g(x) :- q(x, c, _), @folded(c) > 2.",
 )
 THIRD = (
     "w(x, c) :- g(x), c = count : { u(x, _) }.",

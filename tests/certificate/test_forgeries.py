@@ -1,7 +1,7 @@
 """No forgery is accepted: a folder that was changed in any of some thousand ways is rejected as what it is, or its
 views still follow from its facts and its program.
 
-The short form takes every kind of change in turn, `tests/fuzz_certificate.py` all of them and combinations.
+The short form takes every kind of change in turn, `tests/fuzz/certificate.py` all of them and combinations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Let memory run out in random change scripts until the time is up: `python tests/fuzz_memory.py SECONDS [SEED]`.
+"""Let memory run out in random change scripts until the time is up: `python -m tests.fuzz.memory SECONDS [SEED]`.
 
 Each epoch of a script fails at random requests for memory, once or for good, before it succeeds. Each failure has to be
 E0503 and to leave no trace; after the epoch, the state is recounted. What fails is shown with its seed, and ends the
@@ -10,14 +10,12 @@ from __future__ import annotations
 import random
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tests.allocations import Budget, small_blocks
 from tests.allocators import ALLOCATORS
+from tests.fuzz.asked import asked, show
 from tests.memory_stories import STORIES, attempt, fingerprint, opened, right
 from tests.scripts import Follower, change_in, script_for
 
@@ -71,12 +69,12 @@ def main(seconds: float, seed: int) -> int:
         try:
             (try_story if tried % 4 == 3 else try_script)(seed + tried)
         except Exception as error:
-            sys.stdout.write(f"seed {seed + tried}: {type(error).__name__}: {error}\n")
+            show(f"seed {seed + tried}: {type(error).__name__}: {error}")
             return 1
         tried += 1
-    sys.stdout.write(f"{tried} scripts and stories, from seed {seed} on\n")
+    show(f"{tried} scripts and stories, from seed {seed} on")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())))
+    sys.exit(main(*asked()))

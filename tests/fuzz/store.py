@@ -1,5 +1,5 @@
 """Stores whose machine stops, whose files are damaged and whose disk fails, until the time is up:
-`python tests/fuzz_store.py SECONDS [SEED]`.
+`python -m tests.fuzz.store SECONDS [SEED]`.
 
 Each seed makes a script of epochs on a simulated disk (tests/store/disks.py). The machine stops before each operation;
 operations fail, or are interrupted, once or from then on; then a file is damaged. What is wrong is shown and ends the
@@ -11,10 +11,8 @@ from __future__ import annotations
 import random
 import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from tests.fuzz.asked import asked, show
 from tests.store.disks import ERRORS, Follower, crash_everywhere, damages, fail_once, opened
 from tidelog.errors import DataError, TidelogError
 
@@ -58,18 +56,17 @@ def crash(seed: int) -> str:
 
 
 def main() -> int:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    first = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
-    sys.stdout.write(f"random stores from seed {first} for {seconds:g} s\n")
+    seconds, first = asked()
+    show(f"random stores from seed {first} for {seconds:g} s")
     end, seed = time.monotonic() + seconds, first
     while time.monotonic() < end:
         for name, look in (("crash", crash), ("failure", fail), ("damage", damage)):
             fault = look(seed)
             if fault:
-                sys.stdout.write(f"seed {seed}, {name}: {fault}\n")
+                show(f"seed {seed}, {name}: {fault}")
                 return 1
         seed += 1
-    sys.stdout.write(f"{seed - first} stores, no fault\n")
+    show(f"{seed - first} stores, no fault")
     return 0
 
 

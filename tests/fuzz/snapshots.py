@@ -1,4 +1,4 @@
-"""Snapshots beside random scripts until the time is up: `python tests/fuzz_snapshots.py SECONDS [SEED]`.
+"""Snapshots beside random scripts until the time is up: `python -m tests.fuzz.snapshots SECONDS [SEED]`.
 
 Snapshots of several ages are compared with copies while scripts go on: over random rules, over all constructs of the
 language, and with another thread that reads at many bytecodes of a commit. Bootstraps share their work among one to 7
@@ -14,9 +14,8 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tests import snapshots
+from tests.fuzz.asked import asked, show
 from tests.sharing import plain_kernels, sharing
 
 THREADS = (1, 2, 3, 7)
@@ -43,14 +42,8 @@ def meanwhile(seed: int) -> None:
 TASKS: tuple[Callable[[int], None], ...] = (aside, mixed, meanwhile)
 
 
-def show(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
+    seconds, seed = asked()
     show(f"snapshots beside random scripts from seed {seed} for {seconds:g} s")
     spent, done = dict.fromkeys(TASKS, 0.0), dict.fromkeys(TASKS, 0)
     started = time.monotonic()

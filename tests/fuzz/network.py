@@ -1,4 +1,4 @@
-"""Random networks until the time is up, or so many: `python tests/fuzz_network.py SECONDS [SEED]`, `… 20000x [SEED]`.
+"""Random networks until the time is up, or so many: `python -m tests.fuzz.network SECONDS [SEED]`, `… 20000x [SEED]`.
 
 Each has 3 to 30 nodes, where `reachable` joins itself up to 20, and runs a classic protocol or a random located program
 under every adversity. After at least 100 changes of facts and rules it has to end quiet, in the centralised answer, and
@@ -12,10 +12,8 @@ import random
 import sys
 import time
 import traceback
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
+from tests.fuzz.asked import show
 from tests.network.cases import trial
 
 
@@ -24,11 +22,6 @@ def network(seed: int) -> None:
     rng = random.Random(f"fuzz {seed}")
     nodes = rng.choice([rng.randrange(3, 7), rng.randrange(3, 7), rng.randrange(3, 11), rng.randrange(3, 31)])
     trial(seed, nodes, rng.randrange(100, 130))
-
-
-def show(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> int:
@@ -43,7 +36,7 @@ def main(arguments: list[str]) -> int:
             network(seed)
         except Exception:
             traceback.print_exc()
-            show(f"seed {seed} is wrong: `python tests/fuzz_network.py 1x {seed}`")
+            show(f"seed {seed} is wrong: `python -m tests.fuzz.network 1x {seed}`")
             return 1
         seed += 1
         if (seed - first) % 100 == 0:

@@ -1,4 +1,4 @@
-"""Proofs of random states until the time is up: `python tests/fuzz_explain.py SECONDS [SEED]`.
+"""Proofs of random states until the time is up: `python -m tests.fuzz.explain SECONDS [SEED]`.
 
 States are those after each epoch of random scripts: over random rules and closures, over all constructs of the
 language, over relations that select, over relations that choose, and of random programs with records, components and
@@ -13,15 +13,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import tidelog
 from tests import choosing, functions, mixtures, scripts, selecting
 from tests.constructs import CONSTRUCTS
 from tests.explain.forging import forgeries
 from tests.explanations import wrong_proofs
+from tests.fuzz.asked import asked, show
 from tests.scripts import WrongError
 from tests.suite import random_cases
 from tidelog.explain.checking import ViewTables, check_steps
@@ -119,21 +117,15 @@ def problem_of(source: Callable[[int], States], seed: int) -> tuple[int, str]:
             problem = wrong_proofs(db, rng, 6) or accepted_forgery(db, rng)
             if problem:
                 return number, f"{problem}\n{text}"
-    except WrongError:  # Of the script itself: that is for tests/fuzz_engine.py.
+    except WrongError:  # Of the script itself: that is for tests/fuzz/engine.py.
         return number, ""
     except Exception:
         return number, f"{traceback.format_exc()}\n{text}"
     return number, ""
 
 
-def show(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
+    seconds, seed = asked()
     show(f"proofs of random states from seed {seed} for {seconds:g} s")
     started, states = time.monotonic(), dict.fromkeys(SOURCES, 0)
     number = 0

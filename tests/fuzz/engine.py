@@ -1,4 +1,4 @@
-"""Random programs and change scripts until the time is up: `python tests/fuzz_engine.py SECONDS [SEED]`.
+"""Random programs and change scripts until the time is up: `python -m tests.fuzz.engine SECONDS [SEED]`.
 
 A quarter of the time goes to programs, one to scripts, one to words that are given back, and one to scripts over all
 constructs of the language, in turn.
@@ -22,9 +22,8 @@ import traceback
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from tests import mixtures, scripts
+from tests.fuzz.asked import asked, show
 from tests.generate import Case
 from tests.maintain.churn import reclaiming_always, reopened
 from tests.sharing import sharing
@@ -138,14 +137,8 @@ def try_mixture(seed: int) -> bool:
     return not problem
 
 
-def show(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
+    seconds, seed = asked()
     show(f"random programs and scripts from seed {seed} for {seconds:g} s")
     tasks = (try_program, try_script, try_words, try_mixture)
     done, spent = dict.fromkeys(tasks, 0), dict.fromkeys(tasks, 0.0)

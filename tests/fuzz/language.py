@@ -1,6 +1,6 @@
 """Wrong programs without end: whatever the text, `read`, `check` and `compile_program` raise ProgramError or nothing.
 
-`python tests/fuzz_language.py SECONDS [SEED]` mutates the programs of the tests, token by token and byte by byte, and
+`python -m tests.fuzz.language SECONDS [SEED]` mutates the programs of the tests, token by token and byte by byte, and
 stops at the first other exception with the text that caused it.
 """
 
@@ -14,11 +14,12 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.fuzz.asked import asked, show
 from tidelog.errors import ProgramError
 from tidelog.language import check, read, warnings
 from tidelog.rules import compile_program
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent.parent
 _TEXT = """
     . , ; : :- = != < <= > >= <: ! @ ( ) [ ] { } | + - * / % ^ _ true false nil as count sum min max mean avg
     any collect argmin argmax split groups lower starts_with
@@ -163,12 +164,12 @@ def fuzz(seconds: float, seed: int) -> str | None:
         except Exception:
             traceback.print_exc()
             return text
-    sys.stdout.write(f"{tried} texts, {accepted} of them programs, no traceback (seed {seed})\n")
+    show(f"{tried} texts, {accepted} of them programs, no traceback (seed {seed})")
     return None
 
 
 if __name__ == "__main__":
-    failing = fuzz(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(2**32))
+    failing = fuzz(*asked())
     if failing is not None:
-        sys.stdout.write(f"{failing}\n")
+        show(f"{failing}")
         sys.exit(1)

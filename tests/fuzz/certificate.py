@@ -1,4 +1,4 @@
-"""Forged certificates until the time is up: `python tests/fuzz_certificate.py SECONDS [SEED]`.
+"""Forged certificates until the time is up: `python -m tests.fuzz.certificate SECONDS [SEED]`.
 
 Each certificate, of a random program or of one that has everything, is forged in up to three ways at once: by forgeries
 of tests/certificate/forgeries.py, and by random bytes, tuples and fields. It has to be rejected with an error of a
@@ -18,14 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import pyarrow as pa
 from pyarrow import parquet
 
 import tidelog
 from tests.certificate.forgeries import EITHER, EVERYTHING, all_forgeries
 from tests.certificate.test_forgeries import is_right
+from tests.fuzz.asked import asked, show
 from tests.suite import loaded, random_cases
 from tidelog.errors import CertificateRejected, DataError, LimitError
 
@@ -129,14 +128,8 @@ def problem_with(folder: Path) -> str:
     return "" if is_right(folder) else "accepted, and wrong"
 
 
-def show(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
 def main() -> int:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time()) * 1000
+    seconds, seed = asked()
     show(f"forged certificates from seed {seed} for {seconds:g} s")
     place = Path(tempfile.mkdtemp(prefix="tidelog-forged-"))
     ended, done = time.monotonic() + seconds, Counter[bool]()
