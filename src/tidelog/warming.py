@@ -11,6 +11,7 @@ import numpy
 from tidelog.database import Database
 from tidelog.kernels import layout
 from tidelog.language.syntax import Column
+from tidelog.looking import unlimited
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts, difference
 from tidelog.storage.closure import Closure
@@ -20,6 +21,7 @@ from tidelog.storage.frozen import freeze
 from tidelog.storage.memory import Block, Stop
 from tidelog.storage.positions import positions
 from tidelog.storage.stored import StoredRelation
+from tidelog.storage.waiting import WaitingRows
 
 Row = tuple[int, ...]
 WIDE = 1 << 40
@@ -143,7 +145,7 @@ def _read_closure(bits: int) -> None:
 
 
 def _outgrow(bits: int) -> None:
-    """Fill a relation beyond its first room, freeze it, remove rows, copy and compare it."""
+    """Fill a relation beyond its first room, freeze it, remove rows, copy and compare it, let rows wait for it."""
     from tidelog.kernels.live import mark
 
     rows = numpy.arange(10_000).reshape(-1, 2)
@@ -157,6 +159,10 @@ def _outgrow(bits: int) -> None:
     mark(stored.catalog.table, stored.number, layout.OUT, 0, sieve.address, stored.catalog.tag)
     stored.close()
     difference(stored, stored.copy_to(stored.catalog))
+    waiting = WaitingRows(stored, len(rows))
+    stored.fields[layout.R_WAITING_N] = len(rows)
+    waiting.insert(unlimited)
+    waiting.end()
     positions(rows, rows[:1])
 
 

@@ -214,4 +214,18 @@ OF_FILES = (
         "os.ftruncate(self.number, size)",
         f"{SPILLING}::test_a_full_disk_is_an_error_with_place_and_hint",
     ),
+    Fault(
+        "rows that wait are left behind when a round ends",
+        "kernels/fixpoint.py",
+        "if D[relations[i], R_WAITING_N] > 0:",
+        "if False:",
+        "tests/storage/test_waiting.py::test_programs_whose_rows_wait",
+    ),
+    Fault(
+        "rows that wait count as those of an earlier round",
+        "storage/waiting.py",
+        "rows, since, hashes = self._ordered.address, fields[layout.R_NEW], catalog.hashes",
+        "rows, since, hashes = self._ordered.address, 1 << 40, catalog.hashes",
+        "tests/storage/test_waiting.py::test_waiting_rows_are_inserted_as_others",
+    ),
 )

@@ -16,6 +16,7 @@ from tidelog.kernels.layout import (
     GROW_RELATION,
     I_DONE,
     I_RELATION,
+    INSERT_WAITING,
     N_INSIDE,
     N_LOG,
     N_LOG_CAPACITY,
@@ -34,19 +35,27 @@ from tidelog.kernels.layout import (
     R_NEW,
     R_OLD,
     R_REPLAN,
+    R_WAITING,
+    R_WAITING_N,
+    R_WAITING_ROOM,
     REPLAN,
     SHARE_INDEXES,
     SHARE_PLAN,
 )
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import full, insert_batch
-from tidelog.kernels.words import kernel, load64, store64
+from tidelog.kernels.words import kernel, load64, row_at, store64
 
 
 @kernel
 def emit(D, plan, n, registers, buffer, hashes, size, w):
-    """Insert a batch into the head; a row born in this round counts one derivation more."""
+    """Insert a batch into the head, or let it wait; a row born in this round counts one derivation more."""
     head = load64(plan, P_HEAD)
+    if D[head, R_WAITING] != 0:
+        waiting = row_at(D[head, R_WAITING], D[head, R_WAITING_N], D[head, R_ARITY], w)
+        copy_head(plan, D[head, R_ARITY], n, registers, waiting, size, w)
+        D[head, R_WAITING_N] += n
+        return
     copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)
     insert_batch(D, head, buffer, n, D[head, R_NEW], hashes, w)
     D[head, R_EMITTED] += n
@@ -57,7 +66,10 @@ def run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w):
     """Run the plan under way to its end; a status other than DONE names the reason to pause."""
     head = load64(plan, P_HEAD)
     while True:
-        if full(D, head, size):
+        if D[head, R_WAITING] != 0:
+            if D[head, R_WAITING_N] + size > D[head, R_WAITING_ROOM]:
+                return INSERT_WAITING
+        elif full(D, head, size):
             return GROW_RELATION
         status, n = step(D, plan, st, registers, scratch, size, w)
         if status != DONE:
@@ -117,6 +129,10 @@ def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratc
                     return status
                 node[N_POSITION] += 1
                 node[N_INSIDE] = 0
+            for i in range(len(relations)):
+                if D[relations[i], R_WAITING_N] > 0:
+                    node[N_OBJECT] = relations[i]
+                    return INSERT_WAITING
             node[N_PHASE] = 2
         if node[N_ROUND] == node[N_LOG_CAPACITY]:
             return GROW_LOG

@@ -38,6 +38,9 @@ R_JOURNAL_N = 35
 R_ABSENT = 38  # derivations that were taken away, of rows that are not there: of functions that are not pure
 R_LIST_COUNTERS = (R_OUT_N, R_OUT_LOW, R_OUT_HIGH, R_IN_N, R_IN_LOW, R_IN_HIGH, R_JOURNAL_N, R_ABSENT)
 R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed: address of the fields below
+R_WAITING = 40  # address of rows that wait for their insertion, 0 where rows are inserted at once
+R_WAITING_N = 41  # how many wait
+R_WAITING_ROOM = 42  # how many can
 R_MARKED = 37  # words of a row behind those of its tuple: MARKED in the best rows of a search, else 0
 JOURNALLED = 1 << 30
 """Set in the support of a row that is in the journal; without supports, in the count of a live one."""
@@ -200,6 +203,7 @@ GROW_LISTS = 9  # the lists of a relation are full
 ORDER = 10  # candidates of a choice that were born in one round want an order
 SHARE_INDEXES = 11  # many rows are to be entered into indexes, which threads can share
 SHARE_PLAN = 12  # threads can share the plan whose turn it is
+INSERT_WAITING = 14  # rows that wait are to be inserted
 PAUSED = 13  # another thread wants something first
 REPLAN = 8  # a relation has outgrown the sizes that the plans were made for
 

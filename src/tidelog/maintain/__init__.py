@@ -5,7 +5,7 @@ frozen      the same state for readers in other threads, while epochs go on
 epoch       the state of an epoch: everything that it replaces and changes, its end, and how to undo it
 walk        the steps of an epoch: facts, then hyper-nodes in order;  strategies  one module per kind of hyper-node
 choice      the strategies that a user allows
-cooling     what goes into files first, where memory is short
+cooling     what goes into files first, where memory is short;  waiting  rows that are inserted together for that
 structure   the hyper-nodes and their readers, until rules change;  overlay  changes over the last state
 undoing     resources to undo an epoch, allocated before it begins
 reclaim     reclaims symbols and records that nothing refers to any more

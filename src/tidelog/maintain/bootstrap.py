@@ -22,6 +22,7 @@ from tidelog.maintain.component_folds import fold_members
 from tidelog.maintain.lanes import WidenError, narrow
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
+from tidelog.maintain.waiting import Waiting
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.members import ClosedMembers
@@ -61,12 +62,15 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
         inputs.watch.look()
         return 2 if recursive else 1
     run = _Run(node, inputs)
-    if first or recursive:
-        run.rounds(lambda statistics: [plan_full(rule, statistics) for rule in useful], 1)
-    if recursive:
-        followed = [rule for rule in recursive if can_derive(rule, inputs, internal)]
-        deltas = [(rule, i) for rule in followed for i in internal_atoms(rule, internal)]
-        run.rounds(lambda statistics: plan_deltas(deltas, internal, statistics), None)
+    try:
+        if first or recursive:
+            run.rounds(lambda statistics: [plan_full(rule, statistics) for rule in useful], 1)
+        if recursive:
+            followed = [rule for rule in recursive if can_derive(rule, inputs, internal)]
+            deltas = [(rule, i) for rule in followed for i in internal_atoms(rule, internal)]
+            run.rounds(lambda statistics: plan_deltas(deltas, internal, statistics), None)
+    finally:
+        run.waiting.end()
     for name in node.relations:
         inputs.relations[name].settle()
         inputs.relations[name].marks.look_for_saturation()
@@ -146,6 +150,7 @@ class _Run:
         self.numbers = numpy.array([stored.number for stored in self.derived], numpy.int64)
         self.round = 0
         self.log = Block(8 * 64 * len(self.derived))
+        self.waiting = Waiting(self.derived)
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
         self.state[layout.N_SHARE] = threads.SHARED_FROM if inputs.threads > 1 else 0
@@ -161,7 +166,8 @@ class _Run:
         status = layout.REPLAN
         while status == layout.REPLAN:
             machine = self.machine(plan)
-            status = machine.converse(run_rounds, "", self.numbers, self.state, (target,), self.look, self.grow_log)
+            arguments = self.numbers, self.state, (target,), self.look, self.grow_log
+            status = machine.converse(run_rounds, "", *arguments, waiting=self.waiting)
             self.round = int(self.state[layout.N_ROUND])
         self.note_births()
 

@@ -21,6 +21,7 @@ from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.lanes import BATCH, CALLED_BATCH, Lane, WidenError, narrow
 from tidelog.maintain.threads import extend_indexes, share_plan
+from tidelog.maintain.waiting import Waiting
 from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
@@ -162,12 +163,13 @@ class Interpreter:
         look: Look,
         grow_log: Callable[[], None] | None = None,
         compiling: Look | None = None,
+        waiting: Waiting | None = None,
     ) -> int:
         """Run `kernel` over the plans of `group` until it is done or wants new plans; returns its last status.
 
         `numbers` are the relations whose rounds it keeps, `node` its state, `arguments` come between the state of the
         levels and the memory. `look` may raise to stop it, and `compiling`, or else `look`, between two kernels that
-        have to be compiled.
+        have to be compiled. Rows that the kernel lets wait are those of `waiting`.
         """
         indexes = {index.number: index for stored in self.derived for index in stored.indexes.values()}
         stored_by_number = {stored.number: stored for stored in self.derived}
@@ -200,6 +202,11 @@ class Interpreter:
                     return status
                 case layout.GROW_RELATION:
                     stored_by_number[concerned].ensure(self.batch)
+                    if waiting is not None:
+                        waiting.look_at(stored_by_number[concerned], node)
+                case layout.INSERT_WAITING:
+                    assert waiting is not None
+                    waiting.insert(concerned, look)
                 case layout.GROW_LISTS:
                     stored_by_number[concerned].journal.grow()
                 case layout.GROW_DIRECTORY | layout.GROW_ARENA:
@@ -215,6 +222,8 @@ class Interpreter:
                 case layout.SHARE_PLAN:
                     position = int(node[layout.N_POSITION])
                     code = self._codes[group][position]
+                    if waiting is not None and waiting.look_at(stored_by_number[code.head], node):
+                        continue
                     low, high = self._rows_to_scan(code)
                     share_plan(int(plans[position]), low, high, stored_by_number[code.head], self._lanes(), look)
                     node[layout.N_POSITION] += 1

@@ -6,6 +6,7 @@ usage       the words in use;  looking  work on many rows in parts that limits c
 positions   of rows among others
 stored      a relation: its rows and a set over them;  index  its rows by some columns;  marks  counts, births, supports
 changes     the changes of a relation in place, within an epoch;  journal  deaths and births, and how to undo them
+waiting     rows that are inserted together, in the order of the slots, because these lie in files
 extents     the rows as of the last epoch, and deaths since;  frozen  such rows for readers in other threads
 readers     what epochs report to these
 closure     the transitive closure of edges;  closed_relation  its pairs, written only when a caller reads them

@@ -25,7 +25,8 @@ from tidelog.storage.spilling import SpillFile
 _MAPPED = 1 << 17
 _HUGE = 1 << 22
 _PAGE = 1 << 12
-_PROTECTION, _SHARED, _FIXED, _ANONYMOUS, _MAY_MOVE, _MADV_HUGEPAGE = 3, 0x01, 0x10, 0x22, 1, 14
+_PROTECTION, _SHARED, _FIXED, _ANONYMOUS, _MAY_MOVE = 3, 0x01, 0x10, 0x22, 1
+_MADV_NORMAL, _MADV_RANDOM, _MADV_WILLNEED, _MADV_HUGEPAGE = 0, 1, 3, 14
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _FAILED = ctypes.c_void_p(-1).value
 
@@ -195,6 +196,17 @@ class Block(_Memory):
             if address in (None, _FAILED):
                 raise MemoryError(f"the system cannot map {self.size} bytes of a file")
             self._file = file
+
+    def fetch(self, start: int, end: int) -> None:
+        """Let the system read bytes `start` to `end` of a block in a file, and do not wait for them."""
+        if self._file is not None:
+            first = start // _PAGE * _PAGE
+            _LIBRARY.madvise(self.address + first, min(end, self.size) - first, _MADV_WILLNEED)
+
+    def read_ahead(self, *, ahead: bool) -> None:
+        """Let the system read more of a file than it is asked for, or not."""
+        if self._file is not None:
+            _LIBRARY.madvise(self.address, self.size, _MADV_NORMAL if ahead else _MADV_RANDOM)
 
     def clear(self, size: int) -> None:
         """Make the block zero and release memory, and a file, beyond `size` bytes, without allocating any. There is no

@@ -76,9 +76,18 @@ class Room:
         return False
 
     def _fits(self, more: int) -> bool:
-        left = available()
-        most = self.limit if left is None else min(self.limit or sys.maxsize, resident() + left)
+        most = self._most()
         return most is None or resident() + more <= most * _SHARE
+
+    def _most(self) -> int | None:
+        """Return the bytes that the process may have."""
+        left = available()
+        return self.limit if left is None else min(self.limit or sys.maxsize, resident() + left)
+
+    @property
+    def budget(self) -> int | None:
+        """The bytes that the process may have if arrays that do not fit go into files, else None."""
+        return None if self.folder is None else self._most()
 
     @contextmanager
     def cooling(self, cold: Callable[[], Iterable[Spillable]]) -> Iterator[None]:

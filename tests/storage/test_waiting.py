@@ -1,0 +1,156 @@
+"""Rows that wait are inserted as others are, in another order: sets, counts, births and rounds are the same."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from pathlib import Path
+
+import numpy
+import pytest
+
+import tidelog
+from tests.allocations import spilling
+from tests.depth import cases
+from tests.recount import mistakes, state_of
+from tests.scripts import run, script_for
+from tests.suite import FIRST_SEED
+from tidelog.kernels import layout
+from tidelog.looking import unlimited
+from tidelog.maintain import waiting as bootstraps
+from tidelog.options import DatabaseOptions
+from tidelog.storage import waiting
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.room import Room
+from tidelog.storage.stored import StoredRelation
+from tidelog.storage.waiting import WaitingRows
+
+SAME_GENERATION = """
+.decl up(x: number, y: number)
+.decl s(x: number, y: number)
+s(x, y) :- up(x, p), up(y, p).
+s(x, y) :- up(x, a), s(a, b), up(y, b).
+"""
+CLOSURE = """
+.decl e(x: number, y: number)
+.decl t(x: number, y: number)
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), e(y, z).
+"""
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+    """Let rows of all relations wait, in files. Return a list that gets how many are inserted at a time."""
+    inserted: list[int] = []
+    spilling(monkeypatch, 1)
+    monkeypatch.setattr("tidelog.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
+    monkeypatch.setattr(bootstraps, "_LARGE", 0)
+    monkeypatch.setattr(bootstraps, "_ROOM", 0)
+    for name, value in (("_REGIONS", 8), ("_TOGETHER", 1), ("_MOST", 512), ("_LEAST", 16), ("_NEAR", 0)):
+        monkeypatch.setattr(waiting, name, value)
+    insert = WaitingRows.insert
+
+    def noted(self: WaitingRows, look: object) -> None:
+        inserted.append(self._stored.fields[layout.R_WAITING_N])
+        insert(self, look)  # type: ignore[arg-type]  # handed on
+
+    monkeypatch.setattr(WaitingRows, "insert", noted)
+    return inserted
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(12)))
+def test_waiting_rows_are_inserted_as_others(monkeypatch: pytest.MonkeyPatch, seed: int, bits: int) -> None:
+    rng = random.Random(seed)
+    for name in ("_TOGETHER", "_LEAST", "_NEAR"):
+        monkeypatch.setattr(waiting, name, rng.choice([1, 5, 64]))
+    monkeypatch.setattr(waiting, "_MOST", rng.choice([1, 100, 1 << 16]))
+    plain, late = (StoredRelation(Catalog(bits), 2) for _ in range(2))
+    for stored in (plain, late):
+        stored.marks.keep_supports()
+    rows = WaitingRows(late, 5_000)
+    for _ in range(4):
+        batch = numpy.array([[rng.randrange(90), rng.randrange(70)] for _ in range(rng.choice([0, 1, 300, 5_000]))])
+        batch = batch.reshape(-1, 2).astype(late.catalog.dtype)
+        start = plain.rows
+        for stored in (plain, late):
+            stored.fields[layout.R_NEW] = start  # rows of this round are counted again
+        rows._rows.view(late.catalog.dtype, batch.size)[:] = batch.ravel()
+        late.fields[layout.R_WAITING_N] = len(batch)
+        rows.insert(unlimited)
+        insert_counted(plain, batch, start)
+        assert late.fields[layout.R_WAITING_N] == 0
+        assert found(late, start) == found(plain, start)
+        assert found(late, 0) == found(plain, 0)
+        assert late.emitted == plain.emitted
+
+
+def insert_counted(stored: StoredRelation, batch: numpy.ndarray, since: int) -> None:
+    """Insert rows one after the other, as a round does whose first new row is `since`."""
+    from tidelog.kernels.sets import insert_rows
+    from tidelog.storage.memory import Pinned
+
+    catalog, pinned, done = stored.catalog, Pinned(batch.copy()), 0
+    stored.ensure(len(batch))
+    while done < len(batch):
+        arguments = pinned.address, done, len(batch), since, catalog.hashes, catalog.tag
+        done = insert_rows(catalog.table, stored.number, *arguments)
+
+
+def found(stored: StoredRelation, start: int) -> list[tuple[object, ...]]:
+    """Return the rows from a number on with their counts and supports, sorted."""
+    marks = stored.marks.counts(), stored.marks.supports()
+    words = map(tuple, stored.take(numpy.arange(start, stored.rows)).tolist())
+    return sorted(zip(words, *(each[start:].tolist() for each in marks), strict=True))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("text", [CLOSURE, SAME_GENERATION])
+def test_programs_whose_rows_wait(waits: list[int], monkeypatch: pytest.MonkeyPatch, text: str, threads: int) -> None:
+    monkeypatch.setattr(bootstraps, "CALLED_BATCH", 1024)  # None calls Python, so that batches are smaller.
+    rng = random.Random(3)
+    db, plain = tidelog.connect(), tidelog.connect()
+    plain.options(spill=None)
+    name, view = ("e", "t") if text == CLOSURE else ("up", "s")
+    edges = sorted({(rng.randrange(120), rng.randrange(120)) for _ in range(400)})
+    for each in (db, plain):
+        each.options(closures=False, threads=threads)
+        each.load(text)
+        each.insert(name, edges)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Room, "budget", None)
+        plain.commit()
+    db.commit()
+    assert max(waits) > 1024, "rows wait until there are many"
+    assert sum(waits) >= len(db[view]) > 5_000
+    assert state_of(db) == state_of(plain)
+    assert mistakes(db, state_of(db), {name: set(edges), view: set()}) == ""
+    assert db.engine.stats()["rounds"] == plain.engine.stats()["rounds"]
+    db.check()
+    db.options(strategy="update")
+    db.delete(name, edges[:3])
+    assert db.commit().report.nodes[0].strategy == "update"
+    assert mistakes(db, state_of(db), {name: set(edges) - set(edges[:3]), view: set()}) == ""
+
+
+@pytest.mark.parametrize("first", range(FIRST_SEED + 800_000, FIRST_SEED + 800_000 + cases(50), 25))
+def test_random_scripts_whose_rows_wait(waits: list[int], first: int) -> None:
+    for seed in range(first, first + 25):
+        problem = run(script_for(seed), ("update", "auto", "bootstrap")[seed % 3])
+        assert not problem, f"{problem}\n{script_for(seed)}"
+    assert sum(waits) > 500
+
+
+def test_a_limit_in_the_middle_leaves_no_trace(waits: list[int]) -> None:
+    db = tidelog.connect()
+    db.options(closures=False, max_rows=9_000, threads=1)
+    db.load(CLOSURE)
+    db.insert("e", [(x, (x + 1) % 200) for x in range(200)])
+    with pytest.raises(tidelog.LimitError, match="E0502"):
+        db.commit()
+    assert waits
+    assert db.has_pending
+    db.options(max_rows=None)
+    db.commit()
+    assert len(db["t"]) == 40_000
