@@ -32,6 +32,7 @@ from benchmarks import (
     queries,
     readers,
     reading,
+    spilling,
     table,
     zodiac,
 )
@@ -43,6 +44,7 @@ GENERATED: dict[str, Lines] = {
     "first_result": first_result.lines,
     "zodiac": zodiac.lines,
     "memory": memory.lines,
+    "spilling": spilling.lines,
     "equivalence": equivalence.lines,
     "labels": labels.lines,
     "components": components.lines,

@@ -27,6 +27,7 @@ from benchmarks import (
     queries,
     readers,
     reading,
+    spilling,
     zodiac,
 )
 from tests.benchmarks.galen_facts import write_galen
@@ -163,6 +164,16 @@ def test_memory_counts_rows_and_index(arity: int) -> None:
     assert measured.sizes == {"e": 0}
     assert measured.details["rows_bytes"] >= 4 * arity
     assert measured.details["index_bytes"] > 0
+
+
+@pytest.mark.parametrize("name", spilling.PROGRAMS)
+def test_spilling_has_the_tuples_of_an_evaluation_in_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.storage.room.Room._fits", lambda self, more: False)
+    program = spilling.PROGRAMS[name][0]
+    inside = spilling.evaluation(program, 700, 1_000, None)
+    measured = spilling.evaluation(program, 700, 1_000, 10**9)
+    assert measured.sizes == inside.sizes
+    assert inside.details["files_mb"] == 0 < measured.details["files_mb"] <= measured.details["table_mb"]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
