@@ -51,12 +51,13 @@ from tidelog.kernels.words import kernel, load64, row_at, store64
 def emit(D, plan, n, registers, buffer, hashes, size, w):
     """Insert a batch into the head, or let it wait; a row born in this round counts one derivation more."""
     head = load64(plan, P_HEAD)
-    if D[head, R_WAITING] != 0:
-        waiting = row_at(D[head, R_WAITING], D[head, R_WAITING_N], D[head, R_ARITY], w)
-        copy_head(plan, D[head, R_ARITY], n, registers, waiting, size, w)
+    waits = D[head, R_WAITING] != 0
+    if waits:
+        buffer = row_at(D[head, R_WAITING], D[head, R_WAITING_N], D[head, R_ARITY], w)
+    copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)  # called once, so that it is inlined
+    if waits:
         D[head, R_WAITING_N] += n
         return
-    copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)
     insert_batch(D, head, buffer, n, D[head, R_NEW], hashes, w)
     D[head, R_EMITTED] += n
 
