@@ -34,6 +34,7 @@ from benchmarks import (
     reading,
     spilling,
     table,
+    updates,
     zodiac,
 )
 from benchmarks.harness import BenchmarkError, Line, Options
@@ -43,6 +44,7 @@ Lines = Callable[[Options], Iterator[Line]]
 GENERATED: dict[str, Lines] = {
     "first_result": first_result.lines,
     "zodiac": zodiac.lines,
+    "updates": updates.lines,
     "memory": memory.lines,
     "spilling": spilling.lines,
     "equivalence": equivalence.lines,

@@ -28,6 +28,7 @@ from benchmarks import (
     readers,
     reading,
     spilling,
+    updates,
     zodiac,
 )
 from tests.benchmarks.galen_facts import write_galen
@@ -95,6 +96,14 @@ def test_galen_and_its_peer_agree(tmp_path: Path) -> None:
     assert measured.sizes == {"p": 3, "q": 6}
     assert peers.nemo_galen(str(tmp_path)).sizes == measured.sizes
     assert {"load", "store", "fixpoint", "growing", "reindexing", "bytes_per_tuple"} <= set(measured.details)
+
+
+def test_updates_on_two_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_galen(tmp_path)
+    monkeypatch.setattr(updates, "FACTS", 4)
+    measured = [updates.of_galen(str(tmp_path), 1), *(updates.of_chains(case, 8, 2) for case in updates.CASES)]
+    assert all({"one_thread", "ratio"} <= set(each.details) for each in measured)
+    assert all(each.sizes["changed"] > 0 for each in measured[1:])
 
 
 @pytest.mark.parametrize("rest", readers.RESTS.values(), ids=readers.RESTS)
