@@ -41,6 +41,7 @@ SELECTIONS, SELECTING = "kernels/selections.py", "tests/maintain/test_selections
 SEARCHING = "tests/maintain/test_searching.py"
 REPORTS, AGES = "tests/maintain/test_reports.py", "tests/database/test_snapshots_at_random.py"
 SNAPSHOTS = "tests/database/test_snapshots.py"
+SHARING = "tests/maintain/test_threads.py::test_any_interleaving_of_an_update"
 CHOICES, CHOOSING = "kernels/choices.py", "tests/maintain/test_choices.py"
 
 FAULTS = (
@@ -114,6 +115,34 @@ FAULTS = (
         "weight = load32(support_of(D, relation, r, w), 0) if better else 1",
         "weight = 1",
         SEARCHING,
+    ),
+    Fault(
+        "derivations that another thread has met are lost",
+        "maintain/ledgers.py",
+        "for block, count in zip(self.blocks, entries[:, owner].tolist(), strict=True):",
+        "for block, count in [(self.blocks[owner], int(entries[owner, owner]))]:",
+        SHARING,
+    ),
+    Fault(
+        "two threads list their changes in the same places",
+        "maintain/ledgers.py",
+        "starts = [sum(sizes[:owner]) for owner in range(len(sizes))]",
+        "starts = [0 for _ in sizes]",
+        SHARING,
+    ),
+    Fault(
+        "rows that threads insert are not listed as born",
+        "maintain/threads.py",
+        "if self._ledgers is not None and self._head.rows > first:",
+        "if self._ledgers is not None and self._head.rows < first:",
+        SHARING,
+    ),
+    Fault(
+        "a row that moves into a gap leaves its birth behind",
+        "kernels/threads.py",
+        "store32(births, n, load32(births, r))",
+        "pass",
+        SHARING,
     ),
     Fault(
         "rows that no earlier one derives are shown all the same",

@@ -1,4 +1,4 @@
-"""Bootstraps on several threads, however little there is to do."""
+"""Epochs on several threads, however little there is to do."""
 
 from __future__ import annotations
 
@@ -10,25 +10,38 @@ import numpy
 import pytest
 
 from tidelog.kernels import calling
-from tidelog.maintain import threads
-from tidelog.maintain.strategies import rows
+from tidelog.maintain import epoch, ledgers, machine, threads
+
+
+class Seen(list[int]):
+    """The number of threads of each piece of work, and the tasks of the plans among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: list[int] = []
 
 
 @contextmanager
-def sharing(count: int) -> Iterator[list[int]]:
-    """Inside, so many threads share all work that they can. Gives a list that gets the number of threads of each piece
-    of work."""
-    seen: list[int] = []
-    together = threads.together
+def sharing(count: int, least: int = 1) -> Iterator[Seen]:
+    """Inside, so many threads share all work that they can, from `least` rows or bindings on. Gives a list that gets
+    the number of threads of each piece of work."""
+    seen = Seen()
+    together, share_plan = threads.together, threads.share_plan
 
     def counted(works, look, stop):  # type: ignore[no-untyped-def]  # as `together`
         seen.append(len(works))
         return together(works, look, stop)
 
+    def noted(plan, lanes, ledgers, look):  # type: ignore[no-untyped-def]  # as `share_plan`
+        seen.tasks.append(plan.task)
+        share_plan(plan, lanes, ledgers, look)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads, "SHARED_FROM", 1)
+        patch.setattr(threads, "SHARED_FROM", least)
+        patch.setattr(ledgers, "OWNED", 0)
         patch.setattr(threads, "together", counted)
-        patch.setattr(rows, "cores", lambda: count)
+        patch.setattr(machine, "share_plan", noted)
+        patch.setattr(epoch, "cores", lambda: count)
         yield seen
 
 

@@ -85,6 +85,12 @@ _BOTH = (
         {"threads": 2},
         changed=1_500,
     ),
+    Part(
+        _DECLARED + "t(x, z) :- e(x, y), e(y, z).",
+        {"e": [(i, i + 1) for i in range(20_000)]},
+        {"threads": 2, "strategy": "update"},
+        changed=18_000,
+    ),
 )
 PARTS = tuple(replace(part, wide=wide) for part in _BOTH for wide in (False, True))
 """The parts, those that take longest first."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
 
 import numpy
 import pytest
@@ -16,11 +18,12 @@ from tests.mixtures import mixture_for
 from tests.mixtures import run as run_mixture
 from tests.recount import supports_in
 from tests.scripts import run, script_for
-from tests.sharing import interleaved, sharing
+from tests.sharing import Seen, interleaved, sharing
 from tests.suite import FIRST_SEED, births_in_embedded, births_in_reference, difference, random_cases
 from tidelog.errors import LimitError, UsageError
 from tidelog.kernels import layout
 from tidelog.maintain import threads
+from tidelog.maintain.ledgers import Ledgers
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
@@ -49,6 +52,26 @@ def database(facts: Sequence[tuple[int, ...]], **options: object) -> tidelog.Dat
     return db
 
 
+def twins(facts: Sequence[tuple[int, ...]]) -> tuple[tidelog.Database, tidelog.Database]:
+    """Two databases with the same facts, evaluated, which follow changes by updates; the first one on one thread."""
+    found = database(facts, strategy="update", threads=1), database(facts, strategy="update")
+    for db in found:
+        db.commit()
+    return found
+
+
+def changed(db: tidelog.Database, gone: Sequence[tuple[int, ...]], came: Sequence[tuple[int, ...]]) -> None:
+    """Delete and insert facts by an update."""
+    db.delete("e", gone)
+    db.insert("e", came)
+    report = db.commit().report
+    assert (report.bootstraps, report.updates) == (0, 2)
+
+
+BOTH = {layout.CHARGE, layout.CREDIT}
+"""The tasks of threads when an update deletes and inserts."""
+
+
 def marks(db: tidelog.Database) -> dict[str, object]:
     return {name: (dict(db.births(name)), supports_in(db, name)) for name in db.relations}
 
@@ -69,6 +92,23 @@ def test_marks_are_those_of_one_thread(count: int, maintain: bool) -> None:
     db.check()
 
 
+@pytest.mark.parametrize("count", COUNTS)
+def test_an_update_leaves_the_marks_of_one_thread(count: int) -> None:
+    facts = edges(count, 300, 900)
+    alone, db = twins(facts)
+    for gone, came in ((facts[:40], []), ([], facts[:20]), (facts[100:150], edges(0, 300, 40)), (facts[150:], [])):
+        changed(alone, gone, came)
+        with sharing(count) as seen:
+            changed(db, gone, came)
+        assert max(seen) == count
+        assert set(seen.tasks) <= BOTH
+        assert not gone or set(seen.tasks) == BOTH
+        assert marks(db) == marks(alone)
+        assert db.stats()["rounds"] == alone.stats()["rounds"]
+        assert db.stats()["relations"] == alone.stats()["relations"]
+    db.check()
+
+
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(6)))
 def test_any_interleaving(seed: int) -> None:
     facts = edges(seed, 12, 24)
@@ -79,6 +119,86 @@ def test_any_interleaving(seed: int) -> None:
         db.commit()
     assert max(seen) > 1
     assert marks(db) == marks(alone)
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(6)))
+def test_any_interleaving_of_an_update(seed: int) -> None:
+    facts = edges(seed, 12, 24)
+    alone, db = twins(facts)
+    gone, came = facts[seed % 3 : 20 : 4], edges(seed + 1, 12, 6)
+    changed(alone, gone, came)
+    with interleaved(), sharing(COUNTS[seed % 3]) as seen:
+        changed(db, gone, came)
+    assert max(seen) > 1
+    assert set(seen.tasks) == BOTH
+    assert marks(db) == marks(alone)
+
+
+def test_ledgers_that_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads then apply them and go on."""
+    facts = edges(7, 200, 700)
+    alone, db = twins(facts)
+    changed(alone, facts[:300], [])
+    monkeypatch.setattr("tidelog.maintain.ledgers.ENTRIES", 3 * 600)
+    applied = counting_calls(monkeypatch, Ledgers, "apply")
+    with sharing(3) as seen:
+        changed(db, facts[:300], [])
+    assert len(applied) > len(seen.tasks) > 2
+    assert marks(db) == marks(alone)
+
+
+def counting_calls(patch: pytest.MonkeyPatch, owner: type, name: str) -> list[None]:
+    """A list that gets an entry for each call of a method."""
+    calls: list[None] = []
+    method = getattr(owner, name)
+
+    def counted(*arguments: object) -> object:
+        calls.append(None)
+        return method(*arguments)
+
+    patch.setattr(owner, name, counted)
+    return calls
+
+
+@pytest.mark.parametrize("deleting", [False, True])
+def test_a_plan_is_shared_once_it_turns_out_to_be_long(deleting: bool) -> None:
+    """The thread that has begun it goes on with its bindings."""
+    text = """
+    .decl a(x: number, y: number)
+    .decl b(x: number, y: number)
+    .decl t(x: number, y: number)
+    t(x, z) :- a(x, y), b(y, z).
+    """
+    some, many = [(x, x % 7) for x in range(1_300)], [(y, 10 * y + z) for y in range(7) for z in range(30)]
+
+    def follow(threads: int) -> tidelog.Database:
+        db = tidelog.connect()
+        db.options(threads=threads, strategy="update")
+        db.load(text)
+        db.insert("a", [*some, (-1, 0)] if deleting else [(-1, 0)])
+        db.insert("b", many)
+        db.commit()
+        with sharing(threads, 2_000) as seen:
+            (db.delete if deleting else db.insert)("a", some)
+            report = db.commit().report
+        assert (report.bootstraps, report.updates) == (0, 1)
+        assert seen.tasks == ([] if threads == 1 else [layout.CHARGE if deleting else layout.CREDIT])
+        return db
+
+    assert marks(follow(2)) == marks(follow(1))
+
+
+def test_removals_when_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread then does all of them."""
+    called: list[tuple[int, int]] = []
+    works = [partial(lambda number, hashes: called.append((number, hashes)), number) for number in range(9)]
+
+    def fail(size: int) -> Block:
+        raise MemoryError
+
+    monkeypatch.setattr(threads, "Block", fail)
+    threads.share_removals(works, threads.SHARED_FROM, 3, 8)
+    assert called == [(number, 8) for number in range(9)]
 
 
 def test_random_programs() -> None:
@@ -92,15 +212,16 @@ def test_random_programs() -> None:
     assert shared > 10
 
 
-@pytest.mark.parametrize("strategy", ["bootstrap", "auto"])
+@pytest.mark.parametrize("strategy", ["bootstrap", "update", "auto"])
 def test_random_scripts(strategy: str) -> None:
-    shared = 0
+    shared: list[set[int]] = []
     for seed in range(FIRST_SEED, FIRST_SEED + cases(24)):
         with sharing(COUNTS[seed % 4]) as seen:
             problem = run(script_for(seed), strategy)
         assert not problem, f"{problem}\n{script_for(seed)}"
-        shared += max(seen, default=1) > 1
-    assert shared > 5
+        shared.append(set(seen.tasks) if max(seen, default=1) > 1 else set())
+    wanted = {layout.INSERT} if strategy == "bootstrap" else BOTH
+    assert sum(tasks >= wanted for tasks in shared) > 5
 
 
 @pytest.mark.parametrize("joined", [False, True])
@@ -137,11 +258,15 @@ def test_searches_by_cost_beside_shared_work(count: int, joined: bool) -> None:
     db.check()
 
 
-def test_all_constructs() -> None:
+@pytest.mark.parametrize("strategy", ["bootstrap", "update"])
+def test_all_constructs(strategy: str) -> None:
+    shared = set()
     for seed in range(FIRST_SEED, FIRST_SEED + cases(4)):
-        with sharing(COUNTS[seed % 4]):
-            problem = run_mixture(mixture_for(seed), "bootstrap")
+        with sharing(COUNTS[seed % 4]) as seen:
+            problem = run_mixture(mixture_for(seed), strategy)
         assert not problem, f"{problem}\n{mixture_for(seed)}"
+        shared |= set(seen.tasks)
+    assert strategy == "bootstrap" or shared >= BOTH
 
 
 def test_words_widen_in_the_middle() -> None:
@@ -155,6 +280,40 @@ def test_words_widen_in_the_middle() -> None:
     assert max(seen) == 3
     assert db.engine.catalog.bits == 64
     assert marks(db) == marks(alone)
+
+
+def test_words_widen_in_the_middle_of_an_update() -> None:
+    """The epoch begins anew with 64 bits, and without a trace of the first attempt."""
+    facts, far = edges(0), 2**31 - 50
+    alone, db = twins(facts)
+    for widened in (alone, db):
+        with sharing(3) if widened is db else nullcontext(Seen()) as seen:
+            changed(widened, facts[:20], [(x + far, y + far) for x, y in edges(1, 90, 60)])
+        assert widened.engine.catalog.bits == 64
+        assert widened is alone or (max(seen) == 3 and set(seen.tasks) == BOTH)
+    assert marks(db) == marks(alone)
+
+
+@pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
+def test_an_update_stopped_anywhere_leaves_no_trace(error: Error, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.maintain.update.WORK_BEFORE_LOOK", 500)
+    facts = edges(3, 40, 90)
+    alone, db = twins(facts)
+    changed(alone, facts[:30], edges(4, 40, 30))
+
+    def attempt() -> tidelog.Change:
+        db.delete("e", facts[:30])
+        db.insert("e", edges(4, 40, 30))
+        return db.commit()
+
+    with sharing(3) as seen:
+        change, failures = fails_without_trace(db, attempt, at_looks(error))
+    assert failures > 5
+    assert change.report.bootstraps == 0
+    assert max(seen) == 3
+    assert set(seen.tasks) == BOTH
+    assert marks(db) == marks(alone)
+    db.check()
 
 
 @pytest.mark.parametrize("error", [limit, KeyboardInterrupt], ids=["limit", "interrupt"])
@@ -227,6 +386,13 @@ def test_the_system_starts_no_more_threads(most: int, monkeypatch: pytest.Monkey
         db.commit()
     assert started[0] == most
     assert marks(db) == marks(alone)
+    started[0] = 0
+    for each in (alone, db):
+        each.options(strategy="update")
+        with sharing(1 if each is alone else 4):
+            changed(each, edges(6, 300, 900)[:60], edges(7, 300, 20))
+    assert started[0] == most
+    assert marks(db) == marks(alone)
 
 
 def test_counts_stay_at_the_most() -> None:
@@ -246,9 +412,8 @@ def test_gaps_are_closed() -> None:
     stored.insert(numpy.arange(40).reshape(-1, 1))
     for number in (*range(10, 20), *range(35, 40)):  # As if nobody had written these.
         _forget(stored, number)
-    own = [numpy.zeros(layout.O_WORDS, numpy.int64) for _ in range(2)]
-    own[0][[layout.O_NEXT, layout.O_END]] = 10, 20
-    own[1][[layout.O_NEXT, layout.O_END]] = 35, 40
+    own = numpy.zeros((2, layout.O_WORDS), numpy.int64)
+    own[:, [layout.O_NEXT, layout.O_END]] = (10, 20), (35, 40)
     threads.close_gaps(stored, 40, own)
     assert stored.rows == 25
     assert sorted(stored.words()[:, 0].tolist()) == [*range(10), *range(20, 35)]

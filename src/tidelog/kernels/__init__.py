@@ -15,6 +15,8 @@
     closed     levels that look pairs up in a closure
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
     fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update
+    threads    plans that several threads run;  reserving  numbers of rows that each of them takes;  deferred  changes
+               of heads that they put off in an update
     selections what relations that select show, round by round;  orders  which of two rows is better
     frontier   the best row of each key by a search from scratch;  marked  its rows with supports and births
     results    what relations have from it

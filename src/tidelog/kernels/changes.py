@@ -8,8 +8,8 @@ changes can be undone.
 """
 # mypy: disable-error-code="no-untyped-def"
 
-from tidelog.kernels.indexes import extend
-from tidelog.kernels.joins import begin, bounds, step
+from tidelog.kernels.indexes import extend, rows_to_enter
+from tidelog.kernels.joins import begin, bounds, step, worth_sharing
 from tidelog.kernels.layout import (
     DEAD,
     DONE,
@@ -20,13 +20,16 @@ from tidelog.kernels.layout import (
     JOURNALLED,
     LOOK,
     MOST_COUNTED,
+    N_BEGAN,
     N_INSIDE,
     N_OBJECT,
     N_PHASE,
     N_POSITION,
     N_ROUND,
+    N_SHARE,
     P_ARGUMENTS,
     P_HEAD,
+    P_SHARED,
     P_SOURCE,
     P_VERSION,
     R_ABSENT,
@@ -56,6 +59,8 @@ from tidelog.kernels.layout import (
     S_ROUND,
     S_SKIP,
     S_WORK,
+    SHARE_INDEXES,
+    SHARE_PLAN,
 )
 from tidelog.kernels.registers import copy_head
 from tidelog.kernels.sets import find_slot, full, hash_marked_rows
@@ -137,23 +142,28 @@ def bear(D, relation, r, count, current):
 
 
 @kernel
+def credit(D, relation, r, birth, current):
+    """Add one derivation, with the largest birth `birth`, to a row that is there. A dead one lives again."""
+    births = D[relation, R_BIRTH]
+    if load32(D[relation, R_COUNT], r) <= 0:
+        bear(D, relation, r, 1, current)
+        support(D, relation, r)
+        return
+    counted = births == 0 or birth < load32(births, r)
+    if counted or D[relation, R_SUPPORT] != 0:
+        note(D, relation, r)
+        support(D, relation, r)
+    count = load32(D[relation, R_COUNT], r)
+    if counted and (count & MOST_COUNTED) < MOST_COUNTED:
+        store32(D[relation, R_COUNT], r, count + 1)
+
+
+@kernel
 def gain(D, relation, buffer, i, h, birth, current, w):
     """Add one derivation, with the largest birth `birth`, to row `i` of `buffer`, which may give the row its birth."""
     s = find_slot(D, relation, buffer, i, h, w)
-    births = D[relation, R_BIRTH]
     if s >= 0:
-        r = (load64(D[relation, R_SLOTS], s) & LOW) - 1
-        if load32(D[relation, R_COUNT], r) <= 0:
-            bear(D, relation, r, 1, current)
-            support(D, relation, r)
-            return
-        counted = births == 0 or birth < load32(births, r)
-        if counted or D[relation, R_SUPPORT] != 0:
-            note(D, relation, r)
-            support(D, relation, r)
-        count = load32(D[relation, R_COUNT], r)
-        if counted and (count & MOST_COUNTED) < MOST_COUNTED:
-            store32(D[relation, R_COUNT], r, count + 1)
+        credit(D, relation, (load64(D[relation, R_SLOTS], s) & LOW) - 1, birth, current)
         return
     slots, mask, k, r = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_ARITY], D[relation, R_N]
     s = (h >> 32) & mask
@@ -216,10 +226,14 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
     """Run `plans` round by round until nothing dies (or is born) any more, or `once` and stay in the round.
 
     The round in st[S_ROUND] goes up by one with every round. Returns DONE, or a status with the object concerned in
-    node[N_OBJECT]; call again with the same arrays to continue.
+    node[N_OBJECT]; call again with the same arrays to continue. Work that threads can share is left to the caller, as
+    in `run_rounds`.
     """
     while True:
         if node[N_PHASE] == 0:
+            if node[N_SHARE] > 0 and rows_to_enter(D, indexes, R_N) >= node[N_SHARE]:
+                node[N_OBJECT] = R_N
+                return SHARE_INDEXES
             while node[N_POSITION] < len(indexes):
                 index = indexes[node[N_POSITION]]
                 high = D[D[index, I_RELATION], R_N]
@@ -239,8 +253,12 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
                     node[N_POSITION] += 1
                     continue
                 begin(D, plan, st)
-                node[N_INSIDE] = 1
+                node[N_INSIDE], node[N_BEGAN] = 1, st[S_WORK]
+                if load64(plan, P_SHARED) == 1 and 0 < node[N_SHARE] <= high - low:
+                    return SHARE_PLAN
             while node[N_INSIDE] == 1:
+                if worth_sharing(D, plan, node, st, size):
+                    return SHARE_PLAN
                 node[N_OBJECT] = head
                 if full(D, head, size):
                     return GROW_RELATION

@@ -7,7 +7,7 @@ microseconds.
 """
 # mypy: disable-error-code="no-untyped-def"
 
-from tidelog.kernels.indexes import extend
+from tidelog.kernels.indexes import extend, rows_to_enter
 from tidelog.kernels.joins import begin, step
 from tidelog.kernels.layout import (
     DELTA,
@@ -81,25 +81,18 @@ def run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w):
 
 
 @kernel
-def rows_to_enter(D, indexes):
-    """Return how many entries the indexes lack."""
-    n = 0
-    for i in range(len(indexes)):
-        n += D[D[indexes[i], I_RELATION], R_NEW] - D[indexes[i], I_DONE]
-    return n
-
-
-@kernel
 def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratch, buffer, hashes, size, w):
     """Run `plans` (addresses) round by round to the fixpoint, or to round `rounds`.
 
     `relations` are those that the hyper-node derives, `indexes` those on them. Returns DONE, or a status with the
     object concerned in node[N_OBJECT]; call again with the same arrays to continue. Work that threads can share is left
-    to the caller: SHARE_INDEXES, and SHARE_PLAN for plan number node[N_POSITION], which the caller then skips.
+    to the caller: SHARE_INDEXES up to the row in field node[N_OBJECT], and SHARE_PLAN for the rest of plan number
+    node[N_POSITION], which the caller then skips.
     """
     while True:
         if node[N_PHASE] == 0:
-            if node[N_SHARE] > 0 and rows_to_enter(D, indexes) >= node[N_SHARE]:
+            if node[N_SHARE] > 0 and rows_to_enter(D, indexes, R_NEW) >= node[N_SHARE]:
+                node[N_OBJECT] = R_NEW
                 return SHARE_INDEXES
             while node[N_POSITION] < len(indexes):
                 index = indexes[node[N_POSITION]]
@@ -120,10 +113,10 @@ def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratc
                     if low == D[source, R_NEW]:
                         node[N_POSITION] += 1
                         continue
-                    if load64(plan, P_SHARED) == 1 and 0 < node[N_SHARE] <= D[source, R_NEW] - low:
-                        return SHARE_PLAN
                     begin(D, plan, st)
                     node[N_INSIDE] = 1
+                    if load64(plan, P_SHARED) == 1 and 0 < node[N_SHARE] <= D[source, R_NEW] - low:
+                        return SHARE_PLAN
                 status = run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w)
                 if status != DONE:
                     node[N_OBJECT] = load64(plan, P_HEAD)

@@ -220,6 +220,15 @@ def extend(D, index, high, hashes, w):
 
 
 @kernel
+def rows_to_enter(D, indexes, end):
+    """Return how many entries indexes lack; their relations have field `end` as the end of their rows."""
+    n = 0
+    for i in range(len(indexes)):
+        n += D[D[indexes[i], I_RELATION], end] - D[indexes[i], I_DONE]
+    return n
+
+
+@kernel
 def row_of(numbers, first, i):
     """Return the `i`-th of some int64 row numbers at an address; without an address, the i-th row from `first` on."""
     return load64(numbers, i) if numbers != 0 else first + i

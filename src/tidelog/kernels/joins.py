@@ -26,10 +26,13 @@ from tidelog.kernels.layout import (
     L_LISTS,
     L_OBJECT,
     LOOK,
+    N_BEGAN,
+    N_SHARE,
     NOW,
     OUT,
     P_LEVEL,
     P_LEVELS,
+    P_SHARED,
     P_SOURCE,
     P_VERSION,
     PROBE,
@@ -46,6 +49,7 @@ from tidelog.kernels.layout import (
     R_OUT_LOW,
     R_ROWS,
     RANGE,
+    RESERVED,
     ROUTE,
     S_BUDGET,
     S_CURSOR,
@@ -87,6 +91,19 @@ def bounds(source, version):
     if version == IN:
         return source[R_IN_LOW], source[R_IN_HIGH]
     return 0, source[R_N] if version == NOW else source[R_NEW]
+
+
+@kernel
+def worth_sharing(D, plan, node, st, size):
+    """Return True if threads can share the plan under way from here on, and it is likely to make so many bindings more
+    that this pays: as many for each row of the scan as so far. Threads cannot take over bindings in larger batches than
+    they have."""
+    made = st[S_WORK] - node[N_BEGAN]
+    if node[N_SHARE] == 0 or made < node[N_SHARE] or load64(plan, P_SHARED) == 0 or size > RESERVED:
+        return False
+    low, _ = bounds(D[load64(plan, P_SOURCE)], load64(plan, P_VERSION))
+    at = st[S_LEVELS + S_CURSOR]
+    return (st[S_LEVELS + S_IN] - at) * made >= node[N_SHARE] * (at - low) and at < st[S_LEVELS + S_IN]
 
 
 @kernel

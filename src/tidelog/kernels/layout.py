@@ -170,8 +170,9 @@ N_SELECTION = 8  # the selection under way,
 N_PART = 9  # its part
 N_CURSOR = 10  # and the place in a list
 N_FREE = 11  # candidates born in this round that can be shown
-N_SHARE = 12  # rows from which on threads share work; 0: never
-N_FIELDS = 13
+N_SHARE = 12  # rows, or bindings, from which on threads share work; 0: never
+N_BEGAN = 13  # S_WORK when the plan under way began
+N_FIELDS = 14
 
 # --- what threads share while they run a plan: int64 words at an address, counters in cache lines of their own --------
 T_CURSOR = 0  # the next row to scan
@@ -181,12 +182,18 @@ T_USED = 24  # slots of the head that are not empty
 T_END = 32  # rows to scan are below
 T_CHUNK = 33  # rows that a thread scans before it takes more
 T_THREADS = 34
+T_TASK = 35  # how bindings change the head:
+INSERT, CHARGE, CREDIT = range(3)
+T_ROOM = 36  # entries that a ledger can take
+T_OWNED = 37  # neighbouring rows that a thread owns, in bits
 T_WORDS = 40
 # and what each has for itself: an int64 array
 O_NEXT = 0  # row numbers from here to O_END are reserved for new rows of this thread
 O_END = 1
 O_EMITTED = 2  # bindings that reached the head
-O_WORDS = 16
+O_LEDGERS = 3  # address of its ledgers, one after the other (kernels/deferred.py), 0 where nothing is deferred,
+O_ENTRIES = 16  # and how many entries each of them has
+O_WORDS = 32  # and one for each thread
 RESERVED = 1024
 """Row numbers that a thread reserves at a time, more than a batch has bindings."""
 

@@ -5,20 +5,24 @@ Nothing that it reads changes meanwhile, except the slots of the heads, which on
 new row is written under a number that the thread has reserved, and is there for others once a slot has that number;
 `fill_shared` sees to it that one thread only fills an empty slot. Counts are added atomically. So sets, counts and
 rounds are those of one thread; only the order of the rows within a round differs. docs/theory.md has the argument.
+In rounds of updates, threads insert new rows in the same way, and defer all other changes of the head (`deferred`).
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.deferred import defer, ledgers_full
 from tidelog.kernels.joins import step
 from tidelog.kernels.layout import (
+    CHARGE,
     DONE,
     GROW_RELATION,
+    INSERT,
     MOST_COUNTED,
     O_EMITTED,
-    O_END,
     O_NEXT,
     P_HEAD,
     PAUSED,
     R_ARITY,
+    R_BIRTH,
     R_CAPACITY,
     R_COUNT,
     R_MASK,
@@ -31,15 +35,18 @@ from tidelog.kernels.layout import (
     S_IN,
     S_LEVEL,
     S_LEVELS,
+    S_ROUND,
     T_CHUNK,
     T_CURSOR,
     T_END,
     T_ROWS,
     T_STOP,
+    T_TASK,
     T_THREADS,
     T_USED,
 )
 from tidelog.kernels.registers import copy_head
+from tidelog.kernels.reserving import next_row
 from tidelog.kernels.sets import hash_rows, same_row
 from tidelog.kernels.words import (
     HIGH,
@@ -56,11 +63,7 @@ from tidelog.kernels.words import (
     store,
     store32,
     store64,
-    width,
 )
-
-PAGE = 21
-"""Bits of an address within a large page."""
 
 
 @kernel
@@ -71,22 +74,12 @@ def count_one(counts, r):
 
 
 @kernel
-def touch_ahead(start, size, n, capacity):
-    """Let the system find memory for the large page behind those of items `n` to `n` + RESERVED, of `size` bytes each,
-    when these begin a page. Threads that reach it at the same time would each wait for memory of their own."""
-    last = start + (n + RESERVED) * size
-    ahead = ((last >> PAGE) + 1) << PAGE
-    if (start + n * size) >> PAGE != last >> PAGE and ahead < start + capacity * size:
-        add_shared32(ahead, 0, 0)
-
-
-@kernel
 def insert_shared(D, relation, buffer, m, since, hashes, own, shared, w):
     """Insert `m` rows of `buffer`, for which there is room, while other threads insert theirs; the rest as in
     `insert_batch`."""
     rows, k = D[relation, R_ROWS], D[relation, R_ARITY]
     slots, mask, counts = D[relation, R_SLOTS], D[relation, R_MASK], D[relation, R_COUNT]
-    supports, capacity, size, new = D[relation, R_SUPPORT], D[relation, R_CAPACITY], width(w), 0
+    supports, new = D[relation, R_SUPPORT], 0
     if counts == 0:
         since = 1 << 62
     hash_rows(D, relation, buffer, m, since, hashes, w)
@@ -96,15 +89,7 @@ def insert_shared(D, relation, buffer, m, since, hashes, own, shared, w):
         while True:
             v = load_shared(slots, s)
             if v == 0:
-                if own[O_NEXT] == own[O_END]:
-                    own[O_NEXT] = add_shared(shared, T_ROWS, RESERVED)
-                    own[O_END] = own[O_NEXT] + RESERVED
-                    touch_ahead(rows, k * size, own[O_NEXT], capacity)
-                    if counts != 0:
-                        touch_ahead(counts, 4, own[O_NEXT], capacity)
-                    if supports != 0:
-                        touch_ahead(supports, 4, own[O_NEXT], capacity)
-                n = own[O_NEXT]
+                n = next_row(D, relation, own, shared, w)
                 for j in range(k):
                     store(rows, n * k + j, load(buffer, i * k + j, w), w)
                 if counts != 0:
@@ -133,7 +118,7 @@ def insert_shared(D, relation, buffer, m, since, hashes, own, shared, w):
 def has_room(D, relation, shared, size):
     """Return True if a batch of each thread fits into the head, whatever the others do meanwhile."""
     threads = load64(shared, T_THREADS)
-    return (
+    return load64(shared, T_TASK) == CHARGE or (
         load_shared(shared, T_ROWS) + 2 * threads * RESERVED <= D[relation, R_CAPACITY]
         and (load_shared(shared, T_USED) + threads * size) * 10 <= D[relation, R_MASK] * 7
     )
@@ -143,7 +128,7 @@ def has_room(D, relation, shared, size):
 def run_share(D, plan, st, registers, scratch, buffer, hashes, own, shared, size, w):
     """Run a plan on rows of its scan that no other thread has taken, until all are taken. Return DONE, or another
     status where this thread, or with PAUSED another one, wants something; call again with the same arrays to go on."""
-    head = load64(plan, P_HEAD)
+    head, task = load64(plan, P_HEAD), load64(shared, T_TASK)
     k, end, chunk = D[head, R_ARITY], load64(shared, T_END), load64(shared, T_CHUNK)
     while True:
         if load_shared(shared, T_STOP) != 0:
@@ -151,6 +136,9 @@ def run_share(D, plan, st, registers, scratch, buffer, hashes, own, shared, size
         if not has_room(D, head, shared, size):
             store64(shared, T_STOP, 1)
             return GROW_RELATION
+        if task != INSERT and ledgers_full(own, shared, size):
+            store64(shared, T_STOP, 1)
+            return PAUSED
         if st[S_LEVEL] < 0:
             low = add_shared(shared, T_CURSOR, chunk)
             if low >= end:
@@ -159,17 +147,21 @@ def run_share(D, plan, st, registers, scratch, buffer, hashes, own, shared, size
         status, n = step(D, plan, st, registers, scratch, size, w)
         if status != DONE:
             return status
-        if n > 0:
+        if n == 0:
+            continue
+        if task == INSERT:
             copy_head(plan, k, n, registers, buffer, size, w)
             insert_shared(D, head, buffer, n, D[head, R_NEW], hashes, own, shared, w)
-            own[O_EMITTED] += n
+        else:
+            defer(D, plan, n, st[S_ROUND], registers, buffer, hashes, own, shared, size, w)
+        own[O_EMITTED] += n
 
 
 @kernel
 def move_rows(D, relation, sources, targets, m, w):
     """Give `m` rows the numbers of gaps: `sources` and `targets` are addresses of int64 arrays."""
     rows, k, slots, mask = D[relation, R_ROWS], D[relation, R_ARITY], D[relation, R_SLOTS], D[relation, R_MASK]
-    counts, supports = D[relation, R_COUNT], D[relation, R_SUPPORT]
+    counts, births, supports = D[relation, R_COUNT], D[relation, R_BIRTH], D[relation, R_SUPPORT]
     for i in range(m):
         r, n = load64(sources, i), load64(targets, i)
         h = hash_row(rows, r, k, w)
@@ -181,5 +173,7 @@ def move_rows(D, relation, sources, targets, m, w):
             store(rows, n * k + j, load(rows, r * k + j, w), w)
         if counts != 0:
             store32(counts, n, load32(counts, r))
+        if births != 0:
+            store32(births, n, load32(births, r))
         if supports != 0:
             store32(supports, n, load32(supports, r))

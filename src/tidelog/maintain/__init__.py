@@ -24,6 +24,7 @@ calls       columns of words as rows of values, for functions in Python;  texts 
 user_functors  functors in Python;  remembered  their results;  user_aggregates  aggregates in Python;  merged_groups
             states of parts of their large groups
 compiled    functions of numbers as loops
+threads     work that threads share;  lanes  the memory of each;  ledgers  what they put off in an update
 machine     runs assembled plans;  statistics  the planner's input
 deltas      the rows that a relation gained and lost;  report  the report of an epoch
 """

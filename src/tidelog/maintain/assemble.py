@@ -38,7 +38,7 @@ UNIT = "#unit"
 """The relation with the empty tuple, scanned by plans that start from the empty binding."""
 _SHARED = frozenset({
     layout.SCAN, layout.PROBE, layout.CHECK, layout.ABSENT, layout.COMPARE, layout.COMPUTE, layout.RANGE, layout.ROUTE,
-    layout.SHORTEST,
+    layout.SHORTEST, layout.SCAN_LIVE, layout.PROBE_LIVE, layout.CHECK_LIVE, layout.ABSENT_LIVE,
 })  # fmt: skip
 """Levels that write nothing but memory of their thread."""
 

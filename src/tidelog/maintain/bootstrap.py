@@ -153,7 +153,7 @@ class _Run:
         self.waiting = Waiting(self.derived)
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
-        self.state[layout.N_SHARE] = threads.SHARED_FROM if inputs.threads > 1 else 0
+        self.state[layout.N_SHARE] = threads.shared_from(inputs.threads)
 
     def rounds(self, plan: Callable[[LiveStatistics], Sequence[Plan]], limit: int | None) -> None:
         """Run rounds with the plans that `plan` makes: `limit` of them, or until nothing is born.

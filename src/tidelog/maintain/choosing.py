@@ -86,7 +86,9 @@ class _Choosing(ShowingUpdate):
 
         state = at_round(machine, current)
         arguments = self.choices, inserting, self.former
-        while machine.converse(run_choices, group, self.numbers, state, arguments, self.look) == layout.ORDER:
+        task = layout.CREDIT if inserting else layout.CHARGE
+        told = group, self.numbers, state, arguments, self.look
+        while machine.converse(run_choices, *told, task=task) == layout.ORDER:
             selection = self.node.selects[int(state[layout.N_SELECTION])]
             stored = self.derived[selection.candidates]
             start = stored.fields[layout.R_IN_HIGH]

@@ -28,6 +28,7 @@ from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.report import prepares
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.structure import Structure
+from tidelog.maintain.threads import cores, share_removals
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.graph import coarsened
@@ -129,6 +130,11 @@ class EpochState:
         return self.structure.readers.get(name, ())
 
     @property
+    def threads(self) -> int:
+        """How many threads may share the work."""
+        return self.choice.threads or cores()
+
+    @property
     def given(self) -> GivenFunctions | None:
         """The functions in Python that rules call, now or in the last epoch."""
         functors = (*self.program.functors.values(), *self.engine.program.functors.values())
@@ -215,8 +221,14 @@ class EpochState:
         """Make the result the state of the engine. Nothing in here can fail."""
         engine, self.reserve = self.engine, None
         engine.readers.commit((stored, self.died.get(number)) for number, stored in self.begun.items())
+        share_removals(
+            [work for stored in self.opened.values() for work in stored.removals()],
+            sum(stored.journal.listed(layout.OUT) for stored in self.opened.values()),
+            self.threads,
+            engine.catalog.hashes,
+        )
         for stored in self.opened.values():
-            stored.close()
+            stored.finish()
         for large in self.grouped:
             large.keep()
         for name in self.followed:

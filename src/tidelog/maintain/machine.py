@@ -20,7 +20,8 @@ from tidelog.limits.watch import Watch
 from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.lanes import BATCH, CALLED_BATCH, Lane, WidenError, narrow
-from tidelog.maintain.threads import extend_indexes, share_plan
+from tidelog.maintain.ledgers import Ledgers
+from tidelog.maintain.threads import SharedPlan, extend_indexes, share_plan
 from tidelog.maintain.waiting import Waiting
 from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
@@ -120,29 +121,29 @@ class Interpreter:
         return flat.reshape(self._register_count, self.batch)
 
     def _lanes(self) -> list[Lane]:
-        """Return memory for each of the threads."""
-        if not self._kept_lanes:
+        """Return memory for each of the threads. The first one has a plan under way, if its batches are as small as
+        those of the others."""
+        if not self._kept_lanes and self.batch == BATCH:
             own = Lane(self.levels, self._registers, self._scratch, self._buffer, self._hashes)
-            self._kept_lanes = [own] if self.batch == BATCH else []
-            while len(self._kept_lanes) < self.threads:
-                self._kept_lanes.append(self._lane())
-        return self._kept_lanes
+            self._kept_lanes = [own]
+        while len(self._kept_lanes) < self.threads:
+            self._kept_lanes.append(self._lane())
+        lanes = self._kept_lanes[: self.threads]
+        for lane in lanes:
+            if lane.levels is not self.levels:
+                lane.levels[: layout.S_LEVELS] = self.levels[: layout.S_LEVELS]
+                lane.levels[layout.S_LEVEL] = -1
+        return lanes
 
     def _lane(self) -> Lane:
         """Return new memory for a thread."""
         # What two threads write is kept apart, so that they do not wait for each other's cache lines.
         levels = numpy.zeros(len(self.levels) + 16, numpy.int64)
-        levels[layout.S_BUDGET] = self.levels[layout.S_BUDGET]
         own = (self._registers, self._scratch, self._buffer, self._hashes)
         blocks = [Block(block.size * BATCH // self.batch + 64) for block in own]
         registers = blocks[0].view(self.catalog.dtype, self._register_count * BATCH)
         registers.reshape(self._register_count, BATCH)[:] = self._columns()[:, :BATCH]
         return Lane(levels, *blocks)
-
-    def _rows_to_scan(self, code: Code) -> tuple[int, int]:
-        """Return the first row and the end of those that a plan scans in a round."""
-        source = self.catalog.table[code.source]
-        return int(source[layout.R_OLD]) if code.version == layout.DELTA else 0, int(source[layout.R_NEW])
 
     def mark(self, relation: str, version: int) -> None:
         """Let the values in one of a relation's lists, OUT or IN, pass the sieves for it."""
@@ -164,18 +165,21 @@ class Interpreter:
         grow_log: Callable[[], None] | None = None,
         compiling: Look | None = None,
         waiting: Waiting | None = None,
+        task: int = layout.INSERT,
     ) -> int:
         """Run `kernel` over the plans of `group` until it is done or wants new plans; returns its last status.
 
         `numbers` are the relations whose rounds it keeps, `node` its state, `arguments` come between the state of the
         levels and the memory. `look` may raise to stop it, and `compiling`, or else `look`, between two kernels that
-        have to be compiled. Rows that the kernel lets wait are those of `waiting`.
+        have to be compiled. Rows that the kernel lets wait are those of `waiting`. The `task` of threads that share a
+        plan is to INSERT rows, to CHARGE lost derivations or to CREDIT new ones.
         """
         indexes = {index.number: index for stored in self.derived for index in stored.indexes.values()}
         stored_by_number = {stored.number: stored for stored in self.derived}
         index_numbers = numpy.array(list(indexes), numpy.int64)
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
         budget = int(self.levels[layout.S_BUDGET])
+        ledgers: Ledgers | None = None
         while True:
             self.levels[layout.S_BUDGET] = until_look(budget)
             with between_kernels(compiling or look):
@@ -217,17 +221,23 @@ class Interpreter:
                 case layout.CALL_OUT:
                     self._call_out(self._codes[group][int(node[layout.N_POSITION])], look)
                 case layout.SHARE_INDEXES:
-                    ends = [stored.fields[layout.R_NEW] for stored in self.derived]
+                    ends = [stored.fields[concerned] for stored in self.derived]
                     extend_indexes(self.derived, ends, self.threads, look)
                 case layout.SHARE_PLAN:
                     position = int(node[layout.N_POSITION])
-                    code = self._codes[group][position]
-                    if waiting is not None and waiting.look_at(stored_by_number[code.head], node):
+                    head = stored_by_number[self._codes[group][position].head]
+                    if waiting is not None and waiting.look_at(head, node):
                         continue
-                    low, high = self._rows_to_scan(code)
-                    share_plan(int(plans[position]), low, high, stored_by_number[code.head], self._lanes(), look)
+                    if task != layout.INSERT and ledgers is None:
+                        ledgers = Ledgers(self.catalog, self.threads)
+                    low, high = (int(self.levels[layout.S_LEVELS + i]) for i in (layout.S_CURSOR, layout.S_IN))
+                    self.levels[layout.S_LEVELS + layout.S_IN] = low
+                    shared = SharedPlan(int(plans[position]), low, high, head, task)
+                    share_plan(shared, self._lanes(), ledgers, look)
                     node[layout.N_POSITION] += 1
+                    node[layout.N_INSIDE] = 0
                 case layout.LOOK:
+                    node[layout.N_BEGAN] -= self.levels[layout.S_WORK]
                     self.levels[layout.S_WORK] = 0
                 case layout.WIDEN:
                     raise WidenError

@@ -137,7 +137,8 @@ class _Selecting(ShowingUpdate):
 
         state = at_round(machine, current)
         arguments = group, self.numbers, state, (self.selections, inserting)
-        machine.converse(run_selections, *arguments, self.look, compiling=self.look_at_limits)
+        task = layout.CREDIT if inserting else layout.CHARGE
+        machine.converse(run_selections, *arguments, self.look, compiling=self.look_at_limits, task=task)
         last = int(machine.levels[layout.S_ROUND])
         if not inserting:
             self.deaths = last

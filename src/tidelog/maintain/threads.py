@@ -1,4 +1,4 @@
-"""Work that the threads of a bootstrap share: the rows of a plan's scan, and indexes that get new rows.
+"""Work that threads share in bootstraps and updates: the rows of a plan's scan, and indexes that get new rows.
 
 The threads end with each piece of work, so that in between one thread has everything for itself, as ever. The first of
 them is the one that evaluates the epoch; it looks at limits and interrupts for all.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Thread
 from typing import TypeVar
 
@@ -18,11 +19,12 @@ from tidelog.arrays import Words
 from tidelog.kernels import layout
 from tidelog.looking import Look, unlimited
 from tidelog.maintain.lanes import BATCH, Lane, WidenError
+from tidelog.maintain.ledgers import Ledgers
 from tidelog.storage.memory import Block, Pinned
 from tidelog.storage.stored import StoredRelation
 
 SHARED_FROM = 1 << 14
-"""Rows from which on threads share work: to begin and to end, they take some tenths of a millisecond."""
+"""Rows, or bindings, from which on threads share work: to begin and to end, they take some tenths of a millisecond."""
 _PARTS = 16
 """Each thread takes about so many parts of a scan, because some take longer than others, but at most _CHUNK rows."""
 _CHUNK = 4096
@@ -35,6 +37,11 @@ Result = TypeVar("Result")
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def shared_from(threads: int) -> int:
+    """Return the rows, or bindings, from which on so many threads share work; 0 for never."""
+    return SHARED_FROM if threads > 1 else 0
 
 
 def together(works: Sequence[Callable[[], Result]], look: Look, stop: Callable[[], object]) -> list[Result]:
@@ -52,7 +59,8 @@ def together(works: Sequence[Callable[[], Result]], look: Look, stop: Callable[[
             stop()
 
     others: list[Thread] = []
-    with suppress(RuntimeError):  # There are as many threads as the system allows, or Python is about to end.
+    # There are as many threads as the system or the memory allows, or Python is about to end.
+    with suppress(RuntimeError, MemoryError):
         for number in range(1, len(works)):
             thread = Thread(target=run, args=(number,))
             thread.start()
@@ -95,52 +103,112 @@ def extend_indexes(relations: Iterable[StoredRelation], ends: Iterable[int], thr
     together([run] * (max(1, min(threads, len(lacking))) if many else 1), look, lacking.clear)
 
 
-def share_plan(plan: int, low: int, high: int, head: StoredRelation, lanes: Sequence[Lane], look: Look) -> None:
-    """Run the plan at an address on the rows of its scan from number `low` to below `high`, on a thread for each lane.
+def share_removals(works: Sequence[Callable[[int], None]], rows: int, threads: int, hashes: int) -> None:
+    """Call each of `works`, which take `rows` out of indexes and slots, with the address of 1,024 hashes, in this
+    thread `hashes`. This does not fail where memory runs out."""
+    waiting = iter(works)
+
+    def run(address: int = hashes) -> None:
+        for work in waiting:
+            work(address)
+
+    def run_too() -> None:
+        with suppress(MemoryError):  # Then the others take all.
+            block = Block(8 * 1024)
+            run(block.address)
+
+    others = min(threads, len(works)) - 1 if rows >= shared_from(threads) > 0 else 0
+    together([run, *[run_too] * others], unlimited, lambda: None)
+
+
+@dataclass(frozen=True)
+class SharedPlan:
+    """A plan at an address, of which threads share the rows of the scan from `low` to below `high`. Its bindings change
+    `head` as `task` says: INSERT, CHARGE or CREDIT."""
+
+    address: int
+    low: int
+    high: int
+    head: StoredRelation
+    task: int
+
+
+def share_plan(plan: SharedPlan, lanes: Sequence[Lane], ledgers: Ledgers | None, look: Look) -> None:
+    """Run a plan on a thread for each lane; the first lane may have bindings of it under way. For updates there are
+    `ledgers`, which are empty.
 
     Raise WidenError where a value does not fit, and what `look` raises; the head is whole then, and has some of the
-    rows."""
-    share = _Share(plan, low, high, head, lanes, look)
-    statuses = {layout.GROW_RELATION}
+    changes."""
+    share = _Share(plan, lanes, ledgers, look)
+    statuses = {layout.PAUSED}
     while statuses != {layout.DONE}:
         if layout.WIDEN in statuses:
             raise WidenError
-        head.ensure(2 * len(lanes) * layout.RESERVED)
+        if plan.task != layout.CHARGE:
+            plan.head.ensure(2 * len(lanes) * layout.RESERVED)
         statuses = share.go_on()
 
 
 class _Share:
     """A plan that threads run together."""
 
-    def __init__(self, plan: int, low: int, high: int, head: StoredRelation, lanes: Sequence[Lane], look: Look) -> None:
+    def __init__(self, plan: SharedPlan, lanes: Sequence[Lane], ledgers: Ledgers | None, look: Look) -> None:
         self._plan = plan
-        self._head = head
+        self._head = plan.head
         self._lanes = lanes
         self._look = look
+        self._ledgers = ledgers
         self._block = Block(8 * layout.T_WORDS)
         self._shared: Words = self._block.view(numpy.int64, layout.T_WORDS)
+        low, high = plan.low, plan.high
         self._shared[layout.T_CURSOR], self._shared[layout.T_END] = low, high
-        self._shared[layout.T_CHUNK] = min(_CHUNK, 1 + (high - low) // (_PARTS * len(lanes)))
-        self._shared[layout.T_THREADS] = len(lanes)
-        for lane in lanes:
-            lane.levels[layout.S_LEVEL] = -1
+        part = 1 + (high - low) // (_PARTS * len(lanes))
+        self._shared[layout.T_CHUNK] = min(_CHUNK, part if part < BATCH else -(-part // BATCH) * BATCH)
+        self._shared[layout.T_THREADS], self._shared[layout.T_TASK] = len(lanes), plan.task
 
     def go_on(self) -> set[int]:
-        """Let the threads run until all are done or one wants something; return their statuses."""
-        fields = self._head.fields
-        own = [numpy.zeros(layout.O_WORDS, numpy.int64) for _ in self._lanes]
-        self._shared[layout.T_STOP] = 0
-        self._shared[layout.T_ROWS], self._shared[layout.T_USED] = fields[layout.R_N], fields[layout.R_USED]
+        """Let the threads run until all are done or one wants something, and apply what they have deferred; return
+        their statuses."""
+        fields, shared = self._head.fields, self._shared
+        # A row is longer than what is used of it, so that threads do not wait for each other's cache lines.
+        own = numpy.zeros((len(self._lanes), layout.O_WORDS + len(self._lanes)), numpy.int64)
+        if self._ledgers is not None:
+            own[:, layout.O_LEDGERS] = [block.address for block in self._ledgers.blocks]
+            shared[layout.T_ROOM], shared[layout.T_OWNED] = self._ledgers.room, self._ledgers.owned
+        shared[layout.T_STOP] = 0
+        first = shared[layout.T_ROWS] = fields[layout.R_N]
+        shared[layout.T_USED] = fields[layout.R_USED]
 
         def work(number: int) -> Callable[[], int]:
             return lambda: self._run(self._lanes[number], own[number], self._look if number == 0 else unlimited)
 
         try:
-            return set(together([work(i) for i in range(len(own))], self._look, self._stop))
+            statuses = set(together([work(i) for i in range(len(own))], self._look, self._stop))
+            self._apply(own)  # before rows move
         finally:
-            close_gaps(self._head, int(self._shared[layout.T_ROWS]), own)
-            fields[layout.R_USED] = int(self._shared[layout.T_USED])
-            fields[layout.R_EMITTED] += sum(int(each[layout.O_EMITTED]) for each in own)
+            if shared[layout.T_ROWS] > first:
+                close_gaps(self._head, int(shared[layout.T_ROWS]), own)
+            fields[layout.R_USED] = int(shared[layout.T_USED])
+            fields[layout.R_EMITTED] += int(own[:, layout.O_EMITTED].sum())
+        if self._ledgers is not None and self._head.rows > first:
+            self._head.journal.list_born(int(first), self._head.rows)
+        return statuses
+
+    def _apply(self, own: Words) -> None:
+        """Let the threads apply what they have deferred. Once they have begun, nothing can fail."""
+        if self._ledgers is not None:
+            entries = own[:, layout.O_ENTRIES : layout.O_ENTRIES + len(own)]
+            current = int(self._lanes[0].levels[layout.S_ROUND])
+            many = int(entries.sum()) >= SHARED_FROM
+
+            def run(works: list[Callable[[], None]]) -> None:
+                if many:
+                    together(works, unlimited, lambda: None)
+                else:
+                    for work in works:
+                        work()
+
+            self._ledgers.apply(self._head, entries, self._plan.task, current, run)
 
     def _stop(self) -> None:
         self._shared[layout.T_STOP] = 1
@@ -152,7 +220,7 @@ class _Share:
         memory = lane.registers.address, lane.scratch.address, lane.buffer.address, lane.hashes.address
         while True:
             status: int = run_share(
-                catalog.table, self._plan, lane.levels, *memory, own, self._block.address, BATCH, catalog.tag
+                catalog.table, self._plan.address, lane.levels, *memory, own, self._block.address, BATCH, catalog.tag
             )
             if status != layout.LOOK:
                 if status not in (layout.DONE, layout.PAUSED):
@@ -162,7 +230,7 @@ class _Share:
             look()
 
 
-def close_gaps(head: StoredRelation, end: int, own: Sequence[Words]) -> None:
+def close_gaps(head: StoredRelation, end: int, own: Words) -> None:
     """Give the last rows below `end` the numbers that threads have reserved as their `own` and not used, so that no
     number is without a row."""
     from tidelog.kernels.threads import move_rows

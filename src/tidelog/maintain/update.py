@@ -27,6 +27,7 @@ from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
+from tidelog.maintain.threads import shared_from
 from tidelog.maintain.user_functors import refuse_impure
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
@@ -205,6 +206,7 @@ class NodeUpdate:
         self.node = node
         self.inputs = inputs
         self.machine = maintained.machine
+        self.machine.threads = inputs.threads
         self.derived = {name: inputs.relations[name] for name in node.relations}
         self.scanned = [name for name in maintained.scanned if inputs.relations[name].changing]
         for name in self.scanned:
@@ -287,7 +289,9 @@ class NodeUpdate:
         inputs, internal = self.inputs, frozenset(self.derived)
         statistics = LiveStatistics(inputs.relations, frozenset())
         jobs = [Job(plan_full(rule, statistics), _full(rule, own, other, internal)) for rule in rules]
-        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs)
+        machine = Interpreter(
+            inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs, inputs.threads
+        )
         for stored in self.external:
             stored.settle()
         self.run(machine, "", inserting, True, current)
@@ -298,7 +302,8 @@ class NodeUpdate:
 
         state = at_round(machine, current)
         arguments = group, self.numbers, state, (inserting, once)
-        machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits)
+        task = layout.CREDIT if inserting else layout.CHARGE
+        machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits, task=task)
         return int(machine.levels[layout.S_ROUND])
 
     def look(self) -> None:
@@ -322,7 +327,9 @@ def at_round(machine: Interpreter, current: int) -> Words:
     machine.levels[:] = 0
     machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
     machine.levels[layout.S_ROUND] = current
-    return numpy.zeros(layout.N_FIELDS, numpy.int64)
+    state = numpy.zeros(layout.N_FIELDS, numpy.int64)
+    state[layout.N_SHARE] = shared_from(machine.threads)
+    return state
 
 
 # --- what plans see ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy
 
@@ -91,14 +91,18 @@ class ClosedRelation(StoredRelation):
         numbers = numpy.arange(self.rows)
         self.journal.show(numbers[: len(died)], numbers[len(died) :])
 
-    def close(self) -> None:
+    def removals(self) -> list[Callable[[int], None]]:
+        """Return nothing: `finish` forgets all rows."""
+        return []
+
+    def finish(self) -> None:
         """Forget the changes."""
         self.changing = False
         self.forget()
 
     def take_back(self) -> None:
         """Forget the changes; another relation restores the closure."""
-        self.close()
+        self.finish()
 
     def has(self, words: Sequence[int]) -> bool:
         return self.closure.has(words)

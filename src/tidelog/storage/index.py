@@ -128,12 +128,13 @@ class Index:
                 self._directory *= 2
             self._publish()
 
-    def bury(self, address: int, first: int, count: int) -> None:
+    def bury(self, address: int, first: int, count: int, hashes: int | None = None) -> None:
         """Take `count` rows out, whose int64 numbers are at an address, or without one are those from `first` on; rows
-        not yet entered never will be. It asks for no memory."""
+        not yet entered never will be. It asks for no memory. `hashes` are as for `extend`."""
         from tidelog.kernels.indexes import bury
 
-        bury(self._catalog.table, self.number, address, first, count, self._catalog.hashes, self._catalog.tag)
+        hashes = hashes or self._catalog.hashes
+        bury(self._catalog.table, self.number, address, first, count, hashes, self._catalog.tag)
 
     def blocks(self) -> list[Block]:
         """Return the memory of directory and entries."""

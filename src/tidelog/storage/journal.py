@@ -7,6 +7,8 @@ of the round that comes next.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy
 from numpy.typing import NDArray
 
@@ -22,6 +24,15 @@ _MOST_ROOM = 1 << 18
 """Lists with more room than this are not kept from one epoch to the next."""
 _AT_ONCE = 1 << 15
 """So many numbers of new rows are made at a time: an array of them all would be as much fresh memory as the list."""
+
+
+_LISTS = (
+    (layout.R_OUT_N, layout.R_OUT, 1),
+    (layout.R_IN_N, layout.R_IN, 1),
+    (layout.R_JOURNAL_N, layout.R_JOURNAL, 4),
+)
+"""Of the list of deaths, of that of births and of the journal: the fields with the number of entries and with the
+address, and the words of an entry."""
 
 
 class ChangeJournal:
@@ -54,6 +65,10 @@ class ChangeJournal:
         while self._fields[layout.R_ROOM] < changes + SPARE:
             self.grow()
 
+    def expect(self, changes: int) -> None:
+        """Make room for so many changes more."""
+        self.ensure(max(self._fields[listed] for listed, _, _ in _LISTS) + changes)
+
     def grow(self) -> None:
         """Make room for twice as many changes."""
         room = 2 * self._fields[layout.R_ROOM]
@@ -70,6 +85,33 @@ class ChangeJournal:
         """Return the rows in a list, OUT or IN, in place: they move when the lists grow."""
         assert self._blocks is not None
         return self._blocks[version == layout.IN].view(numpy.int64, self.listed(version))
+
+    def part(self, start: int, descriptor: Descriptor) -> None:
+        """Let the lists and the journal of another descriptor be the room from place `start` behind what is in these
+        on, and empty."""
+        for listed, address, width in _LISTS:
+            descriptor[address] = self._fields[address] + 8 * width * (self._fields[listed] + start)
+            descriptor[listed] = 0
+
+    def join(self, starts: Sequence[int], descriptors: Sequence[Descriptor]) -> None:
+        """Add what is in the parts of other descriptors, which start at these places."""
+        for block, (listed, _, width) in zip(self._blocks or (), _LISTS, strict=True):
+            places = block.view(numpy.int64, width * self._fields[layout.R_ROOM])
+            end = before = self._fields[listed]
+            for start, descriptor in zip(starts, descriptors, strict=True):
+                first, count = before + start, descriptor[listed]
+                if first > end:
+                    places[width * end : width * (end + count)] = places[width * first : width * (first + count)]
+                end += count
+            self._fields[listed] = end
+
+    def list_born(self, first: int, end: int) -> None:
+        """Add rows `first` to `end` to those that were born."""
+        self.expect(end - first)
+        listed = self._fields[layout.R_IN_N] + end - first
+        assert self._blocks is not None
+        self._blocks[1].view(numpy.int64, listed)[first - end :] = numpy.arange(first, end)
+        self._fields[layout.R_IN_N] = listed
 
     def note(self, rows: AnyWords, counts: NDArray[numpy.int32]) -> None:
         """Journal the counts of rows, for which there is room: the only ones that change before the end."""

@@ -6,7 +6,8 @@ makes a new relation of the live ones. The functions of `changes` change a relat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy
 from numpy.typing import NDArray
@@ -321,11 +322,16 @@ class StoredRelation(SharedRows):
 
     def _take_out(self, died: int, count: int) -> None:
         """Remove entries and slots of `count` rows, whose int64 numbers are at an address."""
+        for work in self._removals(died, count):
+            work(self.catalog.hashes)
+
+    def _removals(self, died: int, count: int) -> list[Callable[[int], None]]:
         from tidelog.kernels.sets import remove_rows
 
-        for index in self.indexes.values():
-            index.bury(died, 0, count)
-        remove_rows(self.catalog.table, self.number, died, count, self.catalog.hashes, self.catalog.tag)
+        def remove_slots(hashes: int) -> None:
+            remove_rows(self.catalog.table, self.number, died, count, hashes, self.catalog.tag)
+
+        return [*(partial(index.bury, died, 0, count) for index in self.indexes.values()), remove_slots]
 
     @property
     def dying(self) -> bool:
@@ -334,9 +340,19 @@ class StoredRelation(SharedRows):
 
     def close(self) -> None:
         """Make the changes last: rows that died lose their entries and slots."""
+        for work in self.removals():
+            work(self.catalog.hashes)
+        self.finish()
+
+    def removals(self) -> list[Callable[[int], None]]:
+        """Return what has to be done for the rows that died before `finish`: one function for each index, and one for
+        the slots. Threads may call them at the same time, with addresses of 1,024 hashes of their own."""
+        return self._removals(self.fields[layout.R_OUT], self.fields[layout.R_OUT_N])
+
+    def finish(self) -> None:
+        """End a change that lasts; all of `removals` have been called."""
         self.changing = False
         self.marks.forget_saved()
-        self._take_out(self.fields[layout.R_OUT], self.fields[layout.R_OUT_N])
         self.journal.end()
 
     def take_back(self) -> None:

@@ -24,7 +24,6 @@ from tidelog.maintain.strategies.dropping import drop
 from tidelog.maintain.strategies.pairs import part_with, told
 from tidelog.maintain.strategies.situation import Situation, estimate, parted, situation_of
 from tidelog.maintain.strategies.stopped import telling_limits
-from tidelog.maintain.threads import cores
 from tidelog.maintain.update import forget_indexes
 from tidelog.rules.closures import copied
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
@@ -99,8 +98,8 @@ def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | A
 
 def _inputs(relations: Mapping[str, StoredRelation], state: EpochState) -> Inputs:
     """Return relations as the inputs of a hyper-node in the next round of an epoch."""
-    engine, threads = state.engine, state.choice.threads or cores()
-    return Inputs(engine.catalog, engine.dictionary, relations, state.watch, state.round, threads)
+    engine = state.engine
+    return Inputs(engine.catalog, engine.dictionary, relations, state.watch, state.round, state.threads)
 
 
 def why_not(node: HyperNode, state: EpochState) -> str:
