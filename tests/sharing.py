@@ -38,6 +38,7 @@ def sharing(count: int, least: int = 1) -> Iterator[Seen]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "SHARED_FROM", least)
+        patch.setattr(threads, "UPDATED_FROM", least)
         patch.setattr(ledgers, "OWNED", 0)
         patch.setattr(threads, "together", counted)
         patch.setattr(machine, "share_plan", noted)

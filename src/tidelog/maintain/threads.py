@@ -25,6 +25,8 @@ from tidelog.storage.stored import StoredRelation
 
 SHARED_FROM = 1 << 14
 """Rows, or bindings, from which on threads share work: to begin and to end, they take some tenths of a millisecond."""
+UPDATED_FROM = 1 << 17
+"""The same for plans of updates: threads defer changes, and pause whenever the head grows."""
 _PARTS = 16
 """Each thread takes about so many parts of a scan, because some take longer than others, but at most _CHUNK rows."""
 _CHUNK = 4096
@@ -39,9 +41,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def shared_from(threads: int) -> int:
-    """Return the rows, or bindings, from which on so many threads share work; 0 for never."""
-    return SHARED_FROM if threads > 1 else 0
+def shared_from(threads: int, *, update: bool = False) -> int:
+    """Return the rows, or bindings, from which on so many threads share work, or a plan of an update; 0 for never."""
+    return 0 if threads < 2 else UPDATED_FROM if update else SHARED_FROM
 
 
 def together(works: Sequence[Callable[[], Result]], look: Look, stop: Callable[[], object]) -> list[Result]:

@@ -328,7 +328,7 @@ def at_round(machine: Interpreter, current: int) -> Words:
     machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
     machine.levels[layout.S_ROUND] = current
     state = numpy.zeros(layout.N_FIELDS, numpy.int64)
-    state[layout.N_SHARE] = shared_from(machine.threads)
+    state[layout.N_SHARE] = shared_from(machine.threads, update=True)
     return state
 
 
