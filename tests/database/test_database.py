@@ -302,4 +302,4 @@ def test_statistics_count(db: tidelog.Database) -> None:
     stats = db.stats()
     assert stats["relations"] == {"e": 2, "t": 3}
     assert (stats["epochs"], stats["bootstraps"], stats["word_bits"]) == (1, 1, 32)
-    assert set(stats["memory"]) == {"rows", "indexes", "dictionary"}
+    assert set(stats["memory"]) == {"rows", "indexes", "dictionary", "files"}
