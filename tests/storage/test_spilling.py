@@ -31,8 +31,6 @@ from tidelog.storage import spilling as files
 from tidelog.storage.memory import Block, Lease
 from tidelog.storage.room import Room
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="arrays lie in files on Linux only")
-
 CLOSURE = """
 .decl e(x: number, y: number)
 .decl t(x: number, y: number)
@@ -405,8 +403,8 @@ def test_relations_that_a_hyper_node_does_not_need_are_cold(tmp_path: Path) -> N
 
 # --- other processes -------------------------------------------------------------------------------------------------
 
-FORKED = """
-import os, sys, tidelog
+SPILLED = """
+import os, signal, sys, tidelog
 from tidelog.storage import room
 from tidelog.storage.room import Room
 room._LEAST, Room._fits = 1 << 16, lambda self, more: False
@@ -415,6 +413,10 @@ db.options(spill=sys.argv[1], closures=False)
 db.load(sys.argv[2])
 db.insert("e", [(x, (x + 1) % 400) for x in range(400)])
 db.commit()
+"""
+FORKED = (
+    SPILLED
+    + """
 snapshot, relation = db.snapshot(), db["t"]
 apart = tidelog.connect()
 apart.load(".decl n(x: number)  n(1).")
@@ -434,6 +436,7 @@ db.delete("e", [(0, 1)])
 db.commit()
 print(len(db["t"]), len(snapshot["t"]))
 """
+)
 
 
 def test_a_forked_process_does_not_share_files(tmp_path: Path) -> None:
@@ -441,19 +444,13 @@ def test_a_forked_process_does_not_share_files(tmp_path: Path) -> None:
     assert (found.stdout, found.stderr) == (f"{400 * 399 // 2} 160000\n", "")
 
 
-KILLED = """
-import os, signal, sys, tidelog
-from tidelog.storage import room
-from tidelog.storage.room import Room
-room._LEAST, Room._fits = 1 << 16, lambda self, more: False
-db = tidelog.connect()
-db.options(spill=sys.argv[1], closures=False)
-db.load(sys.argv[2])
-db.insert("e", [(x, (x + 1) % 400) for x in range(400)])
-db.commit()
+KILLED = (
+    SPILLED
+    + """
 assert db.stats()["memory"]["files"] > 0
 os.kill(os.getpid(), signal.SIGKILL)
 """
+)
 
 
 def test_a_killed_process_leaves_nothing(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ class Closure:
     ) -> tuple[ChangedPairs, ChangedPairs, bool]:
         """Remove the edges `gone`, all there, then add `came`, int64 words of shape (n, 2): the pairs that died and
         that were born on balance, and whether that was found by building everything anew, as it is from the beginning
-        with `seconds` = 0 or once an update has taken longer. `look` has to raise once kernels were told to `stop`.
+        with `seconds` = 0 or once an update has taken longer. Once `stop` has stopped a kernel, `look` must raise.
         This keeps the change before. The new one can be undone, complete or stopped.
         """
         from tidelog.kernels.reach import add_edges, remove_edges

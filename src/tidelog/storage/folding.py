@@ -34,7 +34,7 @@ class ClosureFold:
 
 def folded(closure: Closure, nodes: Words, fold: ClosureFold, look: Callable[[int], None], stop: Stop) -> Words:
     """Return the fold for each of `nodes`, where -1 is a node without pairs: a number, a sum without its overflow, or
-    the number of a node, where -1 is no node. `look` has to raise once kernels were told to `stop`."""
+    the number of a node, where -1 is no node. Once `stop` has stopped a kernel, `look` must raise."""
     from tidelog.kernels import folds
 
     what = {"count": folds.COUNT, "sum": folds.SUM, "first": folds.FIRST}[fold.what]
