@@ -219,6 +219,30 @@ def test_a_closure_that_is_none_for_a_while() -> None:
         db.check()
 
 
+@pytest.mark.parametrize(
+    ("inner", "before", "now"),
+    [
+        ("t(x, _)", "1-3:3 4:0 5:4 6:1 7:0", "1-3:5 4:1 5:6 6:1 8:0"),
+        ("t(_, x)", "1:1 2-4:4 5:0 6:1 7:0", "1:1 2-4:4 5:0 6:6 8:4"),
+    ],
+)
+def test_members_are_written_once_their_closure_is_none(inner: str, before: str, now: str) -> None:
+    """They are those that the epoch found, and follow it: nobody joins the groups with all pairs again."""
+    db = opened(f"w(x, v) :- n(x), v = count : {{ {inner} }}. all(v) :- v = count : {{ t(_, _) }}.", strategy="update")
+    assert set(db["w"]) == listed(before)
+    with db.transaction() as transaction:
+        transaction.insert("e", [(4, 6)])
+        transaction.delete("n", [(7,)])
+        transaction.insert("n", [(8,)])
+        transaction.rules.add("odd: t(x, 8) :- t(x, y), n(y), y = 4.")
+    report = transaction.change.report
+    assert {node.relations for node in report.nodes if node.strategy == "bootstrap"} == {("t",)}
+    assert members(db) == ["rows", "rows"]
+    assert set(db["w"]) == listed(now)
+    assert list(db["all"]) == [(23,)]
+    db.check()
+
+
 @pytest.mark.parametrize("start", [True, False])
 def test_closures_are_switched_off_and_on(start: bool) -> None:
     """A relation that has rows becomes a closure when it is bootstrapped."""

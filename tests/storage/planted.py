@@ -109,8 +109,8 @@ OF_CLOSURES = (
     Fault(
         "what showed a closure takes over pairs of the same epoch",
         PAIRS,
-        "rows.insert(state.history(state.mirrors[name]).before())",
-        "rows.insert(state.history(state.mirrors[name]).now())",
+        "_written(state, state.history(state.mirrors[name]).before())",
+        "_written(state, state.history(state.mirrors[name]).now())",
     ),
     Fault(
         "joins with a closure as it was see pairs that came",

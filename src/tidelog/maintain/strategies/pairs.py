@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy
+
+from tidelog.arrays import AnyWords
 from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.rules.core import CoreRule, HyperNode
@@ -40,12 +43,9 @@ def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Sequ
 
 def part_with(node: HyperNode, state: EpochState, *, changed: bool) -> bool:
     """Give the relations of a node that is evaluated by its rules rows of their own; whether it has to be evaluated
-    anew: counts are unknown for former closures, and for relations that showed one when its rules have `changed`.
-    Members of groups that were pairs of a closure have to be evaluated anew as well."""
+    anew: counts are unknown for former closures, and for relations that showed one when its rules have `changed`."""
     anew = False
     for name in node.relations:
-        if isinstance(view := state.views[name], ClosedMembers):
-            state.views[name], anew = StoredRelation(state.engine.catalog, view.arity), True
         anew |= name in state.closures or (name in state.mirrors and changed)
         own(state, name)
         forget(state, name)
@@ -68,11 +68,32 @@ def own(state: EpochState, name: str) -> StoredRelation:
     view = state.views[name]
     if isinstance(view, ClosedRelation) and len(view):
         state.written.add(name)
-    if name in state.mirrors:
-        rows = StoredRelation(state.engine.catalog, view.arity)
-        rows.insert(state.history(state.mirrors[name]).before())
-        rows.settle()
-        state.views[name] = rows
+    if isinstance(view, ClosedMembers):
+        state.views[name] = _written(state, members_before(state, name))
+    elif name in state.mirrors:
+        state.views[name] = _written(state, state.history(state.mirrors[name]).before())
     elif isinstance(view, ClosedRelation):
         state.views[name] = view.write(state.watch.look)
     return state.views[name]
+
+
+def members_before(state: EpochState, name: str) -> AnyWords:
+    """Return the members of groups that were pairs of a closure, as the epoch found them."""
+    node = state.engine.structure.node_of(name)
+    assert node is not None
+    assert node.members is not None
+    shape = node.members
+    rows, asked = (state.history(each).before() for each in (shape.closure, shape.outer))
+    if shape.backward:
+        rows = rows[:, ::-1]
+    if not asked.shape[1]:
+        return rows[: len(rows) if len(asked) else 0]
+    return rows[numpy.isin(rows[:, 0], asked[:, 0])]
+
+
+def _written(state: EpochState, rows: AnyWords) -> StoredRelation:
+    """Return a relation of its own with these rows, of which each has one derivation."""
+    stored = StoredRelation(state.engine.catalog, rows.shape[1])
+    stored.insert(numpy.ascontiguousarray(rows))
+    stored.settle()
+    return stored
