@@ -10,6 +10,7 @@ from tidelog.kernels.layout import (
     I_PAYLOADS,
     I_RELATION,
     I_SLOTS,
+    I_USED,
     L_COLUMNS,
     L_EXTRA,
     L_KEYS,
@@ -29,8 +30,8 @@ from tidelog.kernels.layout import (
     S_IN,
     S_INNER,
 )
-from tidelog.kernels.registers import hash_registers, register, spread_value
-from tidelog.kernels.words import LOW, kernel, load, load64, prefetch, store, store64, width
+from tidelog.kernels.registers import hash_binding, hash_registers, register, spread_value
+from tidelog.kernels.words import HIGH, LOW, kernel, load, load64, prefetch, store, store64, width
 
 
 @kernel
@@ -200,20 +201,45 @@ def segment_length(D, index, level, first, i, h, registers, size, w):
 
 
 @kernel
-def route(D, level, m, registers, chosen, hashes, size, w):
+def prefetch_segment(D, index, h, w):
+    """Prefetch the segment in the first directory slot for hash `h`, if it is of this hash."""
+    v = load64(D[index, I_SLOTS], (h >> 32) & D[index, I_MASK])
+    if v != 0 and ((v ^ h) >> 32) == 0:
+        prefetch(D[index, I_ARENA] + width(w) * ((v & LOW) - 1))
+
+
+@kernel
+def route(D, level, m, registers, chosen, lengths, size, w):
     """Write to `chosen` the positions whose segment in the level's index is shorter than in the rival index. L_EXTRA is
     1 where ties stay, and neither may be empty. The rival plan keeps the others: each binding takes the way with fewer
-    candidates."""
-    index, rival, ties, n = load64(level, L_OBJECT), load64(level, L_VERSION), load64(level, L_EXTRA), 0
-    mine, other = D[index, I_KEYS], D[rival, I_KEYS]
-    hash_registers(level, 0, m, mine, registers, chosen, size, w)
-    hash_registers(level, mine, m, other, registers, hashes, size, w)
+    candidates. The index of fewer keys comes first: few bindings are left for the other one where many have no segment
+    in it."""
+    index, rival, ties = load64(level, L_OBJECT), load64(level, L_VERSION), load64(level, L_EXTRA)
+    first, second, at, behind = index, rival, 0, D[index, I_KEYS]
+    turned = D[rival, I_USED] < D[index, I_USED]
+    if turned:
+        first, second, at, behind = rival, index, behind, 0
+    hash_registers(level, at, m, D[first, I_KEYS], registers, lengths, size, w)
     for i in range(m):
-        prefetch(D[index, I_SLOTS] + ((load64(chosen, i) >> 32) & D[index, I_MASK]) * 8)
-        prefetch(D[rival, I_SLOTS] + ((load64(hashes, i) >> 32) & D[rival, I_MASK]) * 8)
+        prefetch(D[first, I_SLOTS] + ((load64(lengths, i) >> 32) & D[first, I_MASK]) * 8)
     for i in range(m):
-        a = segment_length(D, index, level, 0, i, load64(chosen, i), registers, size, w)
-        b = segment_length(D, rival, level, mine, i, load64(hashes, i), registers, size, w)
-        store64(chosen, n, i)
+        prefetch_segment(D, first, load64(lengths, i), w)
+    some, n = 0, 0
+    for i in range(m):
+        length = segment_length(D, first, level, at, i, load64(lengths, i), registers, size, w)
+        if length > 0:
+            h = hash_binding(level, behind, D[second, I_KEYS], i, registers, size, w)
+            prefetch(D[second, I_SLOTS] + ((h >> 32) & D[second, I_MASK]) * 8)
+            store64(chosen, some, (h & HIGH) | i)
+            store64(lengths, some, length)
+            some += 1
+    for j in range(some):
+        prefetch_segment(D, second, load64(chosen, j), w)
+    for j in range(some):
+        h, a = load64(chosen, j), load64(lengths, j)
+        b = segment_length(D, second, level, behind, h & LOW, h, registers, size, w)
+        if turned:
+            a, b = b, a
+        store64(chosen, n, h & LOW)
         n += a > 0 and b > 0 and (a < b or (a == b and ties == 1))
     return n

@@ -31,6 +31,15 @@ def hash_registers(level, first, m, keys, registers, hashes, size, w):
 
 
 @kernel
+def hash_binding(level, first, keys, i, registers, size, w):
+    """Return the hash of the key registers of binding `i`, in the level's list from `first` on."""
+    h = 0
+    for j in range(keys):
+        h = mix(h ^ load(register(registers, level, first + j, size, w), i, w))
+    return h
+
+
+@kernel
 def spread_value(level, lists, live, i, n, t, registers, size, w):
     """Repeat the live registers of binding `i` for the `t` bindings from `n` on."""
     for c in range(live):
