@@ -23,7 +23,8 @@ setup: .venv/stamp ## create .venv and find or install Java (the other targets d
 demo: .venv/stamp ## the whole story on real input: the standard library's source, through Spark, into views
 	@$(WITH_JAVA) .venv/bin/tidelog demo
 
-test: .venv/stamp ## run all tests
+test: .venv/stamp ## run all tests, after all kernels are compiled on all cores
+	@$(PYTHON) -m tidelog warm >/dev/null  # Otherwise each process of pytest compiles them.
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n auto --dist worksteal
 
 test-deep: .venv/stamp ## run all tests with four times as many random cases, and faults at four times as many places
