@@ -319,6 +319,13 @@ FAULTS = (
         IN_CHANGE,
     ),
     Fault(
+        "bindings take the longer way where the other index has fewer keys",
+        "kernels/probes.py",
+        "if turned:\n            a, b",
+        "if 0:\n            a, b",
+        "tests/maintain/test_cyclic.py",
+    ),
+    Fault(
         "a row that dies hides those behind it",
         SETS,
         "store64(slots, s, h & HIGH if (h & HIGH) != 0 else 1 << 32)",
