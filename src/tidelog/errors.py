@@ -142,6 +142,7 @@ CODES: dict[str, str] = {
     "E0484": "a streaming frame where a batch is expected",
     "E0485": "a mapping names a column that does not exist",
     "E0486": "a declaration does not match the stored facts",
+    "E0487": "different rows have one key",
     # E05xx limits
     "E0501": "the time limit was reached",
     "E0502": "the row limit was reached",

@@ -31,7 +31,8 @@ class Committing(Protocol[Made_co]):
 class Changing(Committing[Made_co], Protocol[Made_co]):
     """A database as a transaction needs it."""
 
-    def insert(self, relation: str, data: Any) -> None: ...
+    @property
+    def insert(self) -> Callable[..., None]: ...
     def delete(self, relation: str, data: Any = ..., **parameters: Any) -> None: ...
     def clear(self, relation: str) -> None: ...
     @property
@@ -112,10 +113,11 @@ class Transaction(ChangeBlock[Made]):
         super().__init__(database, commit)
         self._database = database
 
-    def insert(self, relation: str, data: Any) -> None:
-        """Assert facts, see `insert` of the database. UsageError (E0626) outside of the block or in another thread."""
+    def insert(self, relation: str, data: Any, **options: Any) -> None:
+        """Assert facts, see `insert` of the database and its options. UsageError (E0626) outside of the block or in
+        another thread."""
         self._check()
-        self._database.insert(relation, data)
+        self._database.insert(relation, data, **options)
 
     def delete(self, relation: str, *data: Any, **parameters: Any) -> None:
         """Retract facts, see `delete` of the database. UsageError (E0626) outside of the block or in another thread."""

@@ -163,6 +163,16 @@ db.maintain(stream, into={into!r}).processAllAvailable()
 """
 
 
+def driver_killed(folder: Path, code: str) -> None:
+    """Run a driver that ends itself with the status 9."""
+    with (folder / "errors").open("w") as errors:  # Java keeps it open until it notices, a minute later
+        driver = subprocess.Popen([sys.executable, "-c", code, str(folder)], stderr=errors, start_new_session=True)
+        status = driver.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(driver.pid, signal.SIGKILL)
+    assert status == 9, (folder / "errors").read_text()
+
+
 def test_a_batch_that_comes_again_after_a_crash_changes_nothing(
     spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]
 ) -> None:
@@ -171,13 +181,7 @@ def test_a_batch_that_comes_again_after_a_crash_changes_nothing(
     schema = "op string, a long, b long"
     for name, text in (("1.csv", "I,1,2\n"), ("2.csv", "D,1,2\nI,2,3\n"), ("3.csv", "I,1,2\nD,2,3\n")):
         put(name, text)
-    code = KILLED.format(program=PROGRAM, schema=schema, into=FEED)
-    with (tmp_path / "errors").open("w") as errors:  # Java keeps it open until it notices, a minute later
-        driver = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stderr=errors, start_new_session=True)
-        status = driver.wait()
-        with suppress(ProcessLookupError):
-            os.killpg(driver.pid, signal.SIGKILL)
-    assert status == 9, (tmp_path / "errors").read_text()
+    driver_killed(tmp_path, KILLED.format(program=PROGRAM, schema=schema, into=FEED))
     with loaded(spark, state=tmp_path / "state") as db:
         assert rows(db["e"]) == {(2, 3)}
         assert db.stats()["epochs"] == 3
@@ -186,6 +190,35 @@ def test_a_batch_that_comes_again_after_a_crash_changes_nothing(
         about = db.stats()["streams"]["e"]
         assert (about["batches"], about["repeated"]) == (1, 1)
         assert db.stats()["epochs"] == 4
+
+
+def test_a_killed_driver_forgets_no_late_event(
+    spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]
+) -> None:
+    """The driver is killed when it has committed a deletion. The order that it knows holds for other streams, too."""
+    schema = "op string, x long, y long, at long"
+    into = {"relation": "e", "op": "op", "insert": "I", "delete": "D", "order": "at", "key": "x"}
+    for name, text in (
+        ("1.csv", "I,1,2,5\nI,2,2,5\n"),
+        ("2.csv", "D,1,,9\nI,2,3,8\n"),
+        ("3.csv", "I,1,9,7\nI,3,3,1\n"),
+    ):
+        put(name, text)
+    driver_killed(tmp_path, KILLED.format(program=PROGRAM, schema=schema, into=into))
+    with loaded(spark, state=tmp_path / "state") as db:
+        assert rows(db["e"]) == {(2, 3)}
+        assert rows(db["e.latest"]) == {(1, 9, 0), (2, 8, 1)}
+        db.maintain(files(spark, tmp_path, schema), into=into).processAllAvailable()
+        assert rows(db["e"]) == {(2, 3), (3, 3)}
+        about = db.stats()["streams"]["e"]
+        assert (about["batches"], about["repeated"], about["read"], about["late"]) == (1, 1, 2, 1)
+        # Another stream brings the same from the beginning.
+        db.maintain(files(spark, tmp_path, schema), into=into, name="again").processAllAvailable()
+        about = db.stats()["streams"]["again"]
+        assert (about["batches"], about["read"], about["accepted"], about["late"]) == (3, 6, 6, 6)
+        assert rows(db["e"]) == {(2, 3), (3, 3)}
+        with pytest.raises(TidelogError, match=r"E0685.*kept by the key \(x\), found the key \(x, y\)"):
+            db.maintain(files(spark, tmp_path, schema), into={**into, "key": ["x", "y"]}, name="wrong")
 
 
 def test_a_checkpoint_that_is_ahead_of_the_facts_is_refused(

@@ -62,9 +62,11 @@ def _show(result: Result, as_json: bool) -> None:
     if as_json:
         print_json({"ok": True, **result.to_dict()})
         return
-    header = ("relation", "read", "accepted", "duplicates", "quarantined")
-    rows = [(name, c.read, c.accepted, c.duplicates, c.quarantined) for name, c in result.counts.items()]
-    print(table(header, rows))
+    names = ["read", "accepted", "duplicates", "quarantined"]
+    if any(count.late for count in result.counts.values()):
+        names.append("late")
+    rows = [(name, *(getattr(count, each) for each in names)) for name, count in result.counts.items()]
+    print(table(("relation", *names), rows))
     if result.written:
         print("\n" + table(("written", "rows"), list(result.written.items())))
     why = f" ({report.switched})" if report.switched else ""

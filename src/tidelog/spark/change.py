@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
+from tidelog.arrays import Words
 from tidelog.copies import Uncopied
 from tidelog.engine import Prospect, Report, RowChange
+from tidelog.spark.cluster.engine import ClusterChanges
 from tidelog.spark.rows import Rows
 
 
@@ -107,3 +109,10 @@ class SparkChange(_Frames):
 
 def nowhere(delivery: Delivered) -> None:
     """Deliver an epoch to nobody."""
+
+
+def local_changes(changes: Mapping[str, RowChange[Rows]], most: int) -> dict[str, RowChange[Words]]:
+    """Return the changes of an epoch on the driver. Raise UsageError (E0688) where the cluster has more than `most`."""
+    if isinstance(changes, ClusterChanges):
+        return changes.local(most)
+    return {name: RowChange(each.inserted.local(), each.deleted.local()) for name, each in changes.items()}

@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tidelog.errors import Problem, UsageError
+from tidelog.rules.core import CoreProgram
+from tidelog.semantics.user_aggregates import given_of
 
 ENGINES = ("auto", "embedded", "cluster")
 
@@ -47,3 +49,17 @@ class EngineChoice:
         if current == "embedded" and facts > self.embedded_limit:
             return "cluster", f"{facts:,} facts are more than the embedded_limit of {self.embedded_limit:,}"
         return current, ""
+
+
+def only_embedded(core: CoreProgram) -> str | None:
+    """Return why a program cannot run in partitions; None if it can."""
+    if core.counters:
+        return "counters are in the driver"
+    if core.choices:
+        return "partitions cannot choose tuples"
+    for functor in core.functors.values():
+        try:
+            _ = given_of(functor).named
+        except UsageError as error:
+            return error.problems[0].message
+    return None

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, files_of
 from tidelog.certificate import Certificate, certificate_of, look
-from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
+from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
-from tidelog.language.syntax import CheckedProgram, Column
+from tidelog.io import at_hand, encode
+from tidelog.language import read
+from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.options import DatabaseOptions
@@ -34,24 +37,28 @@ from tidelog.queries.answers import NAME, Answers, Query
 from tidelog.queries.bodies import BodyQuery
 from tidelog.queries.pattern import QUERY, Pattern
 from tidelog.relation import Relation, WordRows, declared
-from tidelog.semantics.user_aggregates import given_of
 from tidelog.spark.aside import Aside
-from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, nowhere
-from tidelog.spark.choice import EngineChoice
-from tidelog.spark.cluster.engine import ClusterChanges, PartitionedEngine
+from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, local_changes, nowhere
+from tidelog.spark.choice import EngineChoice, only_embedded
+from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.embedded import DriverChanges, Embedded
 from tidelog.spark.failures import answering, reading, working
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
+from tidelog.spark.keyed import KeyedFacts, keyed_facts, refuse_undecided
 from tidelog.spark.machine import check_session, check_workers
-from tidelog.spark.rows import DriverRows, Rows, SparkRows, driver_change, no_rows
-from tidelog.spark.sources.facts import FactFrame, PendingFacts, local_facts
-from tidelog.spark.sources.mapping import CheckedSource, check_sources, map_exactly, refuse_bad_rows
+from tidelog.spark.net import difference, net_rows
+from tidelog.spark.rows import DriverRows, Rows, no_rows
+from tidelog.spark.sources.changes import Operation
+from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts, local_facts
+from tidelog.spark.sources.latest import Latest, key_positions, with_columns
+from tidelog.spark.sources.mapping import CheckedSource, check_sources, map_exactly, refuse_bad_rows, relation_type
 from tidelog.spark.sources.readers import located
 from tidelog.spark.sources.streams import Streams
-from tidelog.spark.sources.target import target_of
+from tidelog.spark.sources.target import by_key, target_of
 from tidelog.store.state import StateFolder
+from tidelog.verbs import MATCHING
 from tidelog.workspace import Draft, Workspace
 
 if TYPE_CHECKING:
@@ -93,7 +100,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         """Return the words of pending facts, which the dictionary keeps."""
         for each in self.workspace.facts:
             if each.facts.held is not None:
-                yield self.workspace.relation(each.relation).columns, each.facts.held
+                yield each.columns(self.workspace.relation(each.relation)), each.facts.held
 
     # --- changes -------------------------------------------------------------------------------------------------
 
@@ -103,32 +110,73 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         for path in files_of(source):
             self.session.sparkContext.addPyFile(path)
 
-    def insert(self, relation: str, data: Any) -> None:
+    def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> None:
         """Assert facts, to take effect with the next `commit`.
 
         `data` is a DataFrame, the name of a table or view of the session, or what `Database.insert` takes. Columns go
         by name, in any case, or by position where all names are others, and types are exact: integers for numbers,
-        strings for symbols; see docs/how-to/spark.md. Frames are read now, and once. Raises UsageError or DataError,
-        and then adds nothing.
+        strings for symbols; see docs/how-to/spark.md. Frames are read now, and once. With a `key` of some columns, each
+        row replaces the facts of its key. Raises UsageError or DataError, and then adds nothing.
         """
-        super().insert(relation, data)
+        if key is None:
+            super().insert(relation, data)
+        else:
+            self._change_by_key(relation, data, key, asserts=True)
+
+    def delete(self, relation: str, data: Any = MATCHING, **parameters: Any) -> None:
+        """Retract facts, see `RelationVerbs.delete`. With `key=[…]`, `data` have the columns of the key only: all facts
+        of their keys go."""
+        if data is MATCHING or parameters.get("key") is None:
+            super().delete(relation, data, **parameters)
+        else:
+            key = parameters.pop("key")
+            if parameters:
+                super().delete(relation, data, **parameters)  # It raises the error for these.
+            self._change_by_key(relation, data, key, asserts=False)
 
     def _change(self, relation: str, data: Any, *, asserts: bool) -> None:
         if not isinstance(data, (str, DataFrame)):
             super()._change(relation, data, asserts=asserts)
             return
         with self._changing():
-            if isinstance(data, str):
-                with reading(f"table {data}"):
-                    data = self.session.table(data)
-            [checked] = check_sources([map_exactly(self.program, relation, data)])
-            try:
-                refuse_bad_rows(checked)
-            except BaseException:
-                checked.release()
-                raise
-            self._sources.append(checked)
-            self.workspace.facts.append(PendingFacts(relation, asserts, checked.inserted, checked.read))
+            checked = self._checked(relation_type(self.program, relation), data)
+            self.workspace.facts.extend(replace(each, asserts=asserts) for each in checked.pending())
+
+    def _checked(
+        self, declared: RelationType, data: str | DataFrame, operation: Operation | None = None
+    ) -> CheckedSource:
+        """Return the rows of a frame or a table for a relation, kept until the next commit."""
+        if isinstance(data, str):
+            with reading(f"table {data}"):
+                data = self.session.table(data)
+        [checked] = check_sources([map_exactly(self.program, declared, data, operation)])
+        try:
+            refuse_bad_rows(checked)
+        except BaseException:
+            checked.release()
+            raise
+        self._sources.append(checked)
+        return checked
+
+    def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> None:
+        """Replace, or retract, the facts of keys. Raise UsageError (E0485, E0685: a wrong key) and DataError."""
+        self._check_usable()
+        with changing_within_memory:
+            name = self.workspace.relation(relation).name
+            data = data if isinstance(data, (str, DataFrame)) else at_hand(data, name)
+        with self._changing(), changing_within_memory:
+            own, operation = self.workspace.with_tuples(relation), by_key(key)
+            columns = key_positions(own, operation.key)
+            given = own if asserts else with_columns(own, columns)
+            if isinstance(data, (str, DataFrame)):
+                [found] = self._checked(given, data, operation if asserts else None).pending()
+                found = replace(found, asserts=asserts, key=ChangeKey(columns))
+            else:
+                words = encode(data, given, self.workspace.dictionary)
+                if asserts:
+                    refuse_undecided(own, words, columns)
+                found = PendingFacts(relation, asserts, DriverRows(words), len(words), ChangeKey(columns))
+            self.workspace.facts.append(found)
 
     def _retract(self, pattern: Pattern) -> None:
         name, dictionary = pattern.relation, self.workspace.dictionary
@@ -227,10 +275,17 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
             if quarantine is None:
                 self.keeper.shared(self.session)  # Executors write bad rows there.
                 quarantine = self.keeper.quarantine
+            places = [None if place is None else located(self.session, place) for place in (checkpoint, quarantine)]
+            self.keep_latest(self._streams.check(stream, target, name, places[0]).latest)
             if self.has_pending:
                 self.commit()
-        places = [None if place is None else located(self.session, place) for place in (checkpoint, quarantine)]
         return self._streams.start(stream, target, name, places[0], trigger or {}, places[1])
+
+    def keep_latest(self, latest: Latest | None) -> None:
+        """Have the program declare the relation of the latest events of another one, if a feed needs it and it does not
+        yet: for modules of this package."""
+        if latest is not None and latest.name not in self.program.relations:
+            self.load(read(latest.declaration, name="<latest events>"))
 
     def quarantine(self) -> DataFrame:
         """Return the rows of streams that do not fit: relation, reason, row as JSON, source file."""
@@ -259,10 +314,11 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
                 deliver(Delivered(self._epochs + 1, prospect, self._frame))
             keeping.seal()
 
+        keyed = self._keyed(engine, draft)
         try:
             with working():
                 with interrupts.let_through():
-                    facts = self._net(engine, draft, pending)
+                    facts = net_rows(engine, draft.checked.relations, keyed.resolved(pending), self._translation)
                     if engine is not self.engine:
                         self._hand_over(engine)
                     engine.epoch_number = self._epoch_number
@@ -277,6 +333,8 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
             if engine is not self.engine:
                 engine.close()
             raise
+        finally:
+            keyed.close()
         if engine is not self.engine:
             self.engine.close()
             self.engine = engine
@@ -318,10 +376,13 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         with changing_within_memory, working("evaluate the trial", "try again; nothing has changed"):
             with interrupts.let_through():
                 draft = self.workspace.draft()
-                facts = self._net(self.engine, draft, self.workspace.due(self._retraction))
-            watch = self._options.watch(draft.checked.size_limits, interrupts)
-            with suppress(TakenBackError):
-                self.engine.epoch(draft.core, facts, watch, self._options, seal)
+            with closing(self._keyed(self.engine, draft)) as keyed:
+                with interrupts.let_through():
+                    pending = keyed.resolved(self.workspace.due(self._retraction))
+                    facts = net_rows(self.engine, draft.checked.relations, pending, self._translation)
+                watch = self._options.watch(draft.checked.size_limits, interrupts)
+                with suppress(TakenBackError):
+                    self.engine.epoch(draft.core, facts, watch, self._options, seal)
         return draft.checked, Outcome(deltas, Report(time.perf_counter() - started, ()))
 
     def _shown(self, program: CheckedProgram, outcome: Outcome[Words]) -> SparkChange:
@@ -348,22 +409,9 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         self.commit()
         keeper.restoring, self._epochs = False, state.manifest.epoch
 
-    def _net(self, engine: Engine[Rows], draft: Draft, pending: Sequence[PendingFacts]) -> dict[str, RowChange[Rows]]:
-        """Return the rows that come and go, of several changes about a fact the last one, in a form that suits the
-        engine."""
-        relations = draft.checked.relations
-        if engine.name == "embedded":
-            calls = [(each.relation, each.asserts, self._on_driver(draft, each)) for each in pending]
-            return {name: driver_change(net.inserted, net.deleted) for name, net in net_changes(calls).items()}
-        names = dict.fromkeys(change.relation for change in pending)
-        told = {name: [(c.asserts, c.facts) for c in pending if c.relation == name] for name in names}
-        return {name: self._translation.net(relations[name].columns, own) for name, own in told.items()}
-
-    def _on_driver(self, draft: Draft, change: PendingFacts) -> Words:
-        if isinstance(change.facts, FactFrame):
-            columns = draft.checked.relations[change.relation].columns
-            return collect_words(change.facts, columns, self.workspace.dictionary)
-        return change.facts.local()
+    def _keyed(self, engine: Engine[Rows], draft: Draft) -> KeyedFacts:
+        """Return the facts of the last epoch, in which changes by key find theirs."""
+        return keyed_facts(engine, self.engine, draft.checked.relations, self._is_known, self._translation)
 
     # --- engines -------------------------------------------------------------------------------------------------
 
@@ -390,16 +438,9 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
 
     def _wanted(self, incoming: int) -> tuple[str, str]:
         if self._choice.engine == "auto":
-            core = self.workspace.draft().core
-            if core.counters:
-                return "embedded", "counters are in the driver"
-            if core.choices:
-                return "embedded", "partitions cannot choose tuples"
-            for functor in core.functors.values():
-                try:
-                    _ = given_of(functor).named
-                except UsageError as error:
-                    return "embedded", error.problems[0].message
+            reason = only_embedded(self.workspace.draft().core)
+            if reason is not None:
+                return "embedded", reason
         count = self.engine.count() if isinstance(self.engine, Embedded) else 0
         return self._choice.next(self.engine.name, count + incoming)
 
@@ -434,19 +475,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         known = self.workspace.committed.checked.relations
         if not self._epochs or name not in known:
             return list(wanted)
-        columns = known[name].columns
-        asserted = self.engine.facts(name)
-        if asserted.is_surely_empty:
-            return list(wanted)
-        local = [each.facts.held for each in wanted if each.facts.held is not None]
-        if isinstance(self.engine, Embedded) and len(local) == len(wanted):
-            words = np.concatenate([np.empty((0, len(columns)), np.int64), *local])
-            came, gone = self.engine.compared(name, words)
-            return [local_facts(name, False, gone), local_facts(name, True, came)]
-        change = self._translation.net(columns, [(True, each.facts) for each in wanted])
-        there, new = (SparkRows(self._translation.frame(each), len(columns)) for each in (asserted, change.inserted))
-        count = sum(each.count for each in wanted)
-        return [PendingFacts(name, False, there.without(new), 0), PendingFacts(name, True, new.without(there), count)]
+        return difference(self.engine, known[name], wanted, self._translation)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -569,10 +598,3 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
 
     def __repr__(self) -> str:
         return f"<SparkDatabase: {len(self.relations)} relations, {self._epochs} epochs, {self.engine.name} engine>"
-
-
-def local_changes(changes: Mapping[str, RowChange[Rows]], most: int) -> dict[str, RowChange[Words]]:
-    """Return the changes of an epoch on the driver. Raise UsageError (E0688) where the cluster has more than `most`."""
-    if isinstance(changes, ClusterChanges):
-        return changes.local(most)
-    return {name: RowChange(each.inserted.local(), each.deleted.local()) for name, each in changes.items()}

@@ -115,6 +115,15 @@ class Embedded:
         """Return the number of asserted facts of all relations."""
         return sum(len(stored) for name, stored in self.state.asserted.items() if not name.startswith("#"))
 
+    def near(self, name: str, columns: tuple[int, ...], groups: Words) -> Words:
+        """Return the asserted facts of a relation whose `columns`, ascending, are one of the distinct rows of
+        `groups`."""
+        stored = self.state.asserted.get(self.state.program.candidates.get(name, name))
+        if stored is None:
+            return np.empty((0, len(self.state.program.relations[name].columns)), np.int64)
+        with self._lock:
+            return np.array(stored.rows_with(columns, groups), np.int64)
+
     def compared(self, name: str, words: Words) -> tuple[Words, Words]:
         """Return those of `words` that are no asserted facts of a relation, and the facts that are not among them."""
         stored = self.state.asserted[name]

@@ -68,7 +68,7 @@ class Translation:
     def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | FactFrame]]) -> RowChange[Rows]:
         """Return the change that several calls about one relation lead to; each asserts rows or retracts them, and of
         those about a row the last one counts. Facts stay in Spark, if they have no records."""
-        rows = [(asserts, self._rows(columns, facts)) for asserts, facts in calls]
+        rows = [(asserts, self.rows(columns, facts)) for asserts, facts in calls]
         local = [("", asserts, given.held) for asserts, given in rows if given.held is not None]
         none = no_rows(len(columns))
         if len(local) == len(rows):
@@ -93,7 +93,8 @@ class Translation:
         """Return rows of words as a frame of the session."""
         return rows.frame(self._session)
 
-    def _rows(self, columns: Sequence[Column], facts: Rows | FactFrame) -> Rows:
+    def rows(self, columns: Sequence[Column], facts: Rows | FactFrame) -> Rows:
+        """Return facts as rows of words, in Spark if they come from there and have no records."""
         if not isinstance(facts, FactFrame):
             return facts
         if any(column.kind not in PRIMITIVES for column in columns):
@@ -108,6 +109,10 @@ class Translation:
         return SparkRows(encoded, len(columns))
 
     # --- out -----------------------------------------------------------------------------------------------------
+
+    def with_texts(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+        """Return rows with the texts of symbols in some columns, which are words."""
+        return self._symbols.decode(rows, names)
 
     def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
         """Return rows of words as a frame of values."""

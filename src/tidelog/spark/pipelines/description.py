@@ -30,7 +30,9 @@ class Source:
 
     `mode`: a "snapshot" is everything that there is, so that in a later run what is missing is deleted; "append" adds;
     "cdc" is a feed of changes whose column `op` says with one of `insert` or of `delete` what a row does, and perhaps
-    `order` when. `rejected` is a column with a reason in rows that are known to be bad, null in all others.
+    `order`, a column or several, when. With a `key`, columns of the relation, a row replaces the facts of its key, or
+    deletes them; in mode "append", too.
+    `rejected` is a column with a reason in rows that are known to be bad, null in all others.
     """
 
     relation: str
@@ -46,7 +48,8 @@ class Source:
     op: str | None = None
     insert: Sequence[str] | None = None
     delete: Sequence[str] | None = None
-    order: str | None = None
+    order: str | Sequence[str] | None = None
+    key: str | Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "format", _named(self.format))
@@ -69,12 +72,18 @@ class Source:
                 "mode 'cdc' needs the key 'op', and 'op' needs mode 'cdc'",
                 'write mode = "cdc" and op = "the column with the operation"',
             )
+        if self.mode == "snapshot" and self.key is not None:
+            raise _wrong(
+                "key",
+                "a snapshot replaces all facts, and needs no key",
+                'write mode = "append" to replace facts by their keys',
+            )
         operation_of(self.changes)
 
     @property
     def changes(self) -> dict[str, Any]:
         """The keys about changes that are given."""
-        keys = ("op", "insert", "delete", "order")
+        keys = ("op", "insert", "delete", "order", "key")
         return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
 
 

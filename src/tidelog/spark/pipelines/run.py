@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 from pyspark.sql import Column as Expression
@@ -184,7 +184,8 @@ class _Run:
             *(each for each in given.declarations if each.name not in present.relations),
             *rules.values(),
         ]
-        db.rules.add("".join(f"{part}\n" for part in parts))
+        if parts:  # The relations of latest events are declared beside the given program.
+            db.rules.add("".join(f"{part}\n" for part in parts))
 
     def change_facts(self, before: str, after: str) -> None:
         """Bring the facts of the program text from those of the last run to those of this one."""
@@ -202,7 +203,9 @@ class _Run:
         found, problems = [], []
         for source in self.pipeline.sources:
             try:
-                found.append(self.mapped(source))
+                mapped = self.mapped(source)
+                self.db.keep_latest(mapped.latest)
+                found.append(mapped)
             except TidelogError as error:
                 problems.append(error)
         if problems:
@@ -236,8 +239,10 @@ class _Run:
         if source.frame is not None:
             return source.frame, None
         if source.path is not None and source.format == "csv":
-            further = [name for name in (source.op, source.order, source.rejected) if name is not None]
-            return csv_frame(self.session, source.path, [*further, *names], source.options)
+            operation = operation_of(source.changes)
+            further = [] if operation is None else [*operation.columns]
+            further += [] if source.rejected is None else [source.rejected]
+            return csv_frame(self.session, source.path, [*dict.fromkeys([*further, *names])], source.options)
         if source.path is not None and source.format == "json":
             return json_frame(self.session, source.path, source.options)
         place = source.table or source.path or source.format
@@ -252,24 +257,36 @@ class _Run:
 
     def changes(self, checked: Sequence[CheckedSource]) -> list[PendingFacts]:
         """Return the changes of all sources together, and count their rows."""
-        incoming = sum(source.read - source.quarantined for source in checked)
-        embedded = self.db.is_embedded_with(incoming)
+        embedded = self.db.is_embedded_with(sum(_accepted(source) for source in checked))
         found: list[PendingFacts] = []
         for name in dict.fromkeys(source.relation for source in checked):
             own = [source for source in checked if source.relation == name]
-            pending = [change for source in own for change in source.pending()]
-            mode = next(source.mode for source in self.pipeline.sources if source.relation == name)
-            given = sum(source.read - source.quarantined for source in own)
-            if embedded:
-                pending, duplicates = self.collected(pending, given)
-            else:
-                duplicates = given - _distinct(pending)
-            if mode == "snapshot":
-                pending = self.difference(name, pending)
-            read_, bad = sum(source.read for source in own), sum(source.quarantined for source in own)
-            self.counts[name] = Counts(read_, given, bad, duplicates)
-            found += pending
+            plain = [source for source in own if source.source.key is None]
+            keyed = [source for source in own if source.source.key is not None]
+            given, bad = sum(map(_accepted, own)), sum(source.quarantined for source in own)
+            # Of changes by key, the epoch finds out how many are about different keys.
+            self.counts[name] = Counts(given + bad, given, bad, sum(map(_accepted, keyed)))
+            found += [change for source in keyed for change in source.pending(partial(self.resolved, name))]
+            if plain:
+                found += self.plain_changes(name, plain, embedded)
         return found
+
+    def resolved(self, name: str, events: int, late: int) -> None:
+        """Count events about different keys of a relation, and rows that are late."""
+        before = self.counts[name]
+        self.counts[name] = replace(before, duplicates=before.duplicates - events, late=before.late + late)
+
+    def plain_changes(self, name: str, checked: Sequence[CheckedSource], embedded: bool) -> list[PendingFacts]:
+        """Return the changes of sources of one relation that have no key, and count their duplicates."""
+        pending = [change for source in checked for change in source.pending()]
+        given = sum(map(_accepted, checked))
+        if embedded:
+            pending, duplicates = self.collected(pending, given)
+        else:
+            duplicates = given - _distinct(pending)
+        self.counts[name] = replace(self.counts[name], duplicates=self.counts[name].duplicates + duplicates)
+        mode = next(source.mode for source in self.pipeline.sources if source.relation == name)
+        return self.difference(name, pending) if mode == "snapshot" else pending
 
     def collected(self, pending: Sequence[PendingFacts], given: int) -> tuple[list[PendingFacts], int]:
         """Return the same with words on the driver, and how many of the `given` rows say what another row says as
@@ -337,6 +354,10 @@ class _Run:
         """Return the rows that do not fit, of the sources that have any."""
         bad = [source.bad for source in checked if source.quarantined]
         return reduce(DataFrame.unionAll, bad, empty_frame(self.session, *QUARANTINE_COLUMNS))
+
+
+def _accepted(source: CheckedSource) -> int:
+    return source.read - source.quarantined
 
 
 def _distinct(pending: Sequence[PendingFacts]) -> int:

@@ -14,7 +14,9 @@ from tidelog.importing import is_file
 from tidelog.spark.pipelines.description import PipelineDescription, Sink, Source
 from tidelog.spark.sources.readers import is_address
 
-_TOP: Mapping[str, type] = {
+TomlTypes: TypeAlias = Mapping[str, type | tuple[type, ...]]
+"""The keys of a table, each with the types that its value may have."""
+_TOP: TomlTypes = {
     "program": str,
     "quarantine": str,
     "state": str,
@@ -26,7 +28,7 @@ _TOP: Mapping[str, type] = {
     "source": list,
     "sink": list,
 }
-_SOURCE: Mapping[str, type] = {
+_SOURCE: TomlTypes = {
     "relation": str,
     "path": str,
     "format": str,
@@ -39,9 +41,10 @@ _SOURCE: Mapping[str, type] = {
     "op": str,
     "insert": list,
     "delete": list,
-    "order": str,
+    "order": (str, list),
+    "key": (str, list),
 }
-_SINK: Mapping[str, type] = {"relation": str, "path": str, "what": str, "format": str, "mode": str, "options": dict}
+_SINK: TomlTypes = {"relation": str, "path": str, "what": str, "format": str, "mode": str, "options": dict}
 TomlTable: TypeAlias = tuple[str, int]
 """A table of the file: the name of the list that it is in, and its number there."""
 Described = TypeVar("Described", bound=PipelineDescription)
@@ -119,7 +122,7 @@ class _Reader:
         self,
         kind: Any,
         given: Mapping[str, Any],
-        known: Mapping[str, type],
+        known: TomlTypes,
         needed: tuple[str, ...],
         where: tuple[str, int],
     ) -> Any:
@@ -145,7 +148,7 @@ class _Reader:
     def look(
         self,
         given: Mapping[str, Any],
-        known: Mapping[str, type],
+        known: TomlTypes,
         needed: tuple[str, ...],
         where: TomlTable | None,
     ) -> None:
@@ -153,8 +156,12 @@ class _Reader:
         for key, value in given.items():
             if key not in known:
                 self.wrong(f"unknown key {key!r}", f"use one of: {', '.join(known)}", key, where)
-            elif type(value) is not known[key]:
-                self.wrong(f"{key} must be {_SAID[known[key]]}, found {value!r:.60}", None, key, where)
+                continue
+            found = known[key]
+            wanted = found if isinstance(found, tuple) else (found,)
+            if type(value) not in wanted:
+                said = " or ".join(_SAID[each] for each in wanted)
+                self.wrong(f"{key} must be {said}, found {value!r:.60}", None, key, where)
         for key in needed:
             if key not in given:
                 self.wrong(f"the key {key!r} is missing", f'write {key} = "…"', None, where)

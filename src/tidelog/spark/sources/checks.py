@@ -33,7 +33,7 @@ _BEYOND_UNSIGNED = Decimal(2**64)
 
 _INTEGER_TEXT = r"^\s*[+-]?[0-9]+\s*$"
 _NEGATIVE_TEXT = r"^\s*-0*[1-9][0-9]*\s*$"
-_FLOAT_TEXT = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+FLOAT_TEXT = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 _INFINITE_TEXT = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 _NAN_TEXT = r"^\s*[+-]?(?i:nan)\s*$"
 
@@ -193,7 +193,7 @@ def _float(column: Expression, given: T.DataType) -> tuple[Expression, Expressio
         infinite = F.abs(value) == F.lit(float("inf"))
         # One pattern for nearly all rows: patterns take most of the time of a check.
         reason = (
-            F.when(column.rlike(_FLOAT_TEXT), F.when(infinite, F.lit("out of range")))
+            F.when(column.rlike(FLOAT_TEXT), F.when(infinite, F.lit("out of range")))
             .when(column.rlike(_NAN_TEXT), F.lit("NaN"))
             .when(~column.rlike(_INFINITE_TEXT), F.lit("not a number"))
         )

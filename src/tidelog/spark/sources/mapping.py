@@ -8,56 +8,56 @@ Spark says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from pyspark import StorageLevel
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import is_of_spark, letting_go, reading, working
+from tidelog.spark.sources.changes import (
+    ASSERTS,
+    ROWS,
+    Operation,
+    change_columns,
+    majority,
+    net,
+    order_columns,
+    undecided,
+)
 from tidelog.spark.sources.checks import Leaf, WrongType, leaves
-from tidelog.spark.sources.facts import FactFrame, PendingFacts
+from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts, event_columns, unreported
+from tidelog.spark.sources.latest import Latest, key_positions, latest_of
 from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
 
 REASON, ROW, FILE = "reason", "row", "source"
+ANOTHER = "another row has this key"
 QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"{FILE} string")
 
 
 @dataclass(frozen=True)
-class Operation:
-    """The rule by which a row of a change feed is an assertion or a retraction: a text in `column`, of `insert` or of
-    `delete`.
-
-    The defaults are those of Delta's change data feed and of tidelog's own change tables. Of several rows about one
-    fact in a batch that with the largest value in the column `order` counts, and of equal ones an insertion: a table
-    that is written anew, or updated beside what is mapped, deletes and inserts a fact at once. Without such a column it
-    counts whether more rows insert or delete it, which is right where insertions and deletions of a fact alternate.
-    Texts in `order` that read as numbers go by their values, and come after those that do not.
-    """
-
-    column: str = "op"
-    insert: tuple[str, ...] = ("insert", "update_postimage", "+")
-    delete: tuple[str, ...] = ("delete", "update_preimage", "-")
-    order: str | None = None
-
-
-@dataclass(frozen=True)
 class Mapped:
-    """A frame of leaf columns, and `reason`, `row` (JSON) and `source` (a file), null where a row fits. With an
-    `operation`, `_op` is whether the row inserts, and `_order` may say when. `place` is what errors call it."""
+    """A frame of leaf columns, and `reason`, `row` (JSON) and `source` (a file), null where a row fits. `place` is what
+    errors call it.
+
+    With an `operation` there is ASSERTS, and the columns `order` if `latest` keeps the latest events. `key` are the
+    positions of the columns by which rows replace facts, None where they do not.
+    """
 
     relation: str
     frame: DataFrame
     leaves: tuple[Leaf, ...]
     operation: Operation | None = None
     place: str = ""
+    key: tuple[int, ...] | None = None
+    latest: Latest | None = None
+    order: tuple[Leaf, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,19 @@ class CheckedSource:
     def relation(self) -> str:
         return self.source.relation
 
-    @property
-    def inserted(self) -> FactFrame:
-        """Return the facts that the good rows assert."""
-        if self.source.operation is None:
-            return self._facts(self._good())
-        return self._facts(self._net().where(F.col("_op")))
-
-    @property
-    def deleted(self) -> FactFrame | None:
-        """Return the facts that they retract; None unless it is a feed of changes."""
-        return None if self.source.operation is None else self._facts(self._net().where(~F.col("_op")))
-
-    def pending(self) -> list[PendingFacts]:
-        """Return the changes that the good rows make."""
-        count = self.read - self.quarantined
-        changes = [PendingFacts(self.relation, True, self.inserted, count)]
-        return changes if self.deleted is None else [PendingFacts(self.relation, False, self.deleted, count), *changes]
+    def pending(self, report: Callable[[int, int], object] = unreported) -> list[PendingFacts]:
+        """Return the changes that the good rows make; `report` is that of a `ChangeKey`."""
+        source, count = self.source, self.read - self.quarantined
+        if source.key is not None:
+            key, feed = ChangeKey(source.key, source.latest, report), source.operation
+            signs = (True,) if feed is None or feed.column is None else (False, True)
+            events = [(asserts, self._events(asserts)) for asserts in signs]
+            return [PendingFacts(self.relation, asserts, facts, count, key) for asserts, facts in events]
+        if source.operation is None:
+            return [PendingFacts(self.relation, True, self._facts(self._good(), kept=True), count)]
+        voted = majority(self._good(), [leaf.name for leaf in source.leaves])
+        facts = [(False, self._facts(voted.where(~F.col(ASSERTS)))), (True, self._facts(voted.where(ASSERTS)))]
+        return [PendingFacts(self.relation, asserts, each, count) for asserts, each in facts]
 
     @property
     def bad(self) -> DataFrame:
@@ -104,21 +100,41 @@ class CheckedSource:
     def _good(self) -> DataFrame:
         return self.source.frame.where(F.col(REASON).isNull())
 
-    def _facts(self, rows: DataFrame) -> FactFrame:
+    def _facts(self, rows: DataFrame, kept: bool = False) -> FactFrame:
         names = [leaf.name for leaf in self.source.leaves]
-        kept = self.source.operation is None
         return FactFrame(self.relation, rows.select(names), self.source.leaves, self.read - self.quarantined, kept)
 
-    def _net(self) -> DataFrame:
-        """Return each fact once with `_op`, where the rows about it do not cancel out."""
-        names = [leaf.name for leaf in self.source.leaves]
-        assert self.source.operation is not None
-        if self.source.operation.order is not None:
-            latest = F.max_by("_op", F.struct("_order", "_op"))
-            return self._good().groupBy(names).agg(latest.alias("_op"))
-        votes = F.sum(F.when(F.col("_op"), 1).otherwise(-1))
-        net = self._good().groupBy(names).agg(votes.alias("_votes")).where("_votes != 0")
-        return net.withColumn("_op", F.col("_votes") > 0)
+    def _events(self, asserts: bool) -> FactFrame:
+        """Return the latest event of each key, of those that assert or of the others, see `PendingFacts`."""
+        source = self.source
+        assert source.key is not None
+        keys, order = of_columns(source.leaves, source.key), [leaf.name for leaf in source.order]
+        names = [leaf.name for leaf in keys], [leaf.name for leaf in source.leaves]
+        latest = net(self._good(), *names, order).where(F.col(ASSERTS) if asserts else ~F.col(ASSERTS))
+        facts = {leaf.name: leaf for leaf in source.leaves} if asserts else renumbered(keys, source.key)
+        if source.latest is not None:
+            width = len(source.latest.of.columns) if asserts else len(source.key)
+            events = [*source.order, Leaf(ROWS, "number", F.col(ROWS), F.lit(None))]
+            assert len(events) == len(event_columns(source.latest))
+            facts |= {leaf.name: replace(leaf, name=f"c{width + i}") for i, leaf in enumerate(events)}
+        frame = latest.select(*[F.col(name).alias(leaf.name) for name, leaf in facts.items()])
+        return FactFrame(self.relation, frame, tuple(facts.values()), self.read - self.quarantined, False)
+
+
+def of_columns(given: Sequence[Leaf], columns: Sequence[int]) -> list[Leaf]:
+    """Return the leaves of some columns of a relation."""
+    wanted = {f"c{position}" for position in columns}
+    return [leaf for leaf in given if leaf.name.split("_")[0] in wanted]
+
+
+def renumbered(given: Sequence[Leaf], columns: Sequence[int]) -> dict[str, Leaf]:
+    """Return the leaves of some columns, by their names, with the names that they have where there are no others."""
+    places = {f"c{position}": f"c{i}" for i, position in enumerate(columns)}
+    found = {}
+    for leaf in given:
+        column, *fields = leaf.name.split("_")
+        found[leaf.name] = replace(leaf, name="_".join([places[column], *fields]))
+    return found
 
 
 def map_frame(
@@ -134,10 +150,10 @@ def map_frame(
     """Map a frame to a relation by column names, or as `columns` says (declared name -> name or expression).
 
     `rejected` names a column of the frame that is null in good rows and a reason in rows already known to be bad.
-    With an `operation` the frame is a feed of changes. `torn` is the reason of rows that have a text in the column
-    TORN, which the reader could not take apart; a reader `of_bytes` puts a character of its own in the place of those
-    that are no UTF-8. DataError (E0480, E0481) when columns are missing or have types that cannot hold the declared
-    kinds.
+    With an `operation` the frame is a feed of changes, or its rows replace those of their keys. `torn` is the reason of
+    rows that have a text in the column TORN, which the reader could not take apart; a reader `of_bytes` puts a
+    character of its own in the place of those that are no UTF-8. DataError (E0480, E0481) when columns are missing or
+    have types that cannot hold the declared kinds, or say when; UsageError (E0485, E0685) for a wrong key.
     """
     declared = relation_type(program, relation)
     no_stream(frame, relation)
@@ -155,7 +171,7 @@ def map_frame(
             found.append(known[source])
         else:
             problems.append(_missing(declared, column.name, source, names))
-    needed = [rejected] if operation is None else [rejected, operation.column, operation.order]
+    needed = [rejected] if operation is None else [rejected, *operation.columns]
     for further in needed:
         if further is not None and further not in known:
             problems.append(_lacking(declared, further, names))
@@ -174,10 +190,13 @@ def map_frame(
     return _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
 
 
-def map_exactly(program: CheckedProgram, relation: str, frame: DataFrame) -> Mapped:
-    """Map a frame whose columns are those of the relation, by name, in any case as in Spark, or by position where all
-    names are others; types have to be the declared ones. DataError (E0406, E0481), UsageError (E0484, E0601)."""
-    declared = relation_type(program, relation)
+def map_exactly(
+    program: CheckedProgram, declared: RelationType, frame: DataFrame, operation: Operation | None = None
+) -> Mapped:
+    """Map a frame whose columns are those of a relation, by name, in any case as in Spark, or by position where all
+    names are others; types have to be the declared ones. With an `operation`, rows replace those of their keys.
+    DataError (E0406, E0481), UsageError (E0484, E0485, E0685)."""
+    relation = declared.name
     no_stream(frame, relation)
     names = [column.name for column in declared.columns]
     folded = {name.lower(): name for name in names}
@@ -187,7 +206,7 @@ def map_exactly(program: CheckedProgram, relation: str, frame: DataFrame) -> Map
     found = [F.col(f"_{source}") for source in order]
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
     shown = F.to_json(struct, {"ignoreNullFields": "false"}) if order else F.lit("{}")
-    return _source(program, declared, named, found, shown, exact=True)
+    return _source(program, declared, named, found, shown, exact=True, operation=operation)
 
 
 def no_stream(frame: DataFrame, relation: str) -> None:
@@ -239,7 +258,10 @@ _CODES = {
     "out of range": "E0402",
     "no float is equal to it": "E0402",
     "not valid UTF-8": "E0408",
+    ANOTHER: "E0487",
 }
+_FILTERED = "filter these rows out, or read them through a Pipeline, which has a quarantine"
+_ONE_OF_A_KEY = "keep one row of each key, or read them as a feed with an `order`"
 
 
 def refuse_bad_rows(checked: CheckedSource) -> None:
@@ -250,8 +272,8 @@ def refuse_bad_rows(checked: CheckedSource) -> None:
     problems = []
     for reason, rows, example in grouped.orderBy(F.desc("rows")).limit(10).collect():
         code = next((code for what, code in _CODES.items() if reason.endswith(f": {what}")), "E0401")
+        hint = _ONE_OF_A_KEY if code == "E0487" else _FILTERED
         message = f"{rows} of {checked.read} rows do not fit: {reason}; one is {example:.200}"
-        hint = "filter these rows out, or read them through a Pipeline, which has a quarantine"
         problems.append(Problem(code, message, place=f"relation {checked.relation}", hint=hint))
     raise DataError(*problems)
 
@@ -284,43 +306,47 @@ def _source(
     none = F.lit(None).cast("string")
     why = {"broken": none if broken is None else broken, "rejected": none if rejected is None else rejected}
     changes: dict[str, Expression] = {}
+    mapped = Mapped(declared.name, frame, tuple(flat), operation, f"data for {declared.name}")
     if operation is not None:
+        latest = latest_of(program, declared, operation.key, operation.order, frame)
+        order = order_columns(operation, frame, latest)
+        key = None if operation.key is None and latest is None else key_positions(declared, operation.key)
+        mapped = replace(mapped, latest=latest, order=tuple(order), key=key)
         with reading(declared.name):
-            changes, why["operation"] = _changes(operation, frame)
+            changes, why["operation"] = change_columns(operation, order)
     why |= {leaf.name: leaf.reason for leaf in flat}
+    if mapped.key is not None:  # Of what goes, the key is enough.
+        needed = of_columns(flat, mapped.key)
+        others = [leaf for leaf in flat if leaf not in needed]
+        why |= {leaf.name: F.when(changes[ASSERTS], leaf.reason) for leaf in others}
     # In two steps, so that Spark has every value and every reason once, and the rest for bad rows only.
     values = {**{leaf.name: leaf.value for leaf in flat}, **changes}
     step = frame.select("*", *_named("_value", values), *_named("_why", why))
     said = [quoted(f"_why {name}") for name in why]
     is_bad = F.coalesce(*said).isNotNull()
-    checked = step.select(
-        *[quoted(f"_value {name}").alias(name) for name in values],
-        F.when(is_bad, F.coalesce(said[0], F.concat_ws("; ", *said[1:]))).alias(REASON),
-        F.when(is_bad, shown).alias(ROW),
-        F.when(is_bad, F.nullif(F.input_file_name(), F.lit(""))).alias(FILE),
-    )
-    return Mapped(declared.name, checked, tuple(flat), operation, f"data for {declared.name}")
+    reason = F.when(is_bad, F.coalesce(said[0], F.concat_ws("; ", *said[1:]))).alias(REASON)
+    shown, file = shown.alias(ROW), F.nullif(F.input_file_name(), F.lit("")).alias(FILE)
+    named = [quoted(f"_value {name}").alias(name) for name in values]
+    if mapped.key is None or len(mapped.key) == len(declared.columns):
+        bad_only = [F.when(is_bad, shown).alias(ROW), F.when(is_bad, file).alias(FILE)]
+        return replace(mapped, frame=step.select(*named, reason, *bad_only))
+    keys = [declared.columns[position].name for position in mapped.key]
+    return replace(mapped, frame=_decided(mapped, keys, step.select(*named, reason, shown, file)))
+
+
+def _decided(mapped: Mapped, keys: Sequence[str], rows: DataFrame) -> DataFrame:
+    """Return rows with a reason for those of one key between which nothing decides, and nulls in ROW and FILE of good
+    ones."""
+    key = [leaf.name for leaf in of_columns(mapped.leaves, mapped.key or ())]
+    order = [leaf.name for leaf in mapped.order]
+    is_open = undecided(F.col(REASON).isNull(), key, [leaf.name for leaf in mapped.leaves], order)
+    said = f"{', '.join(keys)}: {ANOTHER}{' and order' if order else ''}"
+    found = rows.withColumn(REASON, F.coalesce(REASON, F.when(is_open, F.lit(said))))
+    return found.withColumns({name: F.when(F.col(REASON).isNotNull(), F.col(name)) for name in (ROW, FILE)})
 
 
 def _named(prefix: str, columns: Mapping[str, Expression]) -> list[Expression]:
     return [column.alias(f"{prefix} {name}") for name, column in columns.items()]
-
-
-def _changes(operation: Operation, frame: DataFrame) -> tuple[dict[str, Expression], Expression]:
-    """Return the columns `_op` and perhaps `_order`, and the reason where there is no such operation, or null."""
-    said = quoted(operation.column).cast("string")
-    inserts, deletes = said.isin(*operation.insert), said.isin(*operation.delete)
-    reason = F.when(said.isNull(), F.lit(f"{operation.column}: null")).when(
-        ~inserts & ~deletes, F.lit(f"{operation.column}: unknown operation")
-    )
-    columns = {"_op": F.coalesce(inserts, F.lit(False))}
-    if operation.order is not None:
-        when = quoted(operation.order)
-        is_text = isinstance(frame.select(F.max(when)).schema[0].dataType, T.StringType)
-        # Numbers of a CSV file are texts, among which "10" comes before "9".
-        columns["_order"] = F.struct(when.try_cast("decimal(38,9)"), when) if is_text else when
-        reason = reason.when(when.isNull(), F.lit(f"{operation.order}: null"))
-    return columns, reason
 
 
 def _only_declared(declared: RelationType, wanted: Mapping[str, object]) -> None:

@@ -31,7 +31,7 @@ from tidelog.errors import DataError, Problem, TidelogError, UsageError
 from tidelog.language.syntax import CheckedProgram
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
 from tidelog.spark.sources.facts import Counts, PendingFacts
-from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, check_sources, map_frame
+from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, check_sources, map_frame
 from tidelog.spark.sources.readers import empty_frame, literal
 from tidelog.spark.sources.target import Target
 
@@ -89,6 +89,19 @@ class Streams:
         self._database = database
         self._streams: dict[str, Stream] = {}
 
+    def check(self, frame: DataFrame, target: Target, name: str, checkpoint: str | None) -> Mapped:
+        """Return an empty batch of a stream to be started, mapped: what is wrong with columns and types shows now, not
+        in the first batch. Raise UsageError and DataError."""
+        if not isinstance(frame, DataFrame) or not frame.isStreaming:
+            hint = "read it with session.readStream, or insert() it"
+            raise UsageError(Problem("E0684", "expected a streaming frame, found a batch", hint=hint))
+        if "/" in name or name in (".", ".."):
+            hint = "use a name without slashes, other than . and ..: it names the folder of the checkpoint"
+            raise UsageError(Problem("E0685", f"{name!r} cannot name a stream", place="name", hint=hint))
+        self._refuse_second(name, checkpoint)
+        program, empty = self._database.program, empty_like(frame)
+        return map_frame(program, target.relation, empty, target.columns, operation=target.operation)
+
     def start(
         self,
         frame: DataFrame,
@@ -98,17 +111,7 @@ class Streams:
         trigger: Mapping[str, Any],
         quarantine: str | None,
     ) -> StreamingQuery:
-        """See `SparkDatabase.maintain`."""
-        program = self._database.program
-        if not isinstance(frame, DataFrame) or not frame.isStreaming:
-            hint = "read it with session.readStream, or insert() it"
-            raise UsageError(Problem("E0684", "expected a streaming frame, found a batch", hint=hint))
-        if "/" in name or name in (".", ".."):
-            hint = "use a name without slashes, other than . and ..: it names the folder of the checkpoint"
-            raise UsageError(Problem("E0685", f"{name!r} cannot name a stream", place="name", hint=hint))
-        self._refuse_second(name, checkpoint)
-        # What is wrong with columns and types shows now, not in the first batch.
-        map_frame(program, target.relation, empty_like(frame), target.columns, operation=target.operation)
+        """Start a stream that `check` has found right, see `SparkDatabase.maintain`."""
         before = self._streams.get(name, Stream(name, target, None, None))
         stream = replace(before, target=target, quarantine=quarantine, query=None, error=None)
         stream.started = threading.Event()
@@ -170,10 +173,11 @@ class Streams:
         target = stream.target
         source = map_frame(database.program, target.relation, frame, target.columns, operation=target.operation)
         [checked] = check_sources([replace(source, place=f"batch {number} of stream {stream.name}")])
+        late: list[int] = []
         try:
             if checked.quarantined:
                 self._put_aside(stream, checked.bad, number)
-            database.apply(checked.pending(), {"streams": {query: number}})
+            database.apply(checked.pending(lambda _, rows: late.append(rows)), {"streams": {query: number}})
         finally:
             checked.release()
             if _last(database, query) == number:  # committed, though a subscriber may have failed
@@ -181,7 +185,10 @@ class Streams:
                 good = checked.read - checked.quarantined
                 before = stream.counts
                 stream.counts = Counts(
-                    before.read + checked.read, before.accepted + good, before.quarantined + checked.quarantined
+                    before.read + checked.read,
+                    before.accepted + good,
+                    before.quarantined + checked.quarantined,
+                    late=before.late + sum(late),
                 )
 
     def _put_aside(self, stream: Stream, bad: DataFrame, number: int) -> None:
@@ -276,6 +283,7 @@ def _progress(stream: Stream) -> dict[str, Any]:
         "read": stream.counts.read,
         "accepted": stream.counts.accepted,
         "quarantined": stream.counts.quarantined,
+        "late": stream.counts.late,
         "seconds": round(stream.seconds, 3),
         "error": _error(stream),
         "last": {

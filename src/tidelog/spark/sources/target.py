@@ -9,15 +9,15 @@ from typing import Any
 from pyspark.sql import Column as Expression
 
 from tidelog.errors import Problem, UsageError
-from tidelog.spark.sources.mapping import Operation
+from tidelog.spark.sources.changes import Operation
 
-_KEYS = ("relation", "columns", "op", "insert", "delete", "order")
+_KEYS = ("relation", "columns", "key", "op", "insert", "delete", "order")
 
 
 @dataclass(frozen=True)
 class Target:
-    """The relation, the sources of its columns (those of the same name by default), and the sign of a retraction, if
-    the source is a feed of changes."""
+    """The relation, the sources of its columns (those of the same name by default), and how rows change facts, if they
+    do more than assert."""
 
     relation: str
     columns: Mapping[str, str | Expression] | None = None
@@ -26,8 +26,9 @@ class Target:
 
 def target_of(into: object) -> Target:
     """Return the target that `into` of `maintain` names: a relation, or a mapping with `relation` and perhaps `columns`
-    (declared name -> name or expression) and, of a feed of changes, `op` (the column that says what a row does),
-    `insert` and `delete` (what it says), `order` (the column that says when). UsageError (E0685) for anything else."""
+    (declared name -> name or expression), `key` (columns whose facts a row replaces) and, of a feed of changes, `op`
+    (the column that says what a row does), `insert` and `delete` (what it says), `order` (the columns that say when).
+    UsageError (E0685) for anything else."""
     if isinstance(into, str):
         return Target(into)
     if not isinstance(into, Mapping):
@@ -44,18 +45,23 @@ def target_of(into: object) -> Target:
 
 
 def operation_of(given: Mapping[str, Any]) -> Operation | None:
-    """Return the Operation that the keys `op`, `insert`, `delete` and `order` describe; None without `op`."""
-    if "op" not in given:
-        for key in ("insert", "delete", "order"):
-            if key in given:
-                raise UsageError(
-                    Problem(
-                        "E0685", f"{key!r} without 'op'", place=key, hint="name the column with the operation as 'op'"
-                    )
-                )
+    """Return the Operation that the keys `op`, `insert`, `delete`, `order` and `key` describe; None without
+    `op` and `key`. UsageError (E0685)."""
+    for key in () if "op" in given else ("insert", "delete"):
+        if key in given:
+            hint = "name the column with the operation as 'op'"
+            raise UsageError(Problem("E0685", f"{key!r} without 'op'", place=key, hint=hint))
+    if "op" not in given and "key" not in given:
+        if "order" in given:
+            hint = "name the column with the operation as 'op', or the columns of a key as 'key'"
+            raise UsageError(Problem("E0685", "'order' without 'op' or 'key'", place="order", hint=hint))
         return None
-    values = {key: _texts(key, given[key]) for key in ("insert", "delete") if key in given}
-    operation = Operation(given["op"], order=given.get("order"), **values)
+    if not isinstance(given.get("op", ""), str):
+        message = f"'op' must be the name of a column, found {given['op']!r}"
+        raise UsageError(Problem("E0685", message, place="op", hint="name the column with the operation"))
+    keys = ("insert", "delete", "order", "key")
+    values: dict[str, Any] = {key: _texts(key, given[key]) for key in keys if key in given}
+    operation = Operation(given.get("op"), **values)
     both = sorted(set(operation.insert) & set(operation.delete))
     if both:
         hint = (
@@ -65,15 +71,15 @@ def operation_of(given: Mapping[str, Any]) -> Operation | None:
     return operation
 
 
+def by_key(key: str | Sequence[str]) -> Operation:
+    """Return the Operation of rows that replace those of a key. UsageError (E0685)."""
+    return Operation(None, key=_texts("key", key))
+
+
 def _texts(key: str, given: str | Sequence[str]) -> tuple[str, ...]:
-    texts = (given,) if isinstance(given, str) else tuple(given)
+    texts = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else ()
     if not texts or not all(isinstance(text, str) for text in texts):
-        raise UsageError(
-            Problem(
-                "E0685",
-                f"{key!r} must be a text or a list of texts, found {given!r}",
-                place=key,
-                hint='pass for example ["I", "U"]',
-            )
-        )
+        message = f"{key!r} must be a text or a list of texts, found {given!r}"
+        example = '["I", "U"]' if key in ("insert", "delete") else '["id"]'
+        raise UsageError(Problem("E0685", message, place=key, hint=f"pass for example {example}"))
     return texts

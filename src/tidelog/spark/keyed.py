@@ -1,0 +1,306 @@
+"""Changes by key to changes of facts: each replaces or retracts the facts of its key, unless it is late.
+
+The facts of a key, and the latest event about it (`sources/latest.py`), are those of the last epoch, or of a change
+before it in the same one. `DriverFacts` finds them by indexes of the embedded engine, `SparkFacts` by joins in Spark,
+where no fact comes to the driver.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark import StorageLevel
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidelog.arrays import Words
+from tidelog.engine import Engine
+from tidelog.errors import DataError, Problem
+from tidelog.language.syntax import Kind, RelationType
+from tidelog.spark.embedded import Embedded
+from tidelog.spark.failures import letting_go
+from tidelog.spark.frames.collect import collect_words, distinct
+from tidelog.spark.frames.translation import Translation
+from tidelog.spark.rows import DriverRows, Rows, SparkRows, no_rows, word_columns
+from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts
+from tidelog.spark.sources.latest import Latest
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.positions import positions
+
+
+class KeyedFacts(ABC):
+    """The facts among which changes by key find theirs. `relations` are those of the program of the next epoch."""
+
+    def __init__(self, relations: Mapping[str, RelationType]) -> None:
+        self._relations = relations
+
+    def resolved(self, pending: Sequence[PendingFacts]) -> list[PendingFacts]:
+        """Return the same changes in their order, without keys."""
+        found: list[tuple[ChangeKey | None, PendingFacts]] = []
+        for each in pending:
+            if each.key is None:
+                found.append((None, each))
+                continue
+            # Changes that share a key object are of one source, which has one event for each key.
+            before = [change for key, change in found if key is not each.key]
+            found += [(each.key, change) for change in self._changes(each, each.key, before)]
+        return [change for _, change in found]
+
+    @abstractmethod
+    def _changes(self, change: PendingFacts, key: ChangeKey, before: Sequence[PendingFacts]) -> list[PendingFacts]:
+        """Return the changes of facts that a change by key makes, after those `before` it in the same epoch."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what is kept for the changes, when the epoch has happened or failed."""
+
+
+def keyed_facts(
+    engine: Engine[Rows],
+    now: Engine[Rows],
+    relations: Mapping[str, RelationType],
+    is_known: Callable[[str], bool],
+    translation: Translation,
+) -> KeyedFacts:
+    """Return the facts that the engine `now` has of relations that it knows, in a form that suits the engine of the
+    next epoch, which is often the same."""
+
+    def facts(name: str) -> Rows:
+        return now.facts(name) if is_known(name) else no_rows(len(relations[name].columns))
+
+    def near(name: str, columns: tuple[int, ...], groups: Words) -> Words:
+        if isinstance(now, Embedded) and is_known(name):
+            return now.near(name, columns, groups)
+        rows = facts(name).local()
+        return rows[_among(groups, rows, columns)]
+
+    if engine.name == "embedded":
+        return DriverFacts(relations, translation.dictionary, near)
+    return SparkFacts(relations, translation, facts)
+
+
+class DriverFacts(KeyedFacts):
+    """Facts on the driver. `near(name, columns, groups)` returns those of a relation whose columns, ascending, are one
+    of the distinct rows of `groups`."""
+
+    def __init__(
+        self,
+        relations: Mapping[str, RelationType],
+        dictionary: Dictionary,
+        near: Callable[[str, tuple[int, ...], Words], Words],
+    ) -> None:
+        super().__init__(relations)
+        self._dictionary = dictionary
+        self._near = near
+
+    def close(self) -> None:
+        """Do nothing: nothing is kept beyond a call."""
+
+    def _changes(self, change: PendingFacts, key: ChangeKey, before: Sequence[PendingFacts]) -> list[PendingFacts]:
+        relation = self._relations[change.relation]
+        rows = distinct(self._words(change))
+        width = len(relation.columns) if change.asserts else len(key.columns)
+        found: list[PendingFacts] = []
+        if key.latest is None:
+            key.report(len(rows), 0)
+        else:
+            at = list(key.columns) if change.asserts else list(range(width))
+            asserted = np.full((len(rows), 1), change.asserts, np.int64)
+            events = np.concatenate([rows[:, at], rows[:, width:-1], asserted], axis=1)
+            is_new, known = self._newer(key.latest, events, before)
+            key.report(len(rows), int(rows[~is_new, -1].sum()))
+            found += [_plain(key.latest.name, False, known), _plain(key.latest.name, True, events[is_new])]
+            rows = rows[is_new, :width]
+        if len(key.columns) == len(relation.columns):
+            return [*found, _plain(relation.name, change.asserts, rows)]
+        keys = rows[:, list(key.columns)] if change.asserts else rows
+        found.append(_plain(relation.name, False, self._of(relation.name, key.columns, keys, before)))
+        return [*found, _plain(relation.name, True, rows)] if change.asserts else found
+
+    def _words(self, change: PendingFacts) -> Words:
+        if isinstance(change.facts, FactFrame):
+            columns = change.columns(self._relations[change.relation])
+            return collect_words(change.facts, columns, self._dictionary)
+        return change.facts.local()
+
+    def _of(self, name: str, columns: tuple[int, ...], keys: Words, before: Sequence[PendingFacts]) -> Words:
+        """Return the facts of a relation with distinct keys, those asserted before in this epoch behind all others."""
+        found = [self._near(name, columns, keys)]
+        for each in before:
+            if each.relation == name and each.asserts:
+                rows = self._words(each)
+                found.append(rows[_among(keys, rows, columns)])
+        return np.concatenate(found)
+
+    def _newer(self, latest: Latest, events: Words, before: Sequence[PendingFacts]) -> tuple[NDArray[np.bool_], Words]:
+        """Return for each event, a row of a relation of latest events, True if it is newer than what is known of its
+        key, and the rows that these events replace."""
+        width = len(latest.key)
+        keys = np.ascontiguousarray(events[:, :width])
+        known = self._of(latest.name, tuple(range(width)), keys, before)
+        place = np.full(len(events), -1, np.int64)
+        place[positions(keys, np.ascontiguousarray(known[:, :width]))] = np.arange(len(known))  # the last one counts
+        is_new = place < 0
+        there = np.flatnonzero(~is_new)
+        kinds: list[Kind] = [*latest.order_kinds, "number"]
+        is_new[there] = later(events[there, width:], known[place[there], width:], kinds, self._dictionary)
+        return is_new, known[place[is_new & (place >= 0)]]
+
+
+def _among(keys: Words, rows: Words, columns: Sequence[int]) -> NDArray[np.bool_]:
+    """Return for each row True if some columns of it are one of the distinct `keys`."""
+    return positions(keys, np.ascontiguousarray(rows[:, list(columns)])) >= 0
+
+
+def later(ones: Words, others: Words, kinds: Sequence[Kind], dictionary: Dictionary) -> NDArray[np.bool_]:
+    """Return for each row of `ones` whether it comes after the same row of `others`. Columns, of these kinds, compare
+    from left to right; both are int64 of shape (n, len(kinds))."""
+    sign = np.zeros(len(ones), np.int64)
+    for i, kind in enumerate(kinds):
+        one, other = ones[:, i], others[:, i]
+        if kind != "symbol":
+            sign = np.where(sign == 0, (one > other).astype(np.int64) - (one < other), sign)
+            continue
+        for row in np.flatnonzero((sign == 0) & (one != other)).tolist():
+            mine, theirs = (str(dictionary.decode(int(words[row]), kind)) for words in (one, other))
+            sign[row] = 1 if mine > theirs else -1
+    return sign > 0
+
+
+def refuse_undecided(relation: RelationType, words: Words, key: Sequence[int]) -> None:
+    """Raise DataError (E0487) if rows of a relation are different and have the same key."""
+    rows = distinct(words)
+    different = len(rows) - len(np.unique(rows[:, list(key)], axis=0))
+    if different:
+        names = ", ".join(relation.columns[position].name for position in key)
+        message = f"{names}: {different:,} of {len(rows):,} rows have the key of another one"
+        raise DataError(Problem("E0487", message, place=f"relation {relation.name}", hint="keep one row of each key"))
+
+
+class SparkFacts(KeyedFacts):
+    """Facts in Spark, or on their way there. `facts` returns those of a relation as of the last epoch."""
+
+    def __init__(
+        self, relations: Mapping[str, RelationType], translation: Translation, facts: Callable[[str], Rows]
+    ) -> None:
+        super().__init__(relations)
+        self._translation = translation
+        self._facts = facts
+        self._kept: list[DataFrame] = []
+
+    def close(self) -> None:
+        while self._kept:
+            with letting_go():
+                self._kept.pop().unpersist()
+
+    def _changes(self, change: PendingFacts, key: ChangeKey, before: Sequence[PendingFacts]) -> list[PendingFacts]:
+        relation = self._relations[change.relation]
+        width = len(relation.columns) if change.asserts else len(key.columns)
+        rows, count = self._frame(change), change.count
+        at = key.columns if change.asserts else tuple(range(width))
+        found: list[PendingFacts] = []
+        if key.latest is None:
+            rows = self._keep(rows.distinct())
+            key.report(rows.count(), 0)
+        else:
+            events = self._keep(self._compared(key.latest, change.asserts, rows, at, width, before))
+            is_late = ~F.col("_new")
+            told = events.agg(F.count("*"), F.sum(F.when(is_late, F.col("_rows")))).collect()[0]
+            key.report(told[0], told[1] or 0)
+            if not told[0]:
+                return []
+            names = word_columns(len(key.latest.columns))
+            newer = events.where("_new")
+            known = newer.where("_known").select([F.col(f"_known_{name}").alias(name) for name in names])
+            now = newer.select(_event(key.latest, at, width, change.asserts))
+            found.append(PendingFacts(key.latest.name, False, SparkRows(known, len(names)), 0))
+            found.append(PendingFacts(key.latest.name, True, SparkRows(now, len(names)), count))
+            rows = newer
+        words = word_columns(width) if width else [F.lit(0).cast("long").alias("unit")]
+        facts = SparkRows(rows.select(*words), width)
+        if len(key.columns) == len(relation.columns):
+            return [*found, PendingFacts(relation.name, change.asserts, facts, count)]
+        keys = rows.select([F.col(f"c{place}").alias(f"_key{i}") for i, place in enumerate(at)])
+        old = self._keep(self._of(relation.name, key.columns, keys, before).drop("_call").distinct())
+        found.append(PendingFacts(relation.name, False, SparkRows(old, len(relation.columns)), 0))
+        return [*found, PendingFacts(relation.name, True, facts, count)] if change.asserts else found
+
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        self._kept.append(frame)
+        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def _frame(self, change: PendingFacts) -> DataFrame:
+        columns = change.columns(self._relations[change.relation])
+        return self._translation.frame(self._translation.rows(columns, change.facts))
+
+    def _of(self, name: str, columns: Sequence[int], keys: DataFrame, before: Sequence[PendingFacts]) -> DataFrame:
+        """Return the facts of a relation with some keys, with the number of the change of this epoch that has asserted
+        them in the column `_call`."""
+        frames = [self._translation.frame(self._facts(name)).withColumn("_call", F.lit(-1))]
+        frames += [
+            self._frame(each).withColumn("_call", F.lit(call))
+            for call, each in enumerate(before)
+            if each.relation == name and each.asserts
+        ]
+        same = {f"c{column}": f"_key{i}" for i, column in enumerate(columns)}
+        return reduce(DataFrame.unionAll, frames).join(keys, _equal(same), "left_semi")
+
+    def _compared(
+        self,
+        latest: Latest,
+        asserts: bool,
+        rows: DataFrame,
+        at: Sequence[int],
+        width: int,
+        before: Sequence[PendingFacts],
+    ) -> DataFrame:
+        """Return events with the row that is known of the same key, if `_known`, as `_known_c0` and so on, whether they
+        are `_new`, and the number of `_rows` that they stand for."""
+        texts = [i for i, kind in enumerate(latest.order_kinds) if kind == "symbol"]
+        size, names = len(latest.key), word_columns(len(latest.columns))
+        mine = [F.col(f"c{width + i}") for i in range(len(latest.order_kinds))]
+        keys = rows.select([F.col(f"c{place}").alias(f"_key{i}") for i, place in enumerate(at)])
+        known = self._of(latest.name, range(size), keys, before)
+        if any(each.relation == latest.name for each in before):
+            last = F.max_by(F.struct(*names), "_call").alias("_last")
+            known = known.groupBy(names[:size]).agg(last).select("_last.*")
+        known = known.select([F.col(name).alias(f"_known_{name}") for name in names])
+        known = self._with_texts(known, {f"_known_c{size + i}": f"_theirs{i}" for i in texts})
+        events = self._with_texts(rows, {f"c{width + i}": f"_mine{i}" for i in texts})
+        same = {f"c{place}": f"_known_c{i}" for i, place in enumerate(at)}
+        joined = events.join(known, _equal(same), "left")
+        theirs = [F.col(f"_known_c{size + i}") for i in range(len(latest.order_kinds))]
+        for i in texts:
+            mine[i], theirs[i] = F.col(f"_mine{i}"), F.col(f"_theirs{i}")
+        is_known = F.col("_known_" + names[-1]).isNotNull()
+        one, other = F.struct(*mine, F.lit(int(asserts)).cast("long")), F.struct(*theirs, F.col("_known_" + names[-1]))
+        return joined.withColumns(
+            {"_known": is_known, "_new": ~is_known | (one > other), "_rows": F.col(f"c{width + len(mine)}")}
+        )
+
+    def _with_texts(self, rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
+        """Return rows with the texts of some columns of symbols as columns of other names."""
+        rows = rows.withColumns({other: F.col(name) for name, other in names.items()})
+        return self._translation.with_texts(rows, list(names.values()))
+
+
+def _equal(columns: Mapping[str, str]) -> Expression:
+    """Return the condition of a join: each column is equal to its other one."""
+    return reduce(Expression.__and__, [F.col(one) == F.col(other) for one, other in columns.items()], F.lit(True))
+
+
+def _event(latest: Latest, at: Sequence[int], width: int, asserts: bool) -> list[Expression]:
+    """Return the columns of a relation of latest events, of events whose facts have `width` columns, those `at` these
+    places the key."""
+    places = [*at, *range(width, width + len(latest.order_kinds))]
+    values = [F.col(f"c{place}") for place in places] + [F.lit(int(asserts)).cast("long")]
+    return [value.alias(f"c{i}") for i, value in enumerate(values)]
+
+
+def _plain(relation: str, asserts: bool, rows: Words) -> PendingFacts:
+    return PendingFacts(relation, asserts, DriverRows(rows), len(rows))

@@ -1,0 +1,144 @@
+"""The latest event of each fact or key: a relation of the database beside the one that a feed changes.
+
+`sensor.latest` has a row for each key of `sensor`, deleted ones included: the key, the words of the order (`orders`) of
+its latest event, and whether that event has asserted. It is part of the program and its rows are facts like others. So
+it lasts, gathers, comes back and goes to another engine with the facts that it is about, in the same commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from tidelog.errors import DataError, Problem, UsageError
+from tidelog.language.syntax import CheckedProgram, Column, Kind, RelationType
+from tidelog.spark.sources.checks import WrongType
+from tidelog.spark.sources.orders import KINDS, OrderForm, form_of, kinds_of
+
+_NAMES: dict[OrderForm, tuple[str, ...]] = {
+    "whole": ("?order",),
+    "fraction": ("?order", "?part"),
+    "text": ("?text", "?order", "?part"),
+}
+_ASSERTED = "?asserted"
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The relation with the latest event of each key of another one. `key` are positions of columns, ascending; without
+    a key of the user these are all columns. `forms` are those of the columns of the order."""
+
+    of: RelationType
+    key: tuple[int, ...]
+    forms: tuple[OrderForm, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.of.name}.latest"
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The key, the words of the order, and 1 or 0."""
+        keys = [self.of.columns[position] for position in self.key]
+        names = [
+            (f"{part}{i}", kind)
+            for i, form in enumerate(self.forms)
+            for part, kind in zip(_NAMES[form], KINDS[form], strict=True)
+        ]
+        return (*keys, *(Column(name, kind, kind) for name, kind in [*names, (_ASSERTED, "number")]))
+
+    @property
+    def declaration(self) -> str:
+        """The text that declares it."""
+        return f".decl {self.name}({', '.join(f'{column.name}: {column.type}' for column in self.columns)})\n"
+
+    @property
+    def order_kinds(self) -> list[Kind]:
+        """The kinds of the words of the order."""
+        return kinds_of(self.forms)
+
+
+def key_positions(relation: RelationType, names: Sequence[str] | None) -> tuple[int, ...]:
+    """Return the positions of the columns of a key, ascending; None is all of them. UsageError (E0485, E0685)."""
+    known = [column.name for column in relation.columns]
+    if names is None:
+        return tuple(range(len(known)))
+    for i, name in enumerate(names):
+        if name not in known:
+            hint = f"use some of: {', '.join(known)}"
+            raise UsageError(
+                Problem("E0485", f"{relation.name} has no column {name!r} for a key", place="key", hint=hint)
+            )
+        if name in names[:i]:
+            raise UsageError(Problem("E0685", f"the key names {name!r} twice", place="key", hint="name it once"))
+    return tuple(sorted(known.index(name) for name in names))
+
+
+def with_columns(relation: RelationType, positions: Sequence[int]) -> RelationType:
+    """Return the relation with some of its columns."""
+    return RelationType(relation.name, tuple(relation.columns[position] for position in positions))
+
+
+def latest_of(
+    program: CheckedProgram,
+    relation: RelationType,
+    key: Sequence[str] | None,
+    order: Sequence[str],
+    frame: DataFrame,
+) -> Latest | None:
+    """Return the relation with the latest events of `relation`: as it is declared, or as the columns `order` of a frame
+    need it; None without an order.
+
+    UsageError (E0685) where the database keeps another key or an order of another number of columns, DataError (E0480,
+    E0481) for columns of the frame that are missing or cannot say when.
+    """
+    if not order:
+        return None
+    forms, problems = [], []
+    types: Mapping[str, T.DataType] = {field.name: field.dataType for field in frame.schema.fields}
+    for name in order:
+        if name not in types:
+            message = f"the frame has no column {name!r}; found {', '.join(types) or 'no columns'}"
+            problems.append(
+                Problem("E0480", message, place=relation.name, hint="name the column of the order as the frame does")
+            )
+            continue
+        try:
+            forms.append(form_of(f"{relation.name}, order {name}", types[name]))
+        except WrongType as wrong:
+            problems.append(wrong.problem)
+    if problems:
+        raise DataError(*problems)
+    wanted = Latest(relation, key_positions(relation, key), tuple(forms))
+    declared = program.relations.get(wanted.name)
+    return wanted if declared is None else _declared(wanted, declared)
+
+
+def _declared(wanted: Latest, declared: RelationType) -> Latest:
+    """Return the relation of latest events as it is declared. UsageError (E0685) where it is not the wanted one."""
+    names = [column.name for column in declared.columns]
+    orders = [name for name in names if name.startswith("?order")]
+    key = tuple(name for name in names if not name.startswith((*_NAMES["text"], _ASSERTED)))
+    if names[-1:] != [_ASSERTED] or not orders:
+        message = f"{wanted.name} is declared, but not as tidelog keeps the latest events of {wanted.of.name} there"
+        raise UsageError(Problem("E0685", message, place="order", hint="give that relation another name"))
+    own = tuple(wanted.of.columns[position].name for position in wanted.key)
+    if key != own:
+        message = f"the latest events of {wanted.of.name} are kept by the key {_said(key)}, found the key {_said(own)}"
+        hint = "use the same key for all feeds of a relation, or begin with an empty state folder"
+        raise UsageError(Problem("E0685", message, place="key", hint=hint))
+    if len(orders) != len(wanted.forms):
+        message = f"{wanted.of.name} has an order of {len(orders)} columns, found one of {len(wanted.forms)}"
+        hint = "use the same order for all feeds of a relation, or begin with an empty state folder"
+        raise UsageError(Problem("E0685", message, place="order", hint=hint))
+    forms: dict[int, OrderForm] = {len(parts): form for form, parts in _NAMES.items()}
+    found = tuple(forms[sum(f"{part}{i}" in names for part in _NAMES["text"])] for i in range(len(orders)))
+    return Latest(wanted.of, wanted.key, found)
+
+
+def _said(key: Sequence[str]) -> str:
+    return f"({', '.join(key)})"
