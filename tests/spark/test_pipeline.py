@@ -221,7 +221,7 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
         (lambda frame: Source("e", frame=frame, mode="all"), "unknown source mode 'all'"),
         (
             lambda frame: Source("e", frame=frame, mode="cdc"),
-            "mode 'cdc' needs the key 'op', and 'op' needs mode 'cdc'",
+            "mode 'cdc' needs the key 'op' or 'feed', and these need mode 'cdc'",
         ),
         (lambda frame: Source("e", frame=frame, insert=["I"]), "'insert' without 'op'"),
         (

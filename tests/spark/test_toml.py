@@ -90,7 +90,7 @@ def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
         (("embedded_limit = 5", "embedded_limit = -5"), 6, "embedded_limit must be 0 or more, found -5"),
         (("embedded_limit = 5", "embedded_limit = 5.5"), 6, "embedded_limit must be a whole number, found 5.5"),
         (('mode = "cdc"', 'mode = "all"'), 13, "unknown source mode 'all'"),
-        (('mode = "cdc"', 'mode = "append"'), 13, "mode 'cdc' needs the key 'op', and 'op' needs mode 'cdc'"),
+        (('mode = "cdc"', 'mode = "append"'), 13, "mode 'cdc' needs the key 'op' or 'feed', and these need mode 'cdc'"),
         (('insert = ["I", "U"]', "insert = [1]"), 18, "'insert' must be a text or a list of texts, found [1]"),
         (('insert = ["I", "U"]', 'insert = "I"'), 18, "insert must be a list, found 'I'"),
         (('table = "catalog.f"', ""), 23, "the source of f has nothing to read"),

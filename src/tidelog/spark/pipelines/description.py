@@ -31,7 +31,7 @@ class Source:
     `mode`: a "snapshot" is everything that there is, so that in a later run what is missing is deleted; "append" adds;
     "cdc" is a feed of changes whose column `op` says with one of `insert` or of `delete` what a row does, and perhaps
     `order`, a column or several, when. With a `key`, columns of the relation, a row replaces the facts of its key, or
-    deletes them; in mode "append", too.
+    deletes them; in mode "append", too. `feed` names a format of such feeds, "debezium", "delta" or "kafka-compacted".
     `rejected` is a column with a reason in rows that are known to be bad, null in all others.
     """
 
@@ -50,6 +50,7 @@ class Source:
     delete: Sequence[str] | None = None
     order: str | Sequence[str] | None = None
     key: str | Sequence[str] | None = None
+    feed: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "format", _named(self.format))
@@ -66,10 +67,10 @@ class Source:
             )
         if self.mode not in SOURCE_MODES:
             raise _wrong("mode", f"unknown source mode {self.mode!r}", f"use one of {', '.join(SOURCE_MODES)}")
-        if (self.mode == "cdc") != (self.op is not None):
+        if (self.mode == "cdc") != (self.op is not None or self.feed is not None):
             raise _wrong(
                 "mode",
-                "mode 'cdc' needs the key 'op', and 'op' needs mode 'cdc'",
+                "mode 'cdc' needs the key 'op' or 'feed', and these need mode 'cdc'",
                 'write mode = "cdc" and op = "the column with the operation"',
             )
         if self.mode == "snapshot" and self.key is not None:
@@ -83,7 +84,7 @@ class Source:
     @property
     def changes(self) -> dict[str, Any]:
         """The keys about changes that are given."""
-        keys = ("op", "insert", "delete", "order", "key")
+        keys = ("feed", "op", "insert", "delete", "order", "key")
         return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
 
 

@@ -43,6 +43,7 @@ _SOURCE: TomlTypes = {
     "delete": list,
     "order": (str, list),
     "key": (str, list),
+    "feed": str,
 }
 _SINK: TomlTypes = {"relation": str, "path": str, "what": str, "format": str, "mode": str, "options": dict}
 TomlTable: TypeAlias = tuple[str, int]

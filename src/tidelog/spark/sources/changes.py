@@ -39,10 +39,14 @@ class Operation:
     delete: tuple[str, ...] = ("delete", "update_preimage", "-")
     order: tuple[str, ...] = ()
     key: tuple[str, ...] | None = None
+    feed: str | None = None
+    """The format of the feed, if its records have to be taken apart (`feeds`)."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the frame that it reads."""
+        if self.feed is not None:
+            return ()
         return self.order if self.column is None else (self.column, *self.order)
 
 

@@ -33,6 +33,7 @@ from tidelog.spark.sources.changes import (
 )
 from tidelog.spark.sources.checks import Leaf, WrongType, leaves
 from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts, event_columns, unreported
+from tidelog.spark.sources.feeds import opened
 from tidelog.spark.sources.latest import Latest, key_positions, latest_of
 from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
 
@@ -157,6 +158,12 @@ def map_frame(
     """
     declared = relation_type(program, relation)
     no_stream(frame, relation)
+    shown: Expression | None = None
+    broken: Expression | None = None
+    if operation is not None and operation.feed is not None:
+        _only_declared(declared, columns or {})
+        feed = opened(operation, frame, declared, program.records, columns or {}, rejected)
+        frame, columns, operation, shown, broken = feed.frame, feed.columns, feed.operation, feed.shown, feed.broken
     names = [name for name in frame.columns if torn is None or name != TORN]
     known = {name: quoted(name) for name in names}
     wanted = dict(columns or {})
@@ -177,15 +184,16 @@ def map_frame(
             problems.append(_lacking(declared, further, names))
     if problems:
         raise DataError(*problems)
-    shown = F.to_json(F.struct(*known.values()), {"ignoreNullFields": "false"}) if names else F.lit("{}")
-    broken = None
+    if shown is None:
+        shown = F.to_json(F.struct(*known.values()), {"ignoreNullFields": "false"}) if names else F.lit("{}")
     if torn is not None:
         line = quoted(TORN)
         shown = F.when(line.isNotNull(), F.to_json(F.struct(line.alias("line")))).otherwise(shown)
-        broken = F.when(line.isNotNull(), torn)
+        why = F.when(line.isNotNull(), torn)
         if of_bytes:
             for value in found:
-                broken = broken.when(value.cast("string").contains(REPLACEMENT), F.lit("not valid UTF-8"))
+                why = why.when(value.cast("string").contains(REPLACEMENT), F.lit("not valid UTF-8"))
+        broken = why if broken is None else F.coalesce(why, broken)
     reason = None if rejected is None else known[rejected].cast("string")
     return _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
 

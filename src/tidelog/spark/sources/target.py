@@ -10,8 +10,9 @@ from pyspark.sql import Column as Expression
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.sources.changes import Operation
+from tidelog.spark.sources.feeds import FEEDS
 
-_KEYS = ("relation", "columns", "key", "op", "insert", "delete", "order")
+_KEYS = ("relation", "columns", "key", "feed", "op", "insert", "delete", "order")
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Target:
 def target_of(into: object) -> Target:
     """Return the target that `into` of `maintain` names: a relation, or a mapping with `relation` and perhaps `columns`
     (declared name -> name or expression), `key` (columns whose facts a row replaces) and, of a feed of changes, `op`
-    (the column that says what a row does), `insert` and `delete` (what it says), `order` (the columns that say when).
-    UsageError (E0685) for anything else."""
+    (the column that says what a row does), `insert` and `delete` (what it says), `order` (the columns that say when),
+    or `feed` (the name of its format). UsageError (E0685) for anything else."""
     if isinstance(into, str):
         return Target(into)
     if not isinstance(into, Mapping):
@@ -45,8 +46,10 @@ def target_of(into: object) -> Target:
 
 
 def operation_of(given: Mapping[str, Any]) -> Operation | None:
-    """Return the Operation that the keys `op`, `insert`, `delete`, `order` and `key` describe; None without
-    `op` and `key`. UsageError (E0685)."""
+    """Return the Operation that the keys `feed`, `op`, `insert`, `delete`, `order` and `key` describe; None without
+    `feed`, `op` and `key`. UsageError (E0685)."""
+    if "feed" in given:
+        return _of_feed(given)
     for key in () if "op" in given else ("insert", "delete"):
         if key in given:
             hint = "name the column with the operation as 'op'"
@@ -69,6 +72,25 @@ def operation_of(given: Mapping[str, Any]) -> Operation | None:
         )
         raise UsageError(Problem("E0685", f"{both[0]!r} both inserts and deletes", place="insert", hint=hint))
     return operation
+
+
+def _of_feed(given: Mapping[str, Any]) -> Operation:
+    """Return the Operation of a feed in a known format. UsageError (E0685)."""
+    feed = given["feed"]
+    if feed not in FEEDS:
+        hint = f"use one of {', '.join(FEEDS)}, or name the columns as 'op' and 'order'"
+        raise UsageError(Problem("E0685", f"unknown format of a feed: {feed!r}", place="feed", hint=hint))
+    for key in ("op", "insert", "delete"):
+        if key in given:
+            message = f"{key!r} beside 'feed', which knows the operations of {feed}"
+            raise UsageError(Problem("E0685", message, place=key, hint="leave out one of the two"))
+    values: dict[str, Any] = {key: _texts(key, given[key]) for key in ("order", "key") if key in given}
+    if feed == "delta":
+        return Operation("_change_type", **{"order": ("_commit_version",), **values})
+    if "key" not in values:
+        hint = 'name the key of the table, such as key = ["id"]'
+        raise UsageError(Problem("E0685", f"a feed of {feed} without 'key'", place="key", hint=hint))
+    return Operation(None, **values, feed=feed)
 
 
 def by_key(key: str | Sequence[str]) -> Operation:
