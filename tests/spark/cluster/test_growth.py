@@ -68,3 +68,27 @@ def test_what_explain_says() -> None:
             "t: split",
             "back: split",
         ]
+
+
+def test_new_symbols_and_records_are_in_few_files() -> None:
+    """However many commits brought them, from the driver and from rules; also when partitions are lost meanwhile."""
+    program = """
+    .type Pair = [a: symbol, b: number]
+    .decl e(x: symbol, y: number)
+    .decl named(x: symbol, p: Pair)
+    named(cat(x, "!"), [x, y]) :- e(x, y).
+    """
+    commits = 90
+    for often in (0.0, 0.3):
+        with Cluster(2, NOTHING_EVERYWHERE, executors=Forgetful(1, often)) as db:
+            db.load(program)
+            files, symbols = [], []
+            for number in range(commits):
+                db.insert("e", [(f"s{number}", number)])
+                db.commit()
+                files.append(len(db.engine.folder.names()))
+                symbols.append(len(db.engine.symbols))
+                assert db.engine.starts.keys() == {*db.engine.symbols, *db.engine.committed.symbols}
+            assert max(symbols) <= 10
+            assert max(files[commits // 2 :]) <= max(files[: commits // 2]) + 4, "a log that is written anew"
+            assert db["named"] == {(f"s{number}!", (f"s{number}", number)) for number in range(commits)}

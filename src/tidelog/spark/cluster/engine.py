@@ -73,6 +73,7 @@ class PartitionedEngine:
         """Relations that have got another home in the last epoch."""
         self.told: dict[str, int] = {}
         self.symbols: tuple[str, ...] = ()
+        self.starts: dict[str, dict[str, int]] = {}
         self.committed = ClusterManifest(partitions)
         self.plan: ClusterPlan | None = None
         self.functions: dict[str, Named] = {}
@@ -101,6 +102,7 @@ class PartitionedEngine:
             manifest: ClusterManifest = wire.loads(self.folder.read(MANIFEST))
             told = {values.SYMBOLS: 0}
             for name in manifest.symbols:
+                self.starts[name] = dict(told)
                 told |= values.learn(self.dictionary, self.folder.read(name))
             self.plan = wire.loads(self.folder.read(manifest.plan)) if manifest.plan else None
             self.committed, self.symbols, self.told = manifest, manifest.symbols, told
@@ -175,7 +177,9 @@ class PartitionedEngine:
         plan, log = read_past(self.folder, manifest.past, manifest.partitions)
         rounds = [wire.loads(self.folder.read(name)) for name in manifest.since]
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
-        needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *manifest.symbols, *self.symbols}
+        symbols = {*manifest.symbols, *self.symbols}
+        self.starts = {name: start for name, start in self.starts.items() if name in symbols}
+        needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols}
         self.folder.remove(name for name in self.folder.names() if name not in needed and name != LOCK)
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:

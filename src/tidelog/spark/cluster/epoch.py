@@ -63,6 +63,8 @@ class ClusterState(Protocol):
     plan: ClusterPlan | None
     symbols: tuple[str, ...]
     """The files of symbols that partitions know."""
+    starts: dict[str, dict[str, int]]
+    """The extent of the dictionary before each of these files."""
     told: dict[str, int]
     """The extent of the dictionary that these files have."""
     functions: dict[str, Named]
@@ -346,18 +348,29 @@ class Attempt:
         if reply.symbols:
             values.learn(self.engine.dictionary, self.folder.read(reply.symbols))
             # In this order, so that an interruption lets it be told once more, and not never.
+            self.engine.starts[reply.symbols] = self.engine.told
             self.engine.symbols = (*self.engine.symbols, reply.symbols)
             self.engine.told = values.extent(self.engine.dictionary, self.core.records)
 
     def tell_symbols(self) -> None:
-        """Write what the driver's dictionary has gained, if partitions have to know."""
-        if self.plan.dictionary:
-            now = values.extent(self.engine.dictionary, self.core.records)
-            if now != self.engine.told:
-                name = f"symbols-{self.token}-{len(self.rounds)}-{secrets.token_hex(4)}"
-                self.folder.write(name, values.told(self.engine.dictionary, self.engine.told, now))
-                self.engine.symbols = (*self.engine.symbols, name)
-                self.engine.told = now
+        """Write what the driver's dictionary has gained, if partitions have to know. A file has that of files before it
+        as well, unless it is twice as much, so that files are few and no value is written often."""
+        engine = self.engine
+        if not self.plan.dictionary:
+            return
+        now = values.extent(engine.dictionary, self.core.records)
+        first, end = len(engine.symbols), engine.told
+        for i, name in reversed(list(enumerate(engine.symbols))):
+            start = engine.starts[name]
+            if values.count(start, end) < 2 * values.count(end, now):
+                first = i
+            end = start
+        if now != engine.told or first < len(engine.symbols) - 1:
+            name = f"symbols-{self.token}-{len(self.rounds)}-{secrets.token_hex(4)}"
+            start = engine.told if first == len(engine.symbols) else engine.starts[engine.symbols[first]]
+            self.folder.write(name, values.told(engine.dictionary, start, now))
+            engine.starts[name] = start
+            engine.symbols, engine.told = (*engine.symbols[:first], name), now
 
     def check_sizes(self) -> None:
         """Raise if a limit is reached."""

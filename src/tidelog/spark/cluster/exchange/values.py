@@ -1,8 +1,8 @@
 """Symbols and records on their way between dictionaries that number them alike.
 
 The driver's dictionary and those of the partitions that need one hold the same values in the same order; what one of
-them has gained goes to the others as a file. Only the driver, between epochs, and the first partition, within one, make
-new values.
+them has gained goes to the others as a file, which may have values again that they know. Only the driver, between
+epochs, and the first partition, within one, make new values.
 """
 
 from __future__ import annotations
@@ -24,6 +24,11 @@ def extent(dictionary: Dictionary, kinds: Iterable[str]) -> dict[str, int]:
     """Return the numbers of symbols and of the records of each of these types."""
     counts = {kind: dictionary.extent(kind) - 1 for kind in kinds}
     return {SYMBOLS: len(dictionary), **{kind: count for kind, count in counts.items() if count}}
+
+
+def count(known: Mapping[str, int], now: Mapping[str, int]) -> int:
+    """Return the number of values that the extent `now` has beyond the extent `known`."""
+    return sum(max(0, number - known.get(kind, 0)) for kind, number in now.items())
 
 
 def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int]) -> bytes:

@@ -47,7 +47,8 @@ class Partition:
         self.dictionary = Dictionary({})
         self.given = GivenFunctions()
         self.functions: dict[str, Named] = {}
-        self.symbols: list[str] = []
+        self.symbols: set[str] = set()
+        """The files of symbols and records that the dictionary has."""
         self.engine = EmbeddedEngine(self.dictionary, CoreProgram({}, {}, ()))
         self.plan: ClusterPlan | None = None
         self.plan_name = ""
@@ -147,10 +148,11 @@ class Partition:
         return self.suspicions.program or self.base
 
     def learn(self, symbols: Sequence[str]) -> None:
-        """Read the files of symbols and records that came since."""
-        for name in symbols[len(self.symbols) :]:
-            values.learn(self.dictionary, self.folder.read(name))
-            self.symbols.append(name)
+        """Read the files of symbols and records that came since, some of them in place of others."""
+        for name in symbols:
+            if name not in self.symbols:
+                values.learn(self.dictionary, self.folder.read(name))
+        self.symbols = set(symbols)
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 
@@ -168,7 +170,7 @@ class Partition:
         assert plan is not None
         if before is not None and before is not plan:
             self.note_moves(before, plan)
-        if plan.dictionary:
+        if plan.dictionary and send:  # Files of a round that is repeated may be part of others by now.
             self.learn(round.symbols)
         kinds = plan.program.records
         known = values.extent(self.dictionary, kinds)
@@ -197,7 +199,7 @@ class Partition:
             if now != known:
                 made = f"symbols-{round.token}-{round.number}-{secrets.token_hex(4)}"
                 self.folder.write(made, values.told(self.dictionary, known, now))
-                self.symbols.append(made)
+                self.symbols.add(made)
         self.came_from, self.state = self.state, (round.token, round.number, secrets.token_hex(4))
         self.reply = Reply(
             self.number,
