@@ -133,22 +133,6 @@ def test_numbers_keep_their_value_in_another_kind(spark: SparkSession) -> None:
         assert reasons == ["x: no float is equal to it"] * 6 + ["x: out of range"]
 
 
-def test_half_of_a_row_with_a_line_break_is_no_row(spark: SparkSession, tmp_path: Path) -> None:
-    file, text = tmp_path / "e.csv", '1,"a"\n2,"b\nc"\n3,"say ""so"""\n4,"5\\" wide"\n'
-    file.write_text(text)
-    program = ".decl e(n: number, x: symbol)"
-    with Pipeline(program, [Source("e", file)]).run(spark) as result:
-        assert {n for n, _ in facts(result, "e")} == {1, 3, 4}
-        rows = {(row.reason.split(";")[0], row.row) for row in result.quarantine.collect()}
-        assert rows == {
-            ("a quotation mark is not closed", json.dumps({"line": line}, separators=(",", ":")))
-            for line in ('2,"b', 'c"')
-        }
-    with Pipeline(program, [Source("e", file, options={"multiLine": True})]).run(spark) as result:
-        assert (2, "b\nc") in facts(result, "e")
-        assert result.counts["e"].quarantined == 0
-
-
 def test_csv_lines_go_to_the_quarantine_with_their_file(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "edges.csv"
     file.write_bytes(b'a,1\n"b,c",2\nd\ne,3,4\n\xff\xfe,5\nf,\n,6\n')

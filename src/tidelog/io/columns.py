@@ -120,11 +120,12 @@ def column_words(
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the same column without encodings that save space; dictionaries of text stay."""
+    """Return the same column without encodings that save space; dictionaries of text stay. Types of others over numbers
+    stay as well: their numbers say something else, such as months."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if isinstance(column.type, pa.BaseExtensionType):
+    if isinstance(column.type, pa.BaseExtensionType) and not pa.types.is_primitive(column.type.storage_type):
         column = column.cast(column.type.storage_type)
     if pa.types.is_run_end_encoded(column.type):
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks])
@@ -289,6 +290,8 @@ def _cast_hint(found: pa.DataType, kind: str) -> str | None:
         return f"cast it to {'string' if kind == 'symbol' else 'float64' if kind == 'float' else 'int64'}"
     if pa.types.is_binary(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
         return "cast it to string if it is UTF-8"
+    if isinstance(found, pa.BaseExtensionType):
+        return f"cast it to {found.storage_type} if its numbers are meant, or to string for a symbol"
     if pa.types.is_nested(found):
         return "flatten it first, or declare a record type"
     return (

@@ -31,6 +31,7 @@ from tidelog.spark.pipelines.description import PipelineDescription, Sink, Sourc
 from tidelog.spark.pipelines.result import Result
 from tidelog.spark.pipelines.sinks import check_formats, write_bad_rows, write_changes, write_view
 from tidelog.spark.rows import DriverRows
+from tidelog.spark.sources.csv_files import csv_frame
 from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
 from tidelog.spark.sources.mapping import (
     QUARANTINE_COLUMNS,
@@ -40,7 +41,7 @@ from tidelog.spark.sources.mapping import (
     map_frame,
     relation_type,
 )
-from tidelog.spark.sources.readers import csv_frame, empty_frame, json_frame, literal, located, plain
+from tidelog.spark.sources.readers import empty_frame, json_frame, literal, located, plain
 from tidelog.spark.sources.target import operation_of
 from tidelog.store.state import text_of
 

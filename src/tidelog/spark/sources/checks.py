@@ -198,20 +198,23 @@ def _float(column: Expression, given: T.DataType) -> tuple[Expression, Expressio
             .when(~column.rlike(_INFINITE_TEXT), F.lit("not a number"))
         )
     elif not isinstance(given, _FRACTIONS):
-        reason = F.when(~_is_kept(column, given, value), F.lit("no float is equal to it"))
+        reason = F.when(~is_kept(column, given, value), F.lit("no float is equal to it"))
     # Adding zero turns -0.0 into 0.0, which is the same number.
     return value + F.lit(0.0), reason
 
 
-def _is_kept(column: Expression, given: T.DataType, value: Expression) -> Expression:
-    """Return True if an integer or a decimal is what its float says: equal for whole numbers of 64 bits; for all others
-    the digits are, in which floats are written."""
+def is_kept(column: Expression, given: T.DataType, value: Expression) -> Expression:
+    """Return True if an integer or a decimal is what its float says: equal for whole numbers of 64 bits, signed or not;
+    for all others the digits are, in which floats are written."""
     # The largest long is no float, and what is cast back from the float above it.
     whole = (value < F.lit(2.0**63)) & (value.try_cast("long") == column)
     if isinstance(given, T.DecimalType):
-        is_long = column.try_cast("long").isNotNull() & (F.floor(column) == column)
+        is_whole = F.floor(column) == column
+        is_long = is_whole & column.try_cast("long").isNotNull()
+        is_unsigned = is_whole & (value >= F.lit(2.0**63)) & (value < F.lit(2.0**64))
+        upper = (value - F.lit(2.0**64)).try_cast("long").cast("decimal(20,0)") + F.lit(_BEYOND_UNSIGNED) == column
         digits = value.try_cast(T.DecimalType(given.precision, given.scale)) == column
-        whole = F.when(is_long, whole).otherwise(digits)
+        whole = F.when(is_long, whole).when(is_unsigned, upper).otherwise(digits)
     return F.coalesce(whole, F.lit(False))
 
 

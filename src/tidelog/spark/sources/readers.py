@@ -1,11 +1,12 @@
-"""Files as frames that lose no row: fields are texts if `checks` has to judge them, and the column TORN has the lines
-that a reader cannot take apart."""
+"""Readers of files and what they share: JSON as frames that lose no row, options, places and names. The column TORN has
+the lines that a reader cannot take apart. `csv_files` reads CSV."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
@@ -14,95 +15,45 @@ from pyspark.sql import types as T
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import reading
+from tidelog.spark.sources.checks import is_kept
 
 TORN = "_line"  # readers put a line that they cannot take apart here
 REPLACEMENT = "\ufffd"  # what the CSV reader makes of bytes that are not UTF-8
-OPEN = "a quotation mark is not closed"
-_LINE, _FIELDS = "_text", "_fields"
-_NOWHERE = "\uffff"  # no character of any text
-_OF_LINES = (
-    "header",
-    "encoding",
-    "charset",
-    "comment",
-    "linesep",
-    "mode",
-    "locale",
-    "pathglobfilter",
-    "recursivefilelookup",
-    "modifiedbefore",
-    "modifiedafter",
-    "compression",
-    "codec",
-)
-"""Options, in lower case, that say what the lines are; all others are about fields."""
+_WHOLE = T.DecimalType(38, 0)
 _SILENT = (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremissingfiles", "true"))
-
-
-def csv_frame(
-    session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
-) -> tuple[DataFrame, Expression]:
-    """Return CSV files with every field as text, and the reason for lines in the column TORN: another number of fields,
-    or a quotation mark that is open at the end. Columns are those of the header, which all files have to share, or,
-    without one, `names`. Raise DataError (E0482) if there is no such file."""
-    place, given = located(session, path), {key.lower(): value for key, value in plain(options).items()}
-    has_header = given.get("header", "false").lower() == "true"
-    with reading(place):
-        reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**given)
-        names = reader.csv(place).columns if has_header else names
-        schema = _texts([*names, TORN])
-        if given.get("multiline", "false").lower() == "true":
-            frame = reader.option("columnNameOfCorruptRecord", TORN).schema(schema).csv(place)
-            is_open = F.lit(False)
-        else:
-            line = _lines(session, place, given, has_header)
-            fields = {**given, "columnNameOfCorruptRecord": TORN}
-            fields = {key: value for key, value in fields.items() if key not in _OF_LINES}
-            is_open = _is_open(F.col(TORN), given)
-            parsed = F.from_csv(F.col(_LINE), ", ".join(f"{escaped(name)} string" for name in schema.names), fields)
-            frame = line.select(parsed.alias(_FIELDS), _LINE).select(f"{_FIELDS}.*", _LINE)
-            torn = F.when(_is_open(F.col(_LINE), given), F.col(_LINE)).otherwise(F.col(TORN))
-            frame = frame.withColumn(TORN, torn).drop(_LINE)
-    # The reader makes null of an empty field, and where somebody says what is null, of that.
-    values = [
-        quoted(name) if "nullvalue" in given else F.coalesce(quoted(name), F.lit("")).alias(name) for name in names
-    ]
-    reason = F.when(is_open, F.lit(f"{OPEN}; for line breaks within fields set multiLine")).otherwise(
-        F.lit(f"not {len(names)} columns")
-    )
-    return frame.select(*values, TORN), reason
-
-
-def _lines(session: SparkSession, place: str, given: Mapping[str, str], has_header: bool) -> DataFrame:
-    """Return the lines of CSV files as they are, in the column _LINE, without headers."""
-    options = {key: value for key, value in given.items() if key in _OF_LINES}
-    reader = session.read.options(**options).options(sep=_NOWHERE, quote="", enforceSchema=not has_header)
-    name = reader.csv(place).columns[0] if has_header else _LINE
-    return reader.schema(_texts([name])).csv(place).toDF(_LINE)
-
-
-def _is_open(line: Expression, given: Mapping[str, str]) -> Expression:
-    """Return True if a line of CSV has a quotation mark without another one."""
-    quote, escape = given.get("quote", '"'), given.get("escape", "\\")
-    if not quote:
-        return F.lit(False)
-    if escape and escape != quote:
-        line = F.replace(F.replace(line, F.lit(escape * 2), F.lit("")), F.lit(escape + quote), F.lit(""))
-    marks = F.length(line) - F.length(F.replace(line, F.lit(quote), F.lit("")))
-    return marks % 2 == 1
 
 
 def json_frame(
     session: SparkSession, path: str | os.PathLike[str], options: Mapping[str, object]
 ) -> tuple[DataFrame, Expression]:
     """Return lines of JSON with types as Spark infers them, and the reason for other lines, which are in the column
-    TORN. Raise DataError (E0482) if there is no such file."""
+    TORN. An integer beside fractions is a double, and its line is there as well if no double is equal to it. Raise
+    DataError (E0482) if there is no such file."""
     place = located(session, path)
     with reading(place):
         reader = session.read.options(**plain(options)).option("columnNameOfCorruptRecord", TORN)
-        inferred = reader.json(place).schema
-        schema = T.StructType([*(f for f in inferred.fields if f.name != TORN), T.StructField(TORN, T.StringType())])
-        return reader.schema(schema).json(place), F.lit("not JSON")
+        inferred = [field for field in reader.json(place).schema.fields if field.name != TORN]
+        fractions = [field.name for field in inferred if isinstance(field.dataType, T.DoubleType)]
+        # As texts first, because Spark rounds the numbers in a column of doubles.
+        texts = {name: T.StringType() for name in fractions}
+        fields = [T.StructField(field.name, texts.get(field.name, field.dataType)) for field in inferred]
+        frame = reader.schema(T.StructType([*fields, T.StructField(TORN, T.StringType())])).json(place)
+        row = F.to_json(F.struct(*[quoted(field.name) for field in fields])) if fields else F.lit("{}")
+        lost = reduce(Expression.__or__, [_is_lost(quoted(name)) for name in fractions], F.lit(False))
+        frame = frame.withColumn(TORN, F.when(lost, row).otherwise(quoted(TORN)))
+        frame = frame.withColumns({name: quoted(name).try_cast("double") for name in fractions})
+    reason = F.lit("not JSON")
+    for name in fractions:
+        reason = F.when(F.abs(quoted(name)) >= 2.0**53, F.lit(f"{name}: no float is equal to it")).otherwise(reason)
+    return frame, reason
+
+
+def _is_lost(text: Expression) -> Expression:
+    """Return True if a text is no double, a number beyond doubles, or an integer that no double is equal to."""
+    double, whole = text.try_cast("double"), text.try_cast(_WHOLE)
+    is_beyond = text.rlike("^-?[0-9]") & (F.abs(double) == F.lit(float("inf")))
+    is_rounded = text.rlike("^-?[0-9]+$") & whole.isNotNull() & ~is_kept(whole, _WHOLE, double)
+    return text.isNotNull() & (double.isNull() | is_beyond | is_rounded)
 
 
 def plain(options: Mapping[str, object]) -> dict[str, str]:
@@ -115,10 +66,6 @@ def plain(options: Mapping[str, object]) -> dict[str, str]:
                 Problem("E0686", f"{key} = {value!r} would drop rows without an error", place="options", hint=hint)
             )
     return texts
-
-
-def _texts(names: Sequence[str]) -> T.StructType:
-    return T.StructType([T.StructField(name, T.StringType()) for name in names])
 
 
 def located(session: SparkSession, path: str | os.PathLike[str]) -> str:

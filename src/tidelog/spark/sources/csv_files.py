@@ -1,0 +1,215 @@
+"""CSV files as frames that lose no row and accept no half of one.
+
+Spark reads CSV line by line, in parallel. A field in quotes may have line breaks, and then lines are parts of rows. A
+line in the middle of such a field can look like a row of its own. `_line_breaks` therefore looks for lines with an open
+quotation mark first. A file in which these pair up is read with `multiLine`. In a file in which only some of them may
+be pairs, nobody knows which lines are rows, and all of them go to the quarantine.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tidelog.spark.failures import reading
+from tidelog.spark.sources.readers import TORN, escaped, located, plain, quoted
+
+OPEN = "a quotation mark is not closed"
+_LINE, _FIELDS, _TORN = "_text", "_fields", "_torn"
+_NOWHERE = "\uffff"  # no character of any text
+_OF_LINES = (
+    "header",
+    "encoding",
+    "charset",
+    "comment",
+    "linesep",
+    "mode",
+    "locale",
+    "pathglobfilter",
+    "recursivefilelookup",
+    "modifiedbefore",
+    "modifiedafter",
+    "compression",
+    "codec",
+)
+"""Options, in lower case, that say what the lines are; all others are about fields."""
+
+
+@dataclass(frozen=True)
+class _LineBreaks:
+    """Files in which fields in quotes have line breaks. In those that are `paired`, by the character that escapes a
+    mark, each open quotation mark is closed by the next one; in those that are `mixed` some have no partner."""
+
+    paired: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    mixed: tuple[str, ...] = ()
+
+
+def csv_frame(
+    session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
+) -> tuple[DataFrame, Expression]:
+    """Return CSV files with every field as text, and the reason for lines in the column TORN: another number of fields,
+    or a quotation mark that is open. Columns are those of the header, which all files have to share, or, without one,
+    `names`. Read the files once, for their quotation marks. Raise DataError (E0482) if there is no such file."""
+    place, given = located(session, path), {key.lower(): value for key, value in plain(options).items()}
+    has_header = given.get("header", "false").lower() == "true"
+    multiline = given.get("multiline", "false").lower() == "true"
+    with reading(place):
+        reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**given)
+        names = reader.csv(place).columns if has_header else names
+        lines = _lines(session, place, given, has_header)
+        breaks = _line_breaks(_lines(session, place, given, False), given, multiline)
+        schema = _texts([*names, TORN])
+        reader = reader.options(multiLine=True, columnNameOfCorruptRecord=TORN).schema(schema)
+        whole = [reader.option("escape", escape).csv(place) for escape in breaks.paired]
+    of_mixed, of_paired = _is_from(breaks.mixed), [_is_from(files) for files in breaks.paired.values()]
+    is_torn = of_mixed if multiline else of_mixed | _is_open(F.col(_LINE), given)
+    apart = [_taken_apart(lines.where(~reduce(Expression.__or__, of_paired, F.lit(False))), names, given, is_torn)]
+    apart += [rows.where(is_of) for rows, is_of in zip(whole, of_paired, strict=True)]
+    # The reader makes null of an empty field, and where somebody says what is null, of that.
+    values = [
+        quoted(name) if "nullvalue" in given else F.coalesce(quoted(name), F.lit("")).alias(name) for name in names
+    ]
+    is_open = F.lit(False) if multiline else _is_open(F.col(TORN), given)
+    reason = F.when(of_mixed, F.lit(f"{OPEN} in this file, and fields may have line breaks"))
+    reason = reason.when(is_open, F.lit(OPEN)).otherwise(F.lit(f"not {len(names)} columns"))
+    return reduce(DataFrame.unionAll, apart).select(*values, TORN), reason
+
+
+def _lines(session: SparkSession, place: str, given: Mapping[str, str], has_header: bool) -> DataFrame:
+    """Return the lines of CSV files as they are, in the column _LINE; with `has_header`, without headers."""
+    options = {key: value for key, value in given.items() if key in _OF_LINES}
+    reader = session.read.options(**options).options(sep=_NOWHERE, quote="", enforceSchema=not has_header)
+    reader = reader.option("header", has_header)
+    name = reader.csv(place).columns[0] if has_header else _LINE
+    return reader.schema(_texts([name])).csv(place).toDF(_LINE)
+
+
+def _taken_apart(lines: DataFrame, names: Sequence[str], given: Mapping[str, str], is_torn: Expression) -> DataFrame:
+    """Return the fields of lines, and in TORN the lines that `is_torn` says, or that have another number of fields.
+
+    Unless options say what escapes a quotation mark, a second one does, or a backslash in lines where it is before one.
+    """
+    options = {key: value for key, value in given.items() if key not in _OF_LINES}
+    schema = ", ".join(f"{escaped(name)} string" for name in [*names, TORN])
+
+    def parsed(escape: str) -> Expression:
+        return F.from_csv(F.col(_LINE), schema, {**options, "escape": escape, "columnNameOfCorruptRecord": TORN})
+
+    found = parsed(given.get("escape", given.get("quote", '"')))
+    if "escape" not in given:
+        found = F.when(_has_backslash(F.col(_LINE), given), parsed("\\")).otherwise(found)
+    fields = lines.select(found.alias(_FIELDS), _LINE, is_torn.alias(_TORN)).select(f"{_FIELDS}.*", _LINE, _TORN)
+    torn = F.when(F.col(_TORN), F.col(_LINE)).otherwise(F.col(TORN))
+    return fields.withColumn(TORN, torn).drop(_LINE, _TORN)
+
+
+def _is_from(files: Sequence[str]) -> Expression:
+    """Return True for rows of some files."""
+    return F.input_file_name().isin(*files) if files else F.lit(False)
+
+
+# --- quotation marks -------------------------------------------------------------------------------------------------
+
+
+def _line_breaks(lines: DataFrame, given: Mapping[str, str], multiline: bool) -> _LineBreaks:
+    """Return the files in which fields in quotes have line breaks, or with `multiline`, those in which quotation marks
+    have no partner."""
+    if not given.get("quote", '"'):
+        return _LineBreaks()
+    line = F.col(_LINE)
+    place = [F.input_file_name().alias("file"), F.input_file_block_start().alias("block")]
+    place.append(F.monotonically_increasing_id().alias("row"))
+    opens, closes = _opens(line, given), _closes(line, given)
+    marks = lines.where(_is_open(line, given)).select(*place, opens.alias("opens"), closes.alias("closes"))
+    number = F.sum((F.col("opens") | F.col("closes")).cast("int")).over(
+        Window.partitionBy("file").orderBy("block", "row")
+    )
+    # Every other mark has to open a field, and the next one to close it. Marks within fields change nothing.
+    fits = F.when(number % 2 == 1, F.col("opens")).otherwise(F.col("closes") | ~F.col("opens"))
+    files = marks.select("file", "opens", "closes", fits.alias("fits"), number.alias("number")).groupBy("file")
+    counted = files.agg(
+        F.bool_or("opens").alias("opens"),
+        F.bool_or("closes").alias("closes"),
+        (F.bool_and("fits") & (F.max("number") % 2 == 0)).alias("paired"),
+    )
+    found = counted.where("opens or closes" if multiline else "opens and closes").select("file", "paired").collect()
+    paired = [row["file"] for row in found if row["paired"]]
+    mixed = [row["file"] for row in found if not row["paired"]]
+    if "escape" in given or not paired:
+        return _LineBreaks({given["escape"]: tuple(paired)} if paired else {}, tuple(mixed))
+    by_escape: dict[str, list[str]] = {}
+    own = lines.where(_is_from(paired)).select(F.input_file_name().alias("file"), _LINE)
+    ways = own.groupBy("file").agg(
+        F.bool_or(_has_backslash(line, given)).alias("backslash"), F.bool_or(_has_doubled(line, given)).alias("doubled")
+    )
+    for row in ways.collect():
+        if row["backslash"] and row["doubled"]:
+            mixed.append(row["file"])
+        else:
+            by_escape.setdefault("\\" if row["backslash"] else given.get("quote", '"'), []).append(row["file"])
+    return _LineBreaks({escape: tuple(files) for escape, files in by_escape.items()}, tuple(mixed))
+
+
+def _has_backslash(line: Expression, given: Mapping[str, str]) -> Expression:
+    """Return True if a line has a backslash before a quotation mark."""
+    return line.contains("\\" + given.get("quote", '"'))
+
+
+def _has_doubled(line: Expression, given: Mapping[str, str]) -> Expression:
+    """Return True if a line has two quotation marks one after the other which are no empty field."""
+    quote, separator = _pattern(given.get("quote", '"')), _pattern(_separator(given))
+    empty = rf"(^|{separator})[ \t]*{quote}{quote}[ \t\r]*(?=$|{separator})"
+    return F.regexp_replace(line, empty, "").contains(given.get("quote", '"') * 2)
+
+
+def _plain_line(line: Expression, given: Mapping[str, str]) -> tuple[Expression, str]:
+    """Return a line without escaped quotation marks, and the mark."""
+    quote, escape = given.get("quote", '"'), given.get("escape", "\\")
+    if escape and escape != quote:
+        line = F.replace(F.replace(line, F.lit(escape * 2), F.lit("")), F.lit(escape + quote), F.lit(""))
+    return line, quote
+
+
+def _is_open(line: Expression, given: Mapping[str, str]) -> Expression:
+    """Return True if a line of CSV has a quotation mark without another one."""
+    line, quote = _plain_line(line, given)
+    if not quote:
+        return F.lit(False)
+    marks = F.length(line) - F.length(F.replace(line, F.lit(quote), F.lit("")))
+    return marks % 2 == 1
+
+
+def _opens(line: Expression, given: Mapping[str, str]) -> Expression:
+    """Return True if the last quotation mark of a line is at the beginning of a field."""
+    line, quote = _plain_line(line, given)
+    start = rf"(^|{_pattern(_separator(given))})[ \t]*{_pattern(quote)}((?!{_pattern(quote)}).)*$"
+    return F.replace(line, F.lit(quote * 2), F.lit("")).rlike(start)
+
+
+def _closes(line: Expression, given: Mapping[str, str]) -> Expression:
+    """Return True if the first quotation mark of a line is at the end of a field."""
+    line, quote = _plain_line(line, given)
+    end = rf"^((?!{_pattern(quote)}).)*{_pattern(quote)}[ \t\r]*($|{_pattern(_separator(given))})"
+    return F.replace(line, F.lit(quote * 2), F.lit("")).rlike(end)
+
+
+def _separator(given: Mapping[str, str]) -> str:
+    separator = given.get("sep", given.get("delimiter", ","))
+    return "\t" if separator == r"\t" else separator
+
+
+def _pattern(text: str) -> str:
+    """Return a regular expression of Java for a text."""
+    return re.sub(r"([^A-Za-z0-9 ])", r"\\\1", text)
+
+
+def _texts(names: Sequence[str]) -> T.StructType:
+    return T.StructType([T.StructField(name, T.StringType()) for name in names])
