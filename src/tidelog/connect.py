@@ -44,9 +44,9 @@ def connect(
     """Return a new, empty database in memory; with a `folder`, the one in that folder, see docs/how-to/stores.md.
 
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
-    process in the folder `state`, if there is one. `functors` are functions for the functors of the program, see
-    `Database.functors`; a store or a state folder may need them to open. Raise UsageError (E0610) where arguments do
-    not go together, or a program stands in place of the folder.
+    process in the folder `state`, if there is one: a path, or an address such as s3://bucket/folder. `functors` are
+    functions for the functors of the program, see `Database.functors`; a store or a state folder may need them to open.
+    Raise UsageError (E0610) where arguments do not go together, or a program stands in place of the folder.
     """
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise wrong_argument("a store", "the path of a folder", folder)

@@ -6,8 +6,9 @@ import errno
 import hashlib
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ import pytest
 from tests.store.disks import Follower, damages, opened
 from tests.store.test_failing import filled
 from tests.suite import FIRST_SEED, views
+from tidelog.durable.files import checksum
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import DataError, UsageError
 from tidelog.store.database import StoredDatabase
-from tidelog.store.manifest import Manifest
+from tidelog.store.manifest import NAME, Manifest
 from tidelog.store.state import StateFolder
+from tidelog.store.tables import FilePart, PartFolder
 
 
 def files_of(disk: SimulatedDisk) -> dict[str, bytes]:
@@ -259,10 +262,6 @@ class Watched(LocalFiles):
         super().__init__(folder)
         self.synced: list[str] = []
 
-    def sync_file(self, name: str) -> None:
-        super().sync_file(name)
-        self.synced.append(name)
-
     def sync_folder(self, name: str = "") -> None:
         super().sync_folder(name)
         self.synced.append(name)
@@ -270,15 +269,17 @@ class Watched(LocalFiles):
 
 PARTS = {"part-0.parquet": b"first", "k=1/part-1.parquet": b"second", "_SUCCESS": b"", ".part-0.parquet.crc": b"crc"}
 TABLE = "segments/00000001/e.insert.parquet"
+FOLDER_PARTS = tuple(FilePart(name, len(data), checksum(data)) for name, data in PARTS.items())
 
 
 def written_by_spark(folder: Path) -> list[str]:
-    """Commit a table that is a folder; what is synced for it."""
+    """Commit a table that is a folder, whose files tasks have synced; what else is synced for it."""
 
-    def write(path: Path) -> None:
+    def write(place: str) -> Sequence[FilePart]:
         for name, data in PARTS.items():
-            (path / name).parent.mkdir(parents=True, exist_ok=True)
-            (path / name).write_bytes(data)
+            (Path(place) / name).parent.mkdir(parents=True, exist_ok=True)
+            (Path(place) / name).write_bytes(data)
+        return FOLDER_PARTS
 
     files = Watched(folder)
     state = StateFolder(folder, "spark", files=files)
@@ -287,12 +288,25 @@ def written_by_spark(folder: Path) -> list[str]:
     return files.synced
 
 
-def test_what_spark_has_written_is_synced(tmp_path: Path) -> None:
+def test_what_spark_has_written_is_synced_and_listed(tmp_path: Path) -> None:
     synced = written_by_spark(tmp_path)
-    parts = {f"{TABLE}/{name}" for name in PARTS}
-    assert parts | {f"{TABLE}/k=1", TABLE, "segments/00000001", "segments", "programs", ""} == {*synced}
+    assert {TABLE, "segments/00000001", "segments", "programs", ""} == {*synced}
     state = StateFolder(tmp_path, "spark")
-    assert list(state.tables()) == [("e", True, tmp_path / TABLE)]
+    assert list(state.tables()) == [("e", True, PartFolder(str(tmp_path / TABLE), FOLDER_PARTS))]
+    state.close()
+
+
+def test_a_list_of_parts_without_their_rows_is_read(tmp_path: Path) -> None:
+    """Version 0.2.0 wrote it."""
+    written_by_spark(tmp_path)
+    listed = json.dumps({part.name: part.sum for part in FOLDER_PARTS}).encode()
+    (tmp_path / TABLE / "_parts.json").write_bytes(listed)
+    manifest = Manifest.from_bytes((tmp_path / NAME).read_bytes())
+    segments = {"00000001": {"e.insert.parquet/": checksum(listed)}}
+    (tmp_path / NAME).write_bytes(replace(manifest, segments=segments).to_bytes())
+    state = StateFolder(tmp_path, "spark")
+    [(_, _, found)] = state.tables()
+    assert found == PartFolder(str(tmp_path / TABLE), tuple(replace(part, rows=None) for part in FOLDER_PARTS))
     state.close()
 
 

@@ -2,6 +2,7 @@
 
 files      the operations on the files of a folder, one method each, and atomic replacement
 local      the file system of the machine
+remote     any file system that fsspec knows, such as an object store
 simulated  a file system in memory that forgets, fails and counts, for tests
 owner      the process that may change a folder
 damage     the error for a file with wrong content

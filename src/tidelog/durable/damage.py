@@ -25,7 +25,7 @@ def unharmed(files: Files, place: str) -> Iterator[None]:
         # The number of the error says less: a folder that is read gives one or another, by the file system.
         if _is_file(files, place):
             raise
-        raise damaged(files.path(place), error.strerror or str(error)) from None
+        raise damaged(files.place(place), error.strerror or str(error)) from None
 
 
 def _is_file(files: Files, place: str) -> bool:
@@ -39,7 +39,7 @@ def _is_file(files: Files, place: str) -> bool:
 def compare(files: Files, place: str, found: str, expected: str) -> None:
     """Raise DataError (E0682) unless the checksum of a file is the one that it had."""
     if found != expected:
-        raise damaged(files.path(place), "the checksum is wrong")
+        raise damaged(files.place(place), "the checksum is wrong")
 
 
 def intact(files: Files, place: str, expected: str) -> bytes:

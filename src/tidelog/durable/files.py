@@ -77,6 +77,9 @@ class _Summed(io.RawIOBase):
 class Files(ABC):
     """The operations on the files of a folder. All of them raise OSError where the file system does not do them."""
 
+    mark = ""
+    """The end of the names of files that another process may write at the same time, where there are no locks."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -206,8 +209,12 @@ class Files(ABC):
                 self.remove(name)
 
     def path(self, name: str) -> Path:
-        """Return the path of a file, for messages and for other writers."""
+        """Return the path of a file on this machine."""
         return self.folder / name
+
+    def place(self, name: str) -> str:
+        """Return the path or the address of a file, for messages and for other writers."""
+        return str(self.path(name))
 
 
 class Lock(ABC):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
@@ -16,12 +14,12 @@ from tidelog.engine import RowChange
 from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.frames.parts import shared_folder, write_parts
+from tidelog.spark.frames.parts import parts_frame, shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.rows import Rows
 from tidelog.spark.sources.readers import literal
 from tidelog.store.state import Segment, StateFolder, merged, text_of
-from tidelog.store.tables import FactTables, facts_table
+from tidelog.store.tables import FactTables, FilePart, PartFolder, facts_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +41,7 @@ class StateKeeper:
         """Whether the next epoch is one that the folder has already."""
         if state is not None:
             self.notes = state.manifest.notes
-            rmtree(state.folder / _CLUSTER, ignore_errors=True)  # of a process that was killed
+            state.drop(_CLUSTER)  # of a process that was killed
 
     @property
     def id(self) -> str:
@@ -59,16 +57,16 @@ class StateKeeper:
     @property
     def quarantine(self) -> str | None:
         """The folder for bad rows of streams in the state folder, if there is one."""
-        return None if self.state is None else str(self.state.folder / "quarantine")
+        return None if self.state is None else self.state.inside("quarantine")
 
-    def checkpoint(self, stream: str) -> Path | None:
+    def checkpoint(self, stream: str) -> str | None:
         """Return the folder for the progress of a stream in the state folder, if there is one."""
-        return None if self.state is None else self.state.folder / "streams" / stream
+        return None if self.state is None else self.state.inside("streams", stream)
 
-    def shared(self, session: SparkSession) -> Path | None:
+    def shared(self, session: SparkSession) -> str | None:
         """Return the folder for the cluster engine in the state folder, if there is one: executors write the facts of a
         commit into the state folder. UsageError (E0691) where they do not see it."""
-        return None if self.state is None else shared_folder(session, self.state.folder / _CLUSTER)
+        return None if self.state is None else shared_folder(session, self.state.inside(_CLUSTER))
 
     def check(self, core: CoreProgram) -> None:
         """Raise ProgramError (E0709) for counters, whose numbers the state folder does not keep."""
@@ -96,7 +94,7 @@ class StateKeeper:
         """Let others have the folder."""
         if self.state is not None:
             if self.state.is_own:
-                rmtree(self.state.folder / _CLUSTER, ignore_errors=True)
+                self.state.drop(_CLUSTER)
             self.state.close()
 
 
@@ -136,7 +134,7 @@ def tables_of(
     relations: Mapping[str, RelationType], facts: Mapping[str, RowChange[Rows]], translation: Translation
 ) -> FactTables:
     """Return the facts that an epoch asserts and retracts, as tables or writers of files."""
-    found: dict[tuple[str, bool], pa.Table | Callable[[Path], None]] = {}
+    found: dict[tuple[str, bool], pa.Table | Callable[[str], Sequence[FilePart]]] = {}
     for name, change in facts.items():
         for asserts, rows in ((True, change.inserted), (False, change.deleted)):
             if not rows.is_surely_empty:
@@ -144,24 +142,25 @@ def tables_of(
     return found
 
 
-def stored(relation: RelationType, rows: Rows, translation: Translation) -> pa.Table | Callable[[Path], None]:
+def stored(
+    relation: RelationType, rows: Rows, translation: Translation
+) -> pa.Table | Callable[[str], Sequence[FilePart]]:
     """Return rows as values: a table, or what writes them."""
     if rows.held is not None:
         return facts_table(relation, translation.dictionary, rows.held)
     values = translation.values(relation.name, rows, relation.columns) if relation.columns else translation.frame(rows)
-
-    def write(path: Path) -> None:
-        write_parts(values, path)
-
-    return write
+    return lambda folder: write_parts(values, folder)
 
 
 def changes_in(state: StateFolder, session: SparkSession, program: CheckedProgram) -> Iterator[tuple[str, bool, Any]]:
     """Relation, whether it asserts, and data of all changes, in their order. DataError (E0682)."""
     for name, asserts, table in state.tables():
         if name not in program.relations:
-            raise damaged(state.folder, f"it has facts of {name}, which the program does not declare")
+            raise damaged(state.address, f"it has facts of {name}, which the program does not declare")
         if not program.relations[name].columns:
             yield name, asserts, [()]
-        elif not isinstance(table, Path) or any(table.glob("*.parquet")):  # Where no task had a row, there is no file.
-            yield name, asserts, session.read.parquet(f"file://{literal(table)}") if isinstance(table, Path) else table
+        elif not isinstance(table, PartFolder):
+            yield name, asserts, table
+        elif any(part.name.endswith(".parquet") for part in table.parts):  # There is none where no task had a row.
+            place = f"file://{literal(table.place)}"
+            yield name, asserts, session.read.parquet(place) if state.is_local else parts_frame(session, table)

@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -33,7 +32,7 @@ from tidelog.store import checkpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.state import GONE, StateFolder, text_of
-from tidelog.store.tables import FactTables, facts_table
+from tidelog.store.tables import FactTables, PartFolder, facts_table
 from tidelog.workspace import Draft, Workspace
 
 NUMBERS = "numbers"
@@ -203,11 +202,11 @@ class FolderKeeper:
         core = self._workspace.draft().core
         for epoch, name, asserts, table in self.state.dated_tables():
             if name.startswith(NUMBERED):
-                if name in core.relations and not isinstance(table, Path):
+                if name in core.relations and not isinstance(table, PartFolder):
                     recorded.take(core, name, asserts, table)
                 continue
             relation = self._workspace.program.relations.get(name.removeprefix(SHOWN))
-            if relation is None or isinstance(table, Path):
+            if relation is None or isinstance(table, PartFolder):
                 name = name.removeprefix(SHOWN)
                 raise damaged(self.state.folder, f"it has facts of {name}, which the program does not declare")
             if name.startswith(SHOWN):
@@ -228,7 +227,7 @@ class FolderKeeper:
         number of segments after it."""
         manifest = self.state.manifest
         return {
-            "folder": str(self.state.folder),
+            "folder": self.state.address,
             "epoch": manifest.epoch,
             "checkpoint": int(manifest.checkpoint[0]) if manifest.checkpoint else None,
             "segments": len(manifest.segments),

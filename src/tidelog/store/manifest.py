@@ -30,8 +30,8 @@ _WITH_TEXT = 2
 """The version whose manifests have the text of the program."""
 _MARK = f'{{\n "format": "{FORMAT}",\n'.encode()
 _END = re.compile(rb'(?s)(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n')
-_SEGMENT = re.compile(r"[0-9]{8,}(-all)?")
-_FILE = re.compile(r"[0-9]{8,}")
+_SEGMENT = re.compile(r"[0-9]{8,}(-all)?(\.[0-9a-f]{8})?")
+_FILE = re.compile(r"[0-9]{8,}(\.[0-9a-f]{8})?")
 _TABLE = re.compile(r"(?!\.)[^/\0]+\.(insert|delete)\.parquet/?")
 _SUM = re.compile(r"[0-9a-f]{64}")
 _FILES = ("program", "checkpoint")

@@ -11,7 +11,10 @@ Files are written and synced before a manifest names them. They are removed afte
 names them. So a crash at any moment leaves the state before an epoch or after it. The next opening removes everything
 else. The manifest has a checksum of each file and of itself: damage is never read as data.
 
-Segments hold values, not words. All operations on files go through `files`.
+Segments hold values, not words. All operations on files go through `files`. The folder of a database over Spark may be
+at an address, on any file system of fsspec. There the manifest is a series of numbered files, whose numbers take the
+place of the lock (`durable.remote`). Names of segments and programs end with a mark of the process there, because a
+process that has lost the folder may still write.
 """
 
 from __future__ import annotations
@@ -28,10 +31,11 @@ from tidelog.durable.damage import compare, damaged, intact, unharmed
 from tidelog.durable.files import Files
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
+from tidelog.durable.remote import RemoteFiles, TakenOverError
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.syntax import Program
 from tidelog.store.manifest import NAME, Manifest, is_plain
-from tidelog.store.tables import FactTables, check_parts, read_table, write_table
+from tidelog.store.tables import FactTables, PartFolder, check_parts, read_parts, read_table, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,51 +90,76 @@ class StateFolder:
     ) -> None:
         if not isinstance(folder, (str, os.PathLike)):
             raise wrong_argument("a state folder", "the path of a folder", folder)
-        if "://" in os.fspath(folder):
-            hint = "give the path of a folder; files of the cluster engine can be elsewhere: options(cluster_folder=…)"
-            raise UsageError(
-                Problem("E0681", "a state folder must be a local path", place=os.fspath(folder), hint=hint)
-            )
-        self.folder = Path(folder).absolute()
+        text = os.fspath(folder)
+        is_address = "://" in text and not text.startswith("file://")
+        if is_address and kind == "embedded":
+            hint = "give the path of a folder; with a Spark session, `state=` takes an address"
+            raise UsageError(Problem("E0681", "the folder of a store must be a local path", place=text, hint=hint))
+        self.address = text if is_address else str(Path(text.removeprefix("file://")).absolute())
+        """The path of the folder, or its address on a file system that fsspec knows."""
         self.read_only = read_only
         self._kind = kind
-        self._files = files or LocalFiles(self.folder)
         self._owner: Owner | None = None
         self._settled = True
         """Whether the manifest on the disk is `manifest`, for good."""
+        with self._using():
+            self._files = files or (RemoteFiles(text, NAME) if is_address else LocalFiles(Path(self.address)))
         try:
             with self._using():
                 if not read_only:
                     self._files.establish()
                 self._look()
                 self._read()
+                there = {*self._files.entries(), *(f"{part}/{name}" for part in _FOLDERS for name in self._names(part))}
                 self._take_lock()
                 self._look_below()
                 self.manifest = self._with_text(self._read())
                 if not read_only:
-                    self._clean()
+                    self._clean(there)
         except BaseException:
             self.close()
             raise
 
-    def tables(self) -> Iterator[tuple[str, bool, pa.Table | Path]]:
+    @property
+    def folder(self) -> Path:
+        """The path of the folder. Only for folders on this machine."""
+        return Path(self.address)
+
+    @property
+    def is_local(self) -> bool:
+        """Return True for a folder on this machine."""
+        return "://" not in self.address
+
+    def inside(self, *names: str) -> str:
+        """Return the path or the address of something in the folder."""
+        return "/".join([self.address, *names])
+
+    def drop(self, name: str) -> None:
+        """Remove a folder of another user of the state folder, such as the cluster engine."""
+        with suppress(OSError):
+            self._files.remove_tree(name)
+
+    def tables(self) -> Iterator[tuple[str, bool, pa.Table | PartFolder]]:
         """Yield relation, True for an assertion, and values of all changes since the checkpoint, in the order of their
-        commits. A path is a folder that Spark has written. Raise DataError (E0682) for a file that differs from the
+        commits. Parts are files that Spark has written; those at an address are still to be compared with their
+        checksums. Raise DataError (E0682) for a file that differs from the
         committed one, UsageError (E0681) if it cannot be read."""
         return ((relation, asserts, values) for _, relation, asserts, values in self.dated_tables())
 
-    def dated_tables(self) -> Iterator[tuple[int, str, bool, pa.Table | Path]]:
+    def dated_tables(self) -> Iterator[tuple[int, str, bool, pa.Table | PartFolder]]:
         """Yield the same with the epoch before each, negative where changes of that epoch and before are together."""
         for segment, files in self.manifest.segments.items():
-            number, _, together = segment.partition("-")
+            number, _, together = segment.partition(".")[0].partition("-")
             epoch = -int(number) if together else int(number)
             for file, expected in sorted(files.items()):
                 relation, operation = _relation(file), file.rsplit(".", 2)[1]
                 place = f"segments/{segment}/{file.rstrip('/')}"
-                table: pa.Table | Path = self._files.path(place)
+                table: pa.Table | PartFolder
                 with self._using():
                     if file.endswith("/"):
-                        check_parts(self._files, place, expected)
+                        table = read_parts(self._files, place, expected)
+                        if self.is_local:  # Executors compare what is elsewhere.
+                            check_parts(self._files, place, table)
                     else:
                         table = read_table(self._files, place, expected)
                 yield epoch, relation, operation == "insert", table
@@ -158,7 +187,7 @@ class StateFolder:
     def prepare(self, facts: FactTables, name: str | None = None) -> Segment:
         """Write the asserted and retracted facts of an epoch, to be published or discarded. Raise UsageError
         (E0681)."""
-        segment = name or f"{self.manifest.epoch + 1:08}"
+        segment = f"{name or format(self.manifest.epoch + 1, '08')}{self._files.mark}"
         folder = f"segments/{segment}"
         with self._changing():
             if not facts:
@@ -232,7 +261,7 @@ class StateFolder:
     def gather(self, facts: FactTables) -> None:
         """Replace all segments by one with these facts, which must be all facts, unless there is only one."""
         old, name = self.manifest, f"{self.manifest.epoch:08}-all"
-        if name in old.segments:
+        if f"{name}{self._files.mark}" in old.segments:
             return
         segment = self.prepare(facts, name)
         try:
@@ -283,15 +312,17 @@ class StateFolder:
         try:
             data = self._files.read(NAME)
         except FileNotFoundError:
+            if self._files.kind(NAME) is not None:  # It has been claimed, and nothing was committed yet.
+                return Manifest(self._kind)
             # An epoch that was cut off before the first commit leaves no more than its program and segment.
             left = {*self._names("programs"), *self._names("segments")}
             if self._names("checkpoints") or left - {"00000001"} or (left and not self._files.kind("lock")):
-                raise damaged(self._files.path(NAME), f"{NAME} is missing") from None
+                raise damaged(self._files.place(NAME), f"{NAME} is missing") from None
             return Manifest(self._kind)
         try:
             manifest = Manifest.from_bytes(data)
         except ValueError as error:
-            raise damaged(self._files.path(NAME), f"{NAME}: {error}") from None
+            raise damaged(self._files.place(NAME), f"{NAME}: {error}") from None
         if manifest.kind != self._kind:
             raise self._unusable(f"the folder is a store of {_OF[manifest.kind]}", _OPENED[manifest.kind])
         return manifest
@@ -305,7 +336,7 @@ class StateFolder:
         try:
             return replace(manifest, text=intact(self._files, place, expected).decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:
-            raise damaged(self._files.path(place), str(error)) from None
+            raise damaged(self._files.place(place), str(error)) from None
 
     def _take_lock(self) -> None:
         """Take the lock. Raise UsageError (E0680) if another process has it."""
@@ -313,19 +344,21 @@ class StateFolder:
         if isinstance(found, str):
             hint = "close that database first; two databases cannot share a state folder"
             message = f"the state folder is in use by process {found}"
-            raise UsageError(Problem("E0680", message, place=str(self.folder), hint=hint))
-        self._owner = Owner(found, str(self.folder))
+            raise UsageError(Problem("E0680", message, place=self.address, hint=hint))
+        self._owner = Owner(found, self.address)
 
-    def _clean(self) -> None:
-        """Remove the files that an interrupted epoch has left. Keep files that tidelog has not written."""
+    def _clean(self, there: Collection[str]) -> None:
+        """Remove the files that an interrupted epoch has left, of those that were `there` before this process had the
+        folder: where there are no locks, another one may have it by now. Keep files that tidelog has not written."""
         files = self._files
         for part in _FOLDERS:
             if files.kind(part) is None:
                 files.make(part)
         left = [name for part in _FOLDERS for name in self._unused(part)]
         files.sync_folder()  # a process that was killed may have replaced the manifest, but not for good
-        for name in (*left, _NEW):
-            files.remove_tree(name)
+        for name in (*left, *(name for name in files.entries() if name.startswith(_NEW))):
+            if name in there:
+                files.remove_tree(name)
 
     def _unused(self, folder: str) -> list[str]:
         """Return the files of tidelog in a folder that the manifest does not name."""
@@ -362,8 +395,9 @@ class StateFolder:
         """Write the program, and return the manifest that names it. Remove the program before the last one: no state
         that a crash can leave needs it."""
         for name in self._unused("programs"):
-            self._drop(name)
-        name, data = f"{manifest.epoch:08}", manifest.text.encode("utf-8", "surrogatepass")
+            if name.endswith(self._files.mark):  # Others may be of a process that has the folder by now.
+                self._drop(name)
+        name, data = f"{manifest.epoch:08}{self._files.mark}", manifest.text.encode("utf-8", "surrogatepass")
         found = self._files.write(f"programs/{name}", lambda output: output.write(data))
         self._files.sync_folder("programs")
         return replace(manifest, program=(name, found))
@@ -372,9 +406,10 @@ class StateFolder:
         """Write a manifest, and before it the program if it has no file yet: a new one, or that of an older format."""
         if manifest.program is None and manifest.text:
             manifest = self._with_file(manifest)
-        self._files.write(_NEW, lambda output: output.write(manifest.to_bytes()))
+        new = f"{_NEW}{self._files.mark}"
+        self._files.write(new, lambda output: output.write(manifest.to_bytes()))
         self._settled = False
-        self._files.replace(_NEW, NAME)
+        self._files.replace(new, NAME)
         self.manifest = manifest
         self._settled = True
 
@@ -402,7 +437,7 @@ class StateFolder:
         """Allow changes of the folder inside of the block."""
         if self.read_only:
             hint = "open it with tidelog.connect(folder)"
-            raise UsageError(Problem("E0655", "the store is open for reading only", place=str(self.folder), hint=hint))
+            raise UsageError(Problem("E0655", "the store is open for reading only", place=self.address, hint=hint))
         with self._using():
             if self._owner is not None:
                 self._owner.check()
@@ -413,6 +448,10 @@ class StateFolder:
     def _using(self) -> Iterator[None]:
         try:
             yield
+        except TakenOverError as error:
+            hint = "close this database; the other one goes on from the last commit"
+            message = f"the state folder is in use: {error}"
+            raise UsageError(Problem("E0680", message, place=self.address, hint=hint)) from error
         except OSError as error:
             reason = error.strerror or str(error)
             reason += f" ({error.filename})" if isinstance(error.filename, str) else ""
@@ -420,7 +459,7 @@ class StateFolder:
             raise self._unusable(f"cannot use the state folder: {reason}", hint) from error
 
     def _unusable(self, message: str, hint: str) -> UsageError:
-        return UsageError(Problem("E0681", message, place=str(self.folder), hint=hint))
+        return UsageError(Problem("E0681", message, place=self.address, hint=hint))
 
 
 def _relation(file: str) -> str:

@@ -1,14 +1,14 @@
 """The tables of a segment: values as Parquet files, whose checksums the manifest has.
 
-A table that Spark has written is a folder. A file in it lists its parts with their checksums, and the manifest has the
-checksum of that file.
+A table that Spark has written is a folder. A file in it lists its parts with their rows and checksums, and the manifest
+has the checksum of that file.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidelog.arrays import Words
@@ -22,8 +22,26 @@ from tidelog.storage.dictionary import Dictionary
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FactTables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[Path], None]]"
-"""(relation, whether it asserts) -> the values, or what writes them to a place, as a file or a folder."""
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file, the number of its rows, and its checksum; None where an earlier tidelog has not listed the rows."""
+
+    name: str
+    rows: int | None
+    sum: str
+
+
+@dataclass(frozen=True)
+class PartFolder:
+    """A table that Spark has written: the path or the address of its folder, and its files."""
+
+    place: str
+    parts: tuple[FilePart, ...]
+
+
+FactTables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[str], Sequence[FilePart]]]"
+"""(relation, whether it asserts) -> the values, or what writes them to files of a new folder."""
 
 _LIST = "_parts.json"
 """Spark does not read what begins with "_"."""
@@ -41,7 +59,7 @@ def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) ->
     return Relation(relation.name, WordRows(relation.columns, dictionary, words)).to_arrow()
 
 
-def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], None]) -> Mapping[str, str]:
+def write_table(files: Files, place: str, table: pa.Table | Callable[[str], Sequence[FilePart]]) -> Mapping[str, str]:
     """Write a table and sync it; return its name in the manifest, and its checksum. Raise OSError."""
     from pyarrow import parquet
 
@@ -50,17 +68,8 @@ def write_table(files: Files, place: str, table: pa.Table | Callable[[Path], Non
         # Where Parquet's dictionaries have no memory, Arrow ends the process.
         options: dict[str, Any] = {"use_dictionary": False, "compression": "zstd"}
         return {name: files.write(place, lambda output: parquet.write_table(table, output, **options))}
-    table(files.path(place))
-    if files.kind(place) != "folder":
-        files.sync_file(place)
-        return {name: files.checksum(place)}
-    parts = {}
-    for part, kind in list(files.below(place)):
-        if kind == "folder":
-            files.sync_folder(part)
-        else:
-            files.sync_file(part)
-            parts[part.removeprefix(f"{place}/")] = files.checksum(part)
+    files.make(place)
+    parts = {part.name: {"rows": part.rows, "sha256": part.sum} for part in table(files.place(place))}
     found = files.write(f"{place}/{_LIST}", lambda output: output.write(json.dumps(parts, indent=1).encode()))
     files.sync_folder(place)
     return {f"{name}/": found}
@@ -77,17 +86,28 @@ def read_table(files: Files, place: str, expected: str) -> pa.Table:
     except MemoryError:  # Arrow's is an ArrowException as well, and no damage.
         raise
     except (pa.ArrowException, OSError) as error:
-        raise damaged(files.path(place), f"{error!s:.200}") from None
+        raise damaged(files.place(place), f"{error!s:.200}") from None
 
 
-def check_parts(files: Files, place: str, expected: str) -> None:
-    """Raise DataError (E0682) unless a folder of Spark has exactly the files that it was written with. Raise
-    OSError."""
-    listed = f"{place}/{_LIST}"
-    parts = {f"{place}/{part}": each for part, each in json.loads(intact(files, listed, expected)).items()}
-    for part, each in parts.items():
-        with unharmed(files, part):
-            compare(files, part, files.checksum(part), each)
-    for name, kind in files.below(place):
-        if kind != "folder" and name not in parts and not name.rpartition("/")[2].startswith(("_", ".")):
-            raise damaged(files.path(name), "this file was added")
+def read_parts(files: Files, place: str, expected: str) -> PartFolder:
+    """Return the parts of a folder of Spark. Raise DataError (E0682) unless it has exactly the files that it was
+    written with, OSError. The contents are still to be compared with the checksums."""
+    listed: dict[str, Any] = json.loads(intact(files, f"{place}/{_LIST}", expected))
+    # In earlier versions, a list had only the checksums.
+    told = {name: each if isinstance(each, dict) else {"rows": None, "sha256": each} for name, each in listed.items()}
+    there = {name.removeprefix(f"{place}/") for name, kind in files.below(place) if kind != "folder"}
+    for name in told.keys() - there:
+        raise damaged(files.place(f"{place}/{name}"), "this file is missing")
+    for name in sorted(there - told.keys()):
+        if not name.rpartition("/")[2].startswith(("_", ".")):
+            raise damaged(files.place(f"{place}/{name}"), "this file was added")
+    parts = (FilePart(name, each["rows"], each["sha256"]) for name, each in told.items())
+    return PartFolder(files.place(place), tuple(parts))
+
+
+def check_parts(files: Files, place: str, folder: PartFolder) -> None:
+    """Raise DataError (E0682) unless the parts of a folder have their checksums. Raise OSError."""
+    for part in folder.parts:
+        name = f"{place}/{part.name}"
+        with unharmed(files, name):
+            compare(files, name, files.checksum(name), part.sum)

@@ -4,24 +4,32 @@ The tasks that have the rows write a file each and say how many rows are in it a
 that ran twice are not among those and are removed. The driver reads what is said to be there: where executors have
 another file system under the same path, their files are not, and nothing is committed (`write_parts`). `check_shared`
 finds out before there is anything to lose.
+
+The folder is a path, or an address that fsspec knows. From an address, tasks read the files again, after they have
+compared them with their checksums (`parts_frame`); from a path, the driver does, and Spark reads.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tidelog.durable.damage import damaged
+from tidelog.durable.files import Files
+from tidelog.durable.local import LocalFiles
+from tidelog.durable.remote import RemoteFiles
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import working
-from tidelog.spark.frames.deferred import mapped
+from tidelog.spark.frames.deferred import frame_of_tasks, mapped
+from tidelog.store.manifest import NAME
+from tidelog.store.tables import FilePart, PartFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,166 +39,221 @@ _ROWS = 1 << 17
 """Rows that a task holds before it writes them."""
 
 
-@dataclass(frozen=True)
-class FilePart:
-    """A file, the number of its rows, and its checksum."""
-
-    name: str
-    rows: int
-    sum: str
+def files_at(place: str) -> Files:
+    """Return the files of a folder at a path or an address."""
+    return RemoteFiles(place, NAME) if "://" in place else LocalFiles(Path(place))
 
 
-def write_parts(values: DataFrame, folder: Path) -> list[FilePart]:
-    """Write a frame to files of a new folder; return these. UsageError (E0691) where the driver does not find in them
-    what executors wrote, OSError where somebody cannot write."""
-    folder.mkdir()
-    parts = _written(values, folder)
-    for name in set(os.listdir(folder)) - {part.name for part in parts}:
-        (folder / name).unlink()
-    for part in parts:
-        found = _found(folder / part.name)
-        if found != part:
-            what = "which is not there" if found is None else f"and finds {found.rows:,}, or others"
-            raise _apart(
-                folder, f"an executor wrote {part.rows:,} rows to {part.name}; the driver looks for it, {what}"
-            )
+def write_parts(values: DataFrame, folder: str) -> list[FilePart]:
+    """Write a frame to files of a folder, which is there; return these. UsageError (E0691) where the driver does not
+    find in them what executors wrote, OSError where somebody cannot write."""
+    with closing(files_at(folder)) as files:
+        parts = _written(values, files, folder)
+        there = files.entries()
+        for name in there.keys() - {part.name for part in parts}:
+            files.remove(name)
+        for part in parts:
+            found = _found(files, part) if part.name in there else None
+            if found != part:
+                what = "which is not there" if found is None else f"and finds {found.rows:,}, or others"
+                message = f"an executor wrote {part.rows:,} rows to {part.name}; the driver looks for it, {what}"
+                raise _apart(folder, message)
     return parts
 
 
-def shared_folder(session: SparkSession, folder: Path) -> Path:
+def shared_folder(session: SparkSession, folder: str) -> str:
     """Make a folder for files of executors, if need be. Raise UsageError (E0691) unless they all see it."""
-    folder.mkdir(exist_ok=True)
+    if "://" in folder:
+        files_at(folder).make("")
+    else:
+        os.makedirs(folder, exist_ok=True)
     with working():
         check_shared(session, folder)
     return folder
 
 
-def check_shared(session: SparkSession, folder: Path) -> None:
+def check_shared(session: SparkSession, folder: str) -> None:
     """Raise UsageError (E0691) unless tasks on the executors see what the driver writes to a folder, and the driver
     what they write. The folder is there."""
     token, tasks = secrets.token_hex(16), 4 * session.sparkContext.defaultParallelism
-    asked = folder / f"probe-{token}"
-    asked.write_text(token, encoding="utf-8")
-    try:
-        for host, number, failed in _answers(session, str(asked), token, tasks):
-            if failed:
-                raise _apart(folder, f"the driver wrote a file there that an executor on {host} cannot read: {failed}")
-            answer = Path(f"{asked}-{number}")
-            if not answer.is_file() or answer.read_text(encoding="utf-8") != token:
-                raise _apart(folder, f"an executor on {host} wrote a file there that the driver cannot read")
-    finally:
-        for file in folder.glob(f"{asked.name}*"):
+    asked = f"probe-{token}"
+    with closing(files_at(folder)) as files:
+        files.put(asked, token.encode())
+        try:
+            for host, number, failed in _answers(session, folder, asked, tasks):
+                if failed:
+                    message = f"the driver wrote a file there that an executor on {host} cannot read: {failed}"
+                    raise _apart(folder, message)
+                answer = f"{asked}-{number}"
+                if files.kind(answer) != "file" or files.read(answer) != token.encode():
+                    raise _apart(folder, f"an executor on {host} wrote a file there that the driver cannot read")
+        finally:
             with suppress(OSError):
-                file.unlink()
+                for name in [name for name in files.entries() if name.startswith(asked)]:
+                    files.remove(name)
 
 
-def _written(values: DataFrame, folder: Path) -> list[FilePart]:
+def parts_frame(session: SparkSession, folder: PartFolder) -> DataFrame:
+    """Return the rows of files at an address. Raise DataError (E0682) where a file is not what was written."""
+    from pyarrow import parquet
+
+    place, names = folder.place, [part.name for part in folder.parts]
+    tasks = min(len(names), 4 * session.sparkContext.defaultParallelism)
+    told = {
+        row["name"]: row
+        for row in mapped(session.range(0, tasks, 1, tasks), _summing(place, names, tasks), _TOLD).collect()
+    }
+    for part in folder.parts:
+        row = told[part.name]
+        if row["failed"] or row["sum"] != part.sum or row["rows"] != part.rows:
+            raise damaged(f"{place}/{part.name}", row["failed"] or "the checksum is wrong")
+    with files_at(place).open(names[0]) as file:
+        schema = parquet.read_schema(file)
+
+    def read(number: int) -> Iterator[pa.RecordBatch]:
+        import pyarrow
+        from pyarrow import parquet
+
+        from tidelog.spark.frames.parts import files_at
+
+        for name in names[number::tasks]:
+            with parquet.ParquetFile(pyarrow.BufferReader(files_at(place).read(name))) as file:
+                yield from file.iter_batches()
+
+    return frame_of_tasks(session, tasks, schema, read)
+
+
+def _summing(place: str, names: Sequence[str], tasks: int) -> Callable[[Any], Iterator[pa.RecordBatch]]:
+    """Return the function by which tasks report the rows and checksums of files."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow
+        from pyarrow import parquet
+
+        from tidelog.durable.files import checksum
+        from tidelog.spark.frames.parts import files_at, told_batch
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for name in names[number::tasks]:
+                    try:
+                        data = files_at(place).read(name)
+                        rows = parquet.read_metadata(pyarrow.BufferReader(data)).num_rows
+                        yield told_batch(name, rows, checksum(data), 0, "")
+                    except (OSError, pyarrow.ArrowException) as error:
+                        yield told_batch(name, 0, "", 0, str(error) or type(error).__name__)
+
+    return run
+
+
+def _written(values: DataFrame, files: Files, folder: str) -> list[FilePart]:
     """Return the parts that tasks report: the files that they have written."""
-    place, most = str(folder), _ROWS
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow
+        from tidelog.spark.frames.parts import told_batch, write_part
 
-        from tidelog.spark.frames.parts import TaskFile
-
-        file = TaskFile(place, most)
         try:
-            for batch in batches:
-                file.add(batch)
-            told = file.close()
+            told = write_part(folder, batches)
         except OSError as error:
-            told = ("", 0, "", error.errno or 0, error.strerror or str(error))
+            told = ("", 0, "", error.errno or 0, error.strerror or str(error) or type(error).__name__)
         if told is not None:
-            columns = [pyarrow.array([value]) for value in told]
-            columns[3] = columns[3].cast(pyarrow.int32())
-            yield pyarrow.RecordBatch.from_arrays(columns, names=["name", "rows", "sum", "code", "failed"])
+            yield told_batch(*told)
 
     rows = mapped(values, write, _TOLD).collect()
     for row in rows:
         if row["failed"]:
-            if not folder.is_dir() or row["code"] != 2:
+            if row["code"] != 2 or not _is_there(files):
                 raise OSError(row["code"], row["failed"])
             raise _apart(folder, "the driver has made this folder, and an executor does not find it")
     return [FilePart(row["name"], row["rows"], row["sum"]) for row in rows]
 
 
-class TaskFile:
-    """The file of one task. The folder is not made where it is not: then it is another one."""
-
-    def __init__(self, folder: str, most: int) -> None:
-        self._name = f"part-{secrets.token_hex(12)}.parquet"
-        self._path = os.path.join(folder, self._name)
-        self._most = most
-        self._waiting: list[pa.RecordBatch] = []
-        self._writer: Any = None
-        self._rows = self._held = 0
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Write rows, now or with the next ones."""
-        if batch.num_rows:
-            self._waiting.append(batch)
-            self._held += batch.num_rows
-        if self._held >= self._most:
-            self._flush()
-
-    def close(self) -> tuple[str, int, str, int, str] | None:
-        """Sync the file to the disk. Return its name, rows and checksum, and no failure; None without rows."""
-        if self._held:
-            self._flush()
-        if self._writer is None:
-            return None
-        self._writer.close()
-        with open(self._path, "rb+") as file:
-            os.fsync(file.fileno())
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        return self._name, self._rows, found, 0, ""
-
-    def _flush(self) -> None:
-        import pyarrow
-        from pyarrow import parquet
-
-        table = pyarrow.Table.from_batches(self._waiting)
-        if self._writer is None:
-            self._writer = parquet.ParquetWriter(self._path, table.schema)
-        self._writer.write_table(table)
-        self._rows += self._held
-        self._waiting, self._held = [], 0
+def _is_there(files: Files) -> bool:
+    try:
+        files.entries()
+    except OSError:
+        return False
+    return True
 
 
-def _found(path: Path) -> FilePart | None:
-    """Return the file as the driver sees it."""
+def told_batch(name: str, rows: int, found: str, code: int, failed: str) -> pa.RecordBatch:
+    """Return what a task says about a file."""
+    import pyarrow
+
+    columns = [pyarrow.array([value]) for value in (name, rows, found, code, failed)]
+    columns[3] = columns[3].cast(pyarrow.int32())
+    return pyarrow.RecordBatch.from_arrays(columns, names=["name", "rows", "sum", "code", "failed"])
+
+
+def write_part(folder: str, batches: Iterator[pa.RecordBatch]) -> tuple[str, int, str, int, str] | None:
+    """Write the rows of a task to a file of a folder, and sync it. Return its name, rows and checksum, and no failure;
+    None without rows. The folder is not made where it is not: then it is another one. Raise OSError."""
+    import pyarrow
+    from pyarrow import parquet
+
+    filled = (batch for batch in batches if batch.num_rows)
+    first = next(filled, None)
+    if first is None:
+        return None
+    name, rows = f"part-{secrets.token_hex(12)}.parquet", 0
+
+    def write(output: Any) -> None:
+        nonlocal rows
+        waiting: list[pa.RecordBatch] = []
+        held = 0
+        with parquet.ParquetWriter(output, first.schema) as writer:
+            for batch in chain([first], filled):
+                waiting.append(batch)
+                held += batch.num_rows
+                if held >= _ROWS:
+                    writer.write_table(pyarrow.Table.from_batches(waiting))
+                    rows, waiting, held = rows + held, [], 0
+            if held:
+                writer.write_table(pyarrow.Table.from_batches(waiting))
+                rows += held
+
+    with closing(files_at(folder)) as files:
+        found = files.write(name, write)
+    return name, rows, found, 0, ""
+
+
+def _found(files: Files, part: FilePart) -> FilePart | None:
+    """Return the file as the driver sees it: with its checksum if it is on this machine. Others are not transferred."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        return FilePart(path.name, parquet.read_metadata(path).num_rows, found)
+        with files.open(part.name) as file:
+            rows = parquet.read_metadata(file).num_rows
+        return FilePart(part.name, rows, files.checksum(part.name) if isinstance(files, LocalFiles) else part.sum)
     except MemoryError:  # Arrow's is an ArrowException as well.
         raise
     except (OSError, pa.ArrowException):
         return None
 
 
-def _answers(session: SparkSession, asked: str, token: str, tasks: int) -> list[tuple[str, int, str]]:
+def _answers(session: SparkSession, folder: str, asked: str, tasks: int) -> list[tuple[str, int, str]]:
     """Return for each task the machine, its number, and the reason if it could not read or write."""
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import socket
+        from contextlib import closing
 
         import pyarrow
+
+        from tidelog.spark.frames.parts import files_at
 
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 failed = ""
                 try:
-                    with open(asked, encoding="utf-8") as file:
-                        failed = "" if file.read() == token else "there is another one"
-                    if not failed:
-                        with open(f"{asked}-{number}", "w", encoding="utf-8") as file:
-                            file.write(token)
+                    with closing(files_at(folder)) as files:
+                        token = files.read(asked)
+                        failed = "" if asked == f"probe-{token.decode()}" else "there is another one"
+                        if not failed:
+                            files.put(f"{asked}-{number}", token)
                 except OSError as error:
-                    failed = error.strerror or str(error)
+                    failed = error.strerror or str(error) or type(error).__name__
                 columns = [pyarrow.array([value]) for value in (socket.gethostname(), number, failed)]
                 yield pyarrow.RecordBatch.from_arrays(columns, names=["host", "number", "failed"])
 
@@ -198,7 +261,7 @@ def _answers(session: SparkSession, asked: str, token: str, tasks: int) -> list[
     return [(row["host"], row["number"], row["failed"]) for row in rows]
 
 
-def _apart(folder: Path, what: str) -> UsageError:
+def _apart(folder: str, what: str) -> UsageError:
     hint = "choose a folder on a file system that all machines share, or options(engine='embedded')"
     message = f"driver and executors do not share the folder: {what}"
-    return UsageError(Problem("E0691", message, place=str(folder), hint=hint))
+    return UsageError(Problem("E0691", message, place=folder, hint=hint))
