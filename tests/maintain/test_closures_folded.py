@@ -235,8 +235,8 @@ def test_members_are_written_once_their_closure_is_none(inner: str, before: str,
         transaction.delete("n", [(7,)])
         transaction.insert("n", [(8,)])
         transaction.rules.add("odd: t(x, 8) :- t(x, y), n(y), y = 4.")
-    report = transaction.change.report
-    assert {node.relations for node in report.nodes if node.strategy == "bootstrap"} == {("t",)}
+    assert transaction.change is not None
+    assert {node.relations for node in transaction.change.report.nodes if node.strategy == "bootstrap"} == {("t",)}
     assert members(db) == ["rows", "rows"]
     assert set(db["w"]) == listed(now)
     assert list(db["all"]) == [(23,)]
