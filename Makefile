@@ -8,7 +8,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-delta clean
+.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-lake clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -88,9 +88,9 @@ fuzz-network: .venv/stamp ## look for networks that do not settle on the central
 mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=25 in each room, SEED=1 ROOMS="store network"
 	@$(PYTHON) tests/mutants.py $(or $(COUNT),25) $(or $(SEED),1) $(ROOMS)
 
-test-delta: .venv/stamp ## test Delta tables, with a Spark that Delta supports and its jars from Maven Central
-	@scripts/delta -q
+test-lake: .venv/stamp ## test sinks and sources with Delta, Iceberg and PostgreSQL: jars from Maven Central, under six minutes
+	@scripts/lake -q
 
 clean: ## remove what make has made, .venv too
-	@rm -rf .venv .venv-delta docs/_build proofs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv docs/_build proofs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -143,6 +143,7 @@ CODES: dict[str, str] = {
     "E0485": "a mapping names a column that does not exist",
     "E0486": "a declaration does not match the stored facts",
     "E0487": "different rows have one key",
+    "E0488": "a table does not fit a sink",
     # E05xx limits
     "E0501": "the time limit was reached",
     "E0502": "the row limit was reached",

@@ -124,7 +124,7 @@ def test_a_feed_of_changes_is_followed(spark: SparkSession) -> None:
 
 def test_a_state_folder_keeps_facts_and_program_from_run_to_run(spark: SparkSession, tmp_path: Path) -> None:
     def run(program: str, frame: DataFrame) -> set[tuple[object, ...]]:
-        sinks = [Sink("n", tmp_path / "n:", mode="epochs"), Sink("e", tmp_path / "e", "changes", "json")]
+        sinks = [Sink("n", tmp_path / "n:", mode="append"), Sink("e", tmp_path / "e", "changes", "json")]
         with Pipeline(program, [Source("e", frame=frame)], sinks, state=tmp_path / "state").run(spark) as result:
             return rows(result.database["n"])
 
@@ -208,7 +208,7 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
         assert db.relations == ()
     good = Pipeline(SMALL, [Source("e", frame=frame)], [Sink("n", tmp_path / "n", mode="error")])
     good.run(spark).close()
-    with pytest.raises(DataError, match="overwrite") as exists:
+    with pytest.raises(DataError, match="replace") as exists:
         good.run(spark)
     assert exists.value.code == "E0483"
 
@@ -233,7 +233,7 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
             "'-' both inserts and deletes",
         ),
         (lambda frame: Sink("e", "here", what="all"), "must be 'view' or 'changes'"),
-        (lambda frame: Sink("e", "here", mode="append"), "unknown sink mode 'append'"),
+        (lambda frame: Sink("e", "here", mode="overwrite"), "unknown sink mode 'overwrite'"),
         (lambda frame: Sink("e", ""), "the path is empty"),
         (lambda frame: Source("e", ""), "the path is empty"),
         (lambda frame: Pipeline(SMALL, state=""), "state is empty"),

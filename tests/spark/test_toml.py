@@ -45,8 +45,14 @@ what = "changes"
 relation = "u"
 path = "u"
 format = "json"
-mode = "epochs"
+mode = "append"
 options = { compression = "gzip" }
+
+[[sink]]
+relation = "u"
+table = "catalog.u"
+mode = "merge"
+partition_by = ["x"]
 """
 
 
@@ -70,7 +76,8 @@ def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
         [first, Source("f", table="catalog.f", format="delta")],
         [
             Sink("t", tmp_path / "t", "changes"),
-            Sink("u", tmp_path / "u", format="json", mode="epochs", options={"compression": "gzip"}),
+            Sink("u", tmp_path / "u", format="json", mode="append", options={"compression": "gzip"}),
+            Sink("u", table="catalog.u", mode="merge", partition_by=["x"]),
         ],
         quarantine="s3://bucket/bad",
         state=Path("/var/state"),
@@ -99,7 +106,10 @@ def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
         (('path = "u"', 'path = "t"'), 28, "would replace the sink"),
         (('state = "/var/state"', 'state = ""'), 3, "state is empty"),
         (('what = "changes"', 'what = "all"'), 31, "the key `what` of a sink must be 'view' or 'changes', found 'all'"),
-        (('mode = "epochs"', 'mode = "append"'), 37, "unknown sink mode 'append'"),
+        (('mode = "append"', 'mode = "epochs"'), 37, "unknown sink mode 'epochs'"),
+        (('partition_by = ["x"]', "partition_by = [1]"), 44, "partition_by must be a list of columns, found [1]"),
+        (('table = "catalog.u"', 'path = "x"'), 43, "rows cannot be merged into files of the format parquet"),
+        (('table = "catalog.u"', 'table = "s3://b/u"'), 42, "'s3://b/u' is a path, not the name of a table"),
         (('relation = "u"', 'relatoin = "u"'), 34, "unknown key 'relatoin'"),
         (('options = { compression = "gzip" }', "options = {"), 38, "the text is not TOML"),
         (("[[sink]]", "[sink]"), 28, ""),

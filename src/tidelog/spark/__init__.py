@@ -12,6 +12,7 @@ A row goes through the modules in this order:
     cluster/     the engine in the executors; `aside` evaluates for it what its partitions do not hold
     keyed        changes by key to changes of facts, without late events; `net` makes rows for an engine of them
     database     the object that a user holds; `change` is what a commit returns; `keeping` writes what outlives it
+    sinks/       views and changes to folders, tables, databases and topics
     pipelines/   sources, a program and sinks, described in Python or TOML, and run as one epoch
 
 Importing this package loads PySpark; importing tidelog does not.
@@ -23,9 +24,10 @@ from tidelog.spark.machine import check_workers, session
 # The above says what is missing, if something is, before anything else needs it.
 from tidelog.spark.change import SparkChange, SparkRelationChange, SparkReport
 from tidelog.spark.database import SparkDatabase
-from tidelog.spark.pipelines.description import Sink, Source
+from tidelog.spark.pipelines.description import Source
 from tidelog.spark.pipelines.pipeline import Pipeline
 from tidelog.spark.pipelines.result import Result
+from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.facts import Counts
 
 __all__ = [

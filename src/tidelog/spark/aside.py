@@ -7,7 +7,7 @@ are the cluster's, and no births whatsoever make the checker accept views that d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +18,18 @@ from tidelog.certificate import Certificate, certificate_of
 from tidelog.engine import Engine, RowChange
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
+from tidelog.language.syntax import Column
 from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import EmbeddedEngine, evaluated
 from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
+from tidelog.queries.answers import NAME, Query
 from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, remaining
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.cluster.engine import ClusterChanges, PartitionedEngine
+from tidelog.spark.failures import answering
 from tidelog.spark.fetched import FetchedViews
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.catalog import Catalog
@@ -52,6 +55,28 @@ class Aside:
         committed = self._workspace.committed
         asked = remaining(pattern, self._workspace.dictionary, committed.checked, committed.core.relations)
         return self._goal(asked.core, asked.reads, asked.facts, engine, most, options)
+
+    def answer(
+        self,
+        query: Query,
+        parameters: Mapping[str, object],
+        engine: Engine[Any],
+        most: int,
+        options: DatabaseOptions,
+        known: Callable[[str], Rows | None],
+    ) -> tuple[str, Rows, Sequence[Column]]:
+        """Return the name, rows and columns of an answer of the cluster engine; `known` has the rows of a relation."""
+        if isinstance(query, BodyQuery):
+            with answering():
+                return NAME, self.body(query, parameters, engine, most, options), query.columns
+        if query.program is None:
+            columns = self._workspace.relation(query.relation).columns
+            rows = known(query.relation) or no_rows(len(columns))
+        else:
+            columns = query.program.relations[QUERY].columns
+            with answering():
+                rows = self.pairs(query, engine, most, options)
+        return query.relation, rows.matching(query, self._workspace.dictionary), columns
 
     def body(
         self, body: BodyQuery, values: Mapping[str, object], engine: Engine[Rows], most: int, options: DatabaseOptions
@@ -137,3 +162,10 @@ def _births(rows: Words, known: Words, births: Words) -> Words:
     stored = StoredRelation(Catalog(64), known.shape[1])
     stored.insert(known)
     return np.append(births, births.max(initial=0) + 1)[stored.find(rows)]
+
+
+def local_changes(changes: Mapping[str, RowChange[Rows]], most: int) -> dict[str, RowChange[Words]]:
+    """Return the changes of an epoch on the driver. Raise UsageError (E0688) where the cluster has more than `most`."""
+    if isinstance(changes, ClusterChanges):
+        return changes.local(most)
+    return {name: RowChange(each.inserted.local(), each.deleted.local()) for name, each in changes.items()}

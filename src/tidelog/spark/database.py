@@ -24,7 +24,6 @@ from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, files_of
 from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
-from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
 from tidelog.io import at_hand, encode
@@ -33,9 +32,8 @@ from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.options import DatabaseOptions
-from tidelog.queries.answers import NAME, Answers, Query
-from tidelog.queries.bodies import BodyQuery
-from tidelog.queries.pattern import QUERY, Pattern
+from tidelog.queries.answers import Answers
+from tidelog.queries.pattern import Pattern
 from tidelog.relation import Relation, WordRows, declared
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, local_changes, nowhere
@@ -43,15 +41,17 @@ from tidelog.spark.choice import EngineChoice, only_embedded
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.embedded import DriverChanges, Embedded
 from tidelog.spark.failures import answering, reading, working
-from tidelog.spark.frames.collect import collect_words
+from tidelog.spark.frames.collect import brought
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
 from tidelog.spark.keyed import KeyedFacts, keyed_facts, refuse_undecided
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.net import difference, net_rows
 from tidelog.spark.rows import DriverRows, Rows, no_rows
+from tidelog.spark.sinks.delivery import Deliveries
+from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.changes import Operation
-from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts, local_facts
+from tidelog.spark.sources.facts import ChangeKey, PendingFacts, local_facts
 from tidelog.spark.sources.latest import Latest, key_positions, with_columns
 from tidelog.spark.sources.mapping import CheckedSource, check_sources, map_exactly, refuse_bad_rows, relation_type
 from tidelog.spark.sources.readers import located
@@ -87,6 +87,8 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         self._aside = Aside(self.workspace, self._cluster_engine)
         self._epochs = 0
         self._streams = Streams(self)
+        self._deliveries = Deliveries(self)
+        self._subscribers.add("the sinks of streams", lambda change: change, lambda change: self._deliveries.deliver())
         self.workspace.dictionary.hold(self)
         self.keeper = StateKeeper(None if state is None else StateFolder(state, "spark"))
         """The state folder, if there is one, and the notes in it: for modules of this package."""
@@ -183,23 +185,12 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         columns = self.workspace.relation(name).columns
         waiting = [each for each in self.workspace.facts if each.asserts and each.relation == name]
         with working():
-            local = [
-                each.facts if isinstance(each.facts, Rows) else self._brought(each.facts, columns) for each in waiting
-            ]
+            most, facts = self._choice.embedded_limit, [each.facts for each in waiting]
+            local = [each if isinstance(each, Rows) else brought(each, columns, dictionary, most) for each in facts]
             if self._is_known(name):
                 local.append(self.engine.facts(name))
             rows = [each.matching(pattern, dictionary) for each in local]
         self.workspace.facts.extend(PendingFacts(name, False, each, 0) for each in rows if not each.is_surely_empty)
-
-    def _brought(self, facts: FactFrame, columns: Sequence[Column]) -> Rows:
-        """Return the facts of a frame on the driver. UsageError (E0688) where it has too many."""
-        most = self._choice.embedded_limit
-        if facts.rows > most:
-            message = (
-                f"deleting by pattern needs {facts.rows:,} pending facts at the driver, the embedded_limit is {most:,}"
-            )
-            raise UsageError(Problem("E0688", message, hint="commit them first"))
-        return DriverRows(collect_words(facts, columns, self.workspace.dictionary))
 
     def pend(self, pending: Sequence[PendingFacts]) -> None:
         """Have these changes wait for `commit` as well."""
@@ -232,7 +223,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
             with interrupts.holding(self.turns.using), changing_within_memory:
                 self._check_usable()
                 change = self._evaluated(self.workspace.committed, pending, notes, nowhere, interrupts)
-            self._subscribers.tell(change, interrupts)
+            self._subscribers.tell(change, interrupts, again=True)
         if change.errors:
             raise change.errors[0]
         return change
@@ -257,6 +248,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         checkpoint: str | os.PathLike[str] | None = None,
         trigger: Mapping[str, Any] | None = None,
         quarantine: str | os.PathLike[str] | None = None,
+        sinks: Sequence[Sink] = (),
     ) -> StreamingQuery:
         """Start a query that makes each micro-batch of a stream one epoch, exactly once. Commit pending changes first.
 
@@ -266,19 +258,27 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state folder, or, some of them,
         to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
 
-        Raise UsageError (E0691: executors do not share the state folder) and DataError. Later errors end the query.
+        `sinks` get the views or changes of every epoch, also of other streams and commits, once each. First they get
+        the epochs that they lack. Then subscribers that raised at an epoch of a stream are called again with it.
+
+        Raise UsageError (E0691: executors do not share the state folder), DataError, what a sink raises (E0483) and
+        what subscribers raise. Later errors end the query.
         """
         with self._changing():
             target = target_of(into)
             name = name or target.relation
+            targets = self._deliveries.checked(name, sinks)
             checkpoint = checkpoint or self.keeper.checkpoint(name)
             if quarantine is None:
                 self.keeper.shared(self.session)  # Executors write bad rows there.
                 quarantine = self.keeper.quarantine
             places = [None if place is None else located(self.session, place) for place in (checkpoint, quarantine)]
             self.keep_latest(self._streams.check(stream, target, name, places[0]).latest)
+            self._deliveries.register(name, targets)
             if self.has_pending:
                 self.commit()
+            self._deliveries.deliver()
+            self._subscribers.repeat()
         return self._streams.start(stream, target, name, places[0], trigger or {}, places[1])
 
     def keep_latest(self, latest: Latest | None) -> None:
@@ -291,6 +291,11 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         """Return the rows of streams that do not fit: relation, reason, row as JSON, source file."""
         with self._using():
             return self._streams.bad_rows()
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the last epoch: for modules of this package."""
+        return self._epochs
 
     # --- epochs --------------------------------------------------------------------------------------------------
 
@@ -312,6 +317,9 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         def seal(prospect: Prospect[Rows]) -> None:
             with interrupts.let_through():
                 deliver(Delivered(self._epochs + 1, prospect, self._frame))
+                if not keeper.restoring:
+                    tables = partial(tables_of, draft.checked.relations, translation=self._translation)
+                    keeping.add(self._deliveries.keep(self.epoch + 1, prospect.deltas, tables))
             keeping.seal()
 
         keyed = self._keyed(engine, draft)
@@ -330,6 +338,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
                     seal(Prospect(outcome.deltas, engine.relation, engine.size))
         except BaseException:
             keeping.discard()
+            self._deliveries.forget(self.epoch + 1)
             if engine is not self.engine:
                 engine.close()
             raise
@@ -349,7 +358,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         report, seconds = outcome.report, time.perf_counter() - started
         told = SparkReport(seconds, report.visited, report.growing, report.every, engine.name, switched)
         change = SparkChange(self._epochs, outcome.deltas, told, self._frame)
-        keeper.note(notes)
+        keeper.note(keeping.notes)
         keeper.gather(
             lambda: {
                 (name, True): stored(each, engine.facts(name), self._translation)
@@ -523,27 +532,14 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         an atom of a relation on the driver if it reads at most `embedded_limit` rows, otherwise on the cluster."""
         with self._using():
             if isinstance(self.engine, Embedded):
-                found = self._answers.answer(text, parameters, self.engine.state, self._options)
-                words = found.words_in(self.workspace.dictionary)
+                own = self._answers.answer(text, parameters, self.engine.state, self._options)
+                words = own.words_in(self.workspace.dictionary)
                 assert words is not None
-                return self._translation.values(found.name, DriverRows(np.array(words)), found.columns)
+                return self._translation.values(own.name, DriverRows(np.array(words)), own.columns)
             query = self._answers.query(text, parameters)
-            return self._translation.values(*self._answered(query, parameters))
-
-    def _answered(self, query: Query, parameters: Mapping[str, object]) -> tuple[str, Rows, Sequence[Column]]:
-        """Return the name, rows and columns of an answer of the cluster engine."""
-        most, options = self._choice.embedded_limit, self._options
-        if isinstance(query, BodyQuery):
-            with answering():
-                return NAME, self._aside.body(query, parameters, self.engine, most, options), query.columns
-        if query.program is None:
-            columns = self.workspace.relation(query.relation).columns
-            rows = self._rows(query.relation) or no_rows(len(columns))
-        else:
-            columns = query.program.relations[QUERY].columns
-            with answering():
-                rows = self._aside.pairs(query, self.engine, most, options)
-        return query.relation, rows.matching(query, self.workspace.dictionary), columns
+            most, options = self._choice.embedded_limit, self._options
+            found = self._aside.answer(query, parameters, self.engine, most, options, self._rows)
+            return self._translation.values(*found)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals as of `Database.stats`, `engine`, and in `streams` the progress of each stream that
@@ -552,7 +548,9 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
             known = self.workspace.committed.checked.relations
             sizes = {name: self.engine.size(name) if self._epochs else 0 for name in known}
             own = {"engine": self.engine.name, "relations": sizes, "epochs": self._epochs}
-            return {**self.engine.stats(), **own, "streams": self._streams.progress()}
+            found = self._streams.progress()
+            streams = {name: {**each, "sinks": self._deliveries.progress(name)} for name, each in found.items()}
+            return {**self.engine.stats(), **own, "streams": streams}
 
     def describe(self) -> str:
         """Return a text about the evaluation: on the embedded engine the hyper-nodes in their order, on the cluster

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import SparkSession
 
 from tidelog.durable.damage import damaged
+from tidelog.durable.local import LocalFiles
 from tidelog.engine import RowChange
 from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
@@ -18,6 +21,7 @@ from tidelog.spark.frames.parts import parts_frame, shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.rows import Rows
 from tidelog.spark.sources.readers import literal
+from tidelog.store.outbox import Outbox
 from tidelog.store.state import Segment, StateFolder, merged, text_of
 from tidelog.store.tables import FactTables, FilePart, PartFolder, facts_table
 
@@ -37,27 +41,34 @@ class StateKeeper:
         self.state = state
         self.notes: Mapping[str, Any] = {}
         """What streams and pipelines have noted, in the state folder if there is one."""
+        self._temporary: str | None = None
+        """The folder of the outbox where there is no state folder."""
         self.restoring = False
         """Whether the next epoch is one that the folder has already."""
         if state is not None:
             self.notes = state.manifest.notes
             state.drop(_CLUSTER)  # of a process that was killed
-
-    @property
-    def id(self) -> str:
-        """A text that no other database has, and that the state folder keeps."""
-        if "database" not in self.notes:
-            new = {"database": {"id": secrets.token_hex(8)}}
-            if self.state is not None:
-                self.state.note(new)
-            self.notes = merged(self.notes, new)
-        found: str = self.notes["database"]["id"]
-        return found
+            if state.is_own:
+                state.outbox.clean([int(epoch) for epoch in self.notes.get("outbox", {})])
 
     @property
     def quarantine(self) -> str | None:
         """The folder for bad rows of streams in the state folder, if there is one."""
         return None if self.state is None else self.state.inside("quarantine")
+
+    @property
+    def outbox(self) -> Outbox:
+        """Return the changes that sinks have yet to get: in the state folder, or in a temporary one."""
+        if self.state is not None:
+            return self.state.outbox
+        self._temporary = self._temporary or tempfile.mkdtemp(prefix="tidelog-outbox-")
+        return Outbox(LocalFiles(Path(self._temporary)))
+
+    def write(self, notes: Notes) -> None:
+        """Add notes, without an epoch. Raise UsageError (E0681)."""
+        if self.state is not None:
+            self.state.note(notes)
+        self.notes = merged(self.notes, notes)
 
     def checkpoint(self, stream: str) -> str | None:
         """Return the folder for the progress of a stream in the state folder, if there is one."""
@@ -92,6 +103,8 @@ class StateKeeper:
 
     def close(self) -> None:
         """Let others have the folder."""
+        if self._temporary is not None:
+            rmtree(self._temporary, ignore_errors=True)
         if self.state is not None:
             if self.state.is_own:
                 self.state.drop(_CLUSTER)
@@ -108,9 +121,14 @@ class Keeping:
         self._state = state
         self._programs = programs
         self._gone = gone
-        self._notes = notes
+        self.notes = notes
+        """The notes of the epoch, up to its seal."""
         self._segment: Segment | None = None
         self.sealed = False
+
+    def add(self, notes: Notes) -> None:
+        """Add notes to those of the epoch."""
+        self.notes = merged(self.notes, notes)
 
     def prepare(self, tables: Callable[[], FactTables]) -> None:
         """Write the facts."""
@@ -121,7 +139,7 @@ class Keeping:
         """Let the epoch last."""
         if self._state is not None and self._segment is not None:
             text = self._state.manifest.text if self._programs is None else text_of(self._programs)
-            self._state.publish(self._segment, text, self._notes, self._gone)
+            self._state.publish(self._segment, text, self.notes, self._gone)
         self.sealed = True
 
     def discard(self) -> None:

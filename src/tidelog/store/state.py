@@ -6,6 +6,7 @@
     segments/N/        facts asserted and retracted in epoch N: RELATION.insert.parquet and RELATION.delete.parquet;
                        the same for numbers of counters and tuples that choices show, whose names begin with #
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
+    outbox/N/          changes of epoch N that sinks of streams have yet to get (`outbox`)
 
 Files are written and synced before a manifest names them. They are removed after the sync of a manifest that no longer
 names them. So a crash at any moment leaves the state before an epoch or after it. The next opening removes everything
@@ -35,6 +36,7 @@ from tidelog.durable.remote import RemoteFiles, TakenOverError
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.syntax import Program
 from tidelog.store.manifest import NAME, Manifest, is_plain
+from tidelog.store.outbox import Outbox
 from tidelog.store.tables import FactTables, PartFolder, check_parts, read_parts, read_table, write_table
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class StateFolder:
 
     PARTS: Mapping[str, frozenset[str]] = {
         "embedded": frozenset({"lock", NAME, _NEW, *_FOLDERS}),
-        "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine"}),
+        "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine", "outbox"}),
     }
     """What can be in a folder that has no manifest yet."""
 
@@ -205,6 +207,11 @@ class StateFolder:
                 self._drop(folder)
                 raise
         return Segment(segment, sums)
+
+    @property
+    def outbox(self) -> Outbox:
+        """Return the changes that sinks have yet to get; their operations raise UsageError (E0681)."""
+        return Outbox(self._files, self._using)
 
     def discard(self, segment: Segment) -> None:
         """Remove a prepared segment whose epoch has failed."""
@@ -468,8 +475,9 @@ def _relation(file: str) -> str:
 
 
 def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return notes with new ones, which replace those of the same keys."""
-    return {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
+    """Return notes with new ones, which replace those of the same keys; None removes one."""
+    both = {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
+    return {key: {name: each for name, each in own.items() if each is not None} for key, own in both.items()}
 
 
 def text_of(programs: Sequence[Program]) -> str:

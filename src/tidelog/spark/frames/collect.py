@@ -14,10 +14,11 @@ import numpy as np
 from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
+from tidelog.errors import Problem, UsageError
 from tidelog.io.columns import column_words
 from tidelog.io.rows import place_in
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
-from tidelog.spark.rows import MOST_AT_ONCE
+from tidelog.spark.rows import MOST_AT_ONCE, DriverRows
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
@@ -103,3 +104,13 @@ def distinct(words: Words) -> Words:
     doubtful = np.zeros(len(words), dtype=np.bool_)
     doubtful[order[1:][same]] = doubtful[order[:-1][same]] = True
     return np.concatenate([words[~doubtful], np.unique(words[doubtful], axis=0)])
+
+
+def brought(facts: FactFrame, columns: Sequence[Column], dictionary: Dictionary, most: int) -> DriverRows:
+    """Return the facts of a frame on the driver. Raise UsageError (E0688) where they are more than `most`."""
+    if facts.rows > most:
+        message = (
+            f"deleting by pattern needs {facts.rows:,} pending facts at the driver, the embedded_limit is {most:,}"
+        )
+        raise UsageError(Problem("E0688", message, hint="commit them first"))
+    return DriverRows(collect_words(facts, columns, dictionary))

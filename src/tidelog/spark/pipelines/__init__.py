@@ -2,8 +2,8 @@
 
 description   the fields of a pipeline with its sources and sinks, and checks of them
 toml_file     a description from a TOML file
+unread        what is new in a source that appends
 run           one run: read and check the sources, commit, write the sinks
-sinks         views and changes as files or Delta tables
 result        the `Result` that a run returns
 pipeline      the `Pipeline` that a user makes, reads from TOML and runs
 """

@@ -11,13 +11,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
 from tidelog.callables import FunctorSource
-from tidelog.errors import Problem, UsageError
 from tidelog.spark.choice import ENGINES
+from tidelog.spark.sinks.sink import Sink, plain_name, wrong
 from tidelog.spark.sources.readers import is_address
 from tidelog.spark.sources.target import operation_of
 
 SOURCE_MODES = ("snapshot", "append", "cdc")
-SINK_MODES = ("overwrite", "error", "epochs")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,8 @@ class Source:
     `columns` says where the relation's columns come from, if not from those of the same name: another name, or a Column
     in Python; in TOML, `expressions` are SQL. A CSV file without a header goes by position.
 
-    `mode`: a "snapshot" is everything that there is, so that in a later run what is missing is deleted; "append" adds;
+    `mode`: a "snapshot" is everything that there is, so that in a later run what is missing is deleted; "append" adds,
+    and a later run reads what is new;
     "cdc" is a feed of changes whose column `op` says with one of `insert` or of `delete` what a row does, and perhaps
     `order`, a column or several, when. With a `key`, columns of the relation, a row replaces the facts of its key, or
     deletes them; in mode "append", too. `feed` names a format of such feeds, "debezium", "delta" or "kafka-compacted".
@@ -53,28 +53,28 @@ class Source:
     feed: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "format", _named(self.format))
+        object.__setattr__(self, "format", plain_name(self.format))
         given = [name for name in ("path", "table", "frame") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise _wrong(given[0], f"{' and '.join(given)} exclude each other", "keep one of them")
+            raise wrong(given[0], f"{' and '.join(given)} exclude each other", "keep one of them")
         if self.path == "":
-            raise _wrong("path", "the path is empty", "name a file, a folder or a pattern")
+            raise wrong("path", "the path is empty", "name a file, a folder or a pattern")
         if not given and not self.options:
-            raise _wrong(
+            raise wrong(
                 "path",
                 f"the source of {self.relation} has nothing to read",
                 "name a path, a table, or the options of the format",
             )
         if self.mode not in SOURCE_MODES:
-            raise _wrong("mode", f"unknown source mode {self.mode!r}", f"use one of {', '.join(SOURCE_MODES)}")
+            raise wrong("mode", f"unknown source mode {self.mode!r}", f"use one of {', '.join(SOURCE_MODES)}")
         if (self.mode == "cdc") != (self.op is not None or self.feed is not None):
-            raise _wrong(
+            raise wrong(
                 "mode",
                 "mode 'cdc' needs the key 'op' or 'feed', and these need mode 'cdc'",
                 'write mode = "cdc" and op = "the column with the operation"',
             )
         if self.mode == "snapshot" and self.key is not None:
-            raise _wrong(
+            raise wrong(
                 "key",
                 "a snapshot replaces all facts, and needs no key",
                 'write mode = "append" to replace facts by their keys',
@@ -86,37 +86,6 @@ class Source:
         """The keys about changes that are given."""
         keys = ("feed", "op", "insert", "delete", "order", "key")
         return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
-
-
-@dataclass(frozen=True)
-class Sink:
-    """The target of a relation: the `view` after the run, or its `changes`, as the columns `op` ("insert" or "delete")
-    and those of the relation, in a folder `epoch=N` for each run.
-
-    `mode` is for views: "overwrite" what is there, "error" when something is, or "epochs", a folder `epoch=N` for each
-    run and a `_manifest.json` that names the last one. Formats are those that the session writes; as Delta a view gets
-    a version for each epoch.
-    """
-
-    relation: str
-    path: str | os.PathLike[str]
-    what: str = "view"
-    format: str = "parquet"
-    mode: str = "overwrite"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "format", _named(self.format))
-        if self.path == "":
-            raise _wrong("path", "the path is empty", "name a folder")
-        if self.what not in ("view", "changes"):
-            raise _wrong(
-                "what",
-                f"the key `what` of a sink must be 'view' or 'changes', found {self.what!r}",
-                'write what = "view"',
-            )
-        if self.mode not in SINK_MODES:
-            raise _wrong("mode", f"unknown sink mode {self.mode!r}", f"use one of {', '.join(SINK_MODES)}")
 
 
 @dataclass(frozen=True)
@@ -136,22 +105,22 @@ class PipelineDescription:
 
     def __post_init__(self) -> None:
         if self.engine is not None and self.engine not in ENGINES:
-            raise _wrong("engine", f"unknown engine {self.engine!r}", f"use one of {', '.join(ENGINES)}")
+            raise wrong("engine", f"unknown engine {self.engine!r}", f"use one of {', '.join(ENGINES)}")
         if self.embedded_limit is not None and self.embedded_limit < 0:
-            raise _wrong(
+            raise wrong(
                 "embedded_limit",
                 f"embedded_limit must be 0 or more, found {self.embedded_limit}",
                 "write for example 10000000",
             )
         for key in ("state", "quarantine", "cluster_folder"):
             if getattr(self, key) == "":
-                raise _wrong(key, f"{key} is empty", "name a folder, or leave it out")
+                raise wrong(key, f"{key} is empty", "name a folder, or leave it out")
         self._check_apart()
 
     def _check_apart(self) -> None:
         """Raise UsageError (E0686) if a sink or the quarantine would replace another sink, a source, the program or the
-        working directory."""
-        written = [("sink", sink.path) for sink in self.sinks]
+        working directory. (The session knows whether two names are one table.)"""
+        written = [("sink", sink.path) for sink in self.sinks if sink.path is not None]
         written += [] if self.quarantine is None else [("quarantine", self.quarantine)]
         others = [("source", source.path) for source in self.sources if source.path is not None]
         others += [] if self.state is None else [("state", self.state)]
@@ -161,18 +130,8 @@ class PipelineDescription:
             for other, place in written[:i] + written[i + 1 :] + others:
                 if f"{_absolute(place)}/".startswith(f"{_absolute(path)}/"):
                     message = f"the {what} at {os.fspath(path)} would replace the {other} at {os.fspath(place)}"
-                    raise _wrong(what, message, "give each sink a folder of its own")
-
-
-def _named(format: str) -> str:
-    """Return the name of a format that is treated in a way of its own, which Spark knows in any case, as it is known
-    here."""
-    return format.lower() if format.lower() in ("csv", "json", "delta") else format
+                    raise wrong(what, message, "give each sink a folder of its own")
 
 
 def _absolute(path: str | os.PathLike[str]) -> str:
     return os.fspath(path).rstrip("/") if is_address(path) else os.path.abspath(path)
-
-
-def _wrong(key: str, what: str, hint: str) -> UsageError:
-    return UsageError(Problem("E0686", what, place=key, hint=hint))

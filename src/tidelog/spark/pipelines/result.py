@@ -21,8 +21,8 @@ class Result(Mapping[str, DataFrame]):
 
     `counts` says for each relation that was read what became of its rows, `quarantine` holds the bad ones (relation,
     reason, row as JSON, source file), `change` is what the run changed, `written` where sinks and quarantine are,
-    `seconds` the time of each stage. `database` is what the run has worked on, for queries; `close`, or the end of a
-    `with` block, closes it if the run has opened it.
+    `notes` are sentences about columns that nothing reads or fills, `seconds` the time of each stage. `database` is
+    what the run has worked on, for queries; `close`, or the end of a `with` block, closes it if the run has opened it.
     """
 
     names: tuple[str, ...]
@@ -33,6 +33,7 @@ class Result(Mapping[str, DataFrame]):
     seconds: Mapping[str, float]
     database: SparkDatabase = field(repr=False)
     opened: bool = field(repr=False)
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self.names:
@@ -55,6 +56,7 @@ class Result(Mapping[str, DataFrame]):
             "switched": report.switched,
             "counts": {name: asdict(count) for name, count in self.counts.items()},
             "written": dict(self.written),
+            "notes": list(self.notes),
             "seconds": dict(self.seconds),
             "report": report.to_dict(),
             "sizes": self.database.stats(),

@@ -6,11 +6,13 @@ between leaves nothing but folders that the next run writes anew.
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from pyspark.sql import Column as Expression
@@ -27,10 +29,13 @@ from tidelog.spark.change import Delivered, SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import collect_words, distinct
-from tidelog.spark.pipelines.description import PipelineDescription, Sink, Source
+from tidelog.spark.pipelines.description import PipelineDescription, Source
 from tidelog.spark.pipelines.result import Result
-from tidelog.spark.pipelines.sinks import check_formats, write_bad_rows, write_changes, write_view
+from tidelog.spark.pipelines.unread import Unread, key_of, unread
 from tidelog.spark.rows import DriverRows
+from tidelog.spark.sinks.folders import write_files
+from tidelog.spark.sinks.sink import Sink
+from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_delta, targets_of, write
 from tidelog.spark.sources.csv_files import csv_frame
 from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
 from tidelog.spark.sources.mapping import (
@@ -41,10 +46,20 @@ from tidelog.spark.sources.mapping import (
     map_frame,
     relation_type,
 )
-from tidelog.spark.sources.readers import empty_frame, json_frame, literal, located, plain
+from tidelog.spark.sources.readers import (
+    TORN,
+    among,
+    based,
+    empty_frame,
+    json_frame,
+    literal,
+    located,
+    plain,
+)
 from tidelog.spark.sources.target import operation_of
 from tidelog.store.state import text_of
 
+LOGGER = logging.getLogger("tidelog")
 IN_THE_WAY = "remove these before another run: {}"
 ANEW = "another run writes these anew: {}"
 MOST_BAD_ROWS = 100_000
@@ -85,15 +100,22 @@ class _Run:
         self.reached: dict[str, list[str]] = {}
         """Where the sinks go that have been begun, by what another run does there."""
         self.said: tuple[Fact, ...] = ()
+        self.read: dict[str, Mapping[str, Any]] = {}
+        """What sources of mode "append" have given, with this run, by their names in the notes."""
+        self.columns: dict[str, list[str]] = dict(database.keeper.notes.get("pipeline", {}).get("columns", {}))
+        """The columns of sources, by the same names."""
+        self.notes: list[str] = []
 
     def go(self, opened: bool) -> Result:
         pipeline, db = self.pipeline, self.db
         options = {name: getattr(pipeline, name) for name in ("engine", "embedded_limit", "cluster_folder")}
         db.options(**{name: value for name, value in options.items() if value is not None})
-        check_formats(self.session, [*(each.format for each in pipeline.sources), *(s.format for s in pipeline.sinks)])
-        notes = {"pipeline": {"facts": self.load()}}
+        check_delta(self.session, [source.format for source in pipeline.sources])
+        facts = self.load()
+        tables = [source.table for source in pipeline.sources if source.table is not None]
         for sink in pipeline.sinks:
             relation_type(db.program, sink.relation)
+        targets = targets_of(self.session, pipeline.sinks, lambda name: db[name].schema, tables)
         with self.stage("check"):
             sources = self.sources()
             checked = check_sources(sources) if sources else []
@@ -105,15 +127,19 @@ class _Run:
             def deliver(delivery: Delivered) -> None:
                 self.finish("engine", start)
                 with self.stage("sinks"):
-                    self.deliver(delivery, checked)
+                    self.deliver(targets, delivery, checked)
 
+            kept = {"facts": facts, "read": self.read, "columns": self.columns}
             with self.explaining():
-                change = db.commit_and(notes, deliver)
+                change = db.commit_and({"pipeline": kept}, deliver)
             quarantine = self.quarantine(checked, change)
         finally:
             for source in checked:
                 source.release()
-        return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened)
+        notes = (*self.notes, *(note for target in targets for note in target.notes))
+        for note in notes:
+            LOGGER.warning(note)
+        return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened, notes)
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
@@ -204,7 +230,11 @@ class _Run:
         found, problems = [], []
         for source in self.pipeline.sources:
             try:
-                mapped = self.mapped(source)
+                part = self.unread(source)
+                if part.is_empty:
+                    self.counts[source.relation] = Counts()
+                    continue
+                mapped = self.mapped(source, part)
                 self.db.keep_latest(mapped.latest)
                 found.append(mapped)
             except TidelogError as error:
@@ -222,12 +252,28 @@ class _Run:
                 raise UsageError(Problem("E0686", message, hint='write mode = "append" to add without deleting'))
         return found
 
-    def mapped(self, source: Source) -> Mapped:
+    def unread(self, source: Source) -> Unread:
+        """Return the part of a source that this run reads, and note it."""
+        key = key_of(source)
+        before = self.db.keeper.notes.get("pipeline", {}).get("read", {})
+        part = unread(self.session, source, before.get(key, {}))
+        if part.read:
+            self.read[key] = part.read
+        if part.remark is not None:
+            self.notes.append(part.remark)
+        return part
+
+    def mapped(self, source: Source, part: Unread) -> Mapped:
         program = self.db.program
         declared = relation_type(program, source.relation)
         columns: dict[str, str | Expression] = dict(source.columns)
         columns |= {name: F.expr(str(text)) for name, text in source.expressions.items()}
-        frame, torn = self.frame(source, [column.name for column in declared.columns])
+        frame, torn = self.frame(source, part, [column.name for column in declared.columns])
+        key = key_of(source)
+        given = [name for name in frame.columns if name != TORN]
+        known = self.columns.get(key, given)
+        self.notes += [f"{key} has a new column {name}" for name in given if name not in known]
+        self.columns[key] = given
         operation = operation_of(source.changes)
         place = f"{source.relation} from {source.path or source.table or 'a frame'}"
         with reading(place):
@@ -235,24 +281,30 @@ class _Run:
             mapped = map_frame(program, source.relation, frame, columns, source.rejected, operation, torn, is_csv)
         return replace(mapped, place=place)
 
-    def frame(self, source: Source, names: Sequence[str]) -> tuple[DataFrame, Expression | None]:
-        """Return the rows of a source, and the reason of those that cannot be taken apart."""
-        if source.frame is not None:
-            return source.frame, None
+    def frame(self, source: Source, part: Unread, names: Sequence[str]) -> tuple[DataFrame, Expression | None]:
+        """Return the rows of a part of a source, and the reason of those that cannot be taken apart."""
+        own = part.frame if part.frame is not None else source.frame
+        if own is not None:
+            return own, None
         if source.path is not None and source.format == "csv":
             operation = operation_of(source.changes)
             further = [] if operation is None else [*operation.columns]
             further += [] if source.rejected is None else [source.rejected]
-            return csv_frame(self.session, source.path, [*dict.fromkeys([*further, *names])], source.options)
+            return csv_frame(
+                self.session, source.path, [*dict.fromkeys([*further, *names])], source.options, part.files
+            )
         if source.path is not None and source.format == "json":
-            return json_frame(self.session, source.path, source.options)
+            return json_frame(self.session, source.path, source.options, part.files)
         place = source.table or source.path or source.format
         with reading(str(place)):
             if source.table is not None:
                 return self.session.table(source.table), None
             reader = self.session.read.format(source.format).options(**plain(source.options))
-            path = None if source.path is None else located(self.session, source.path)
-            return reader.load(path), None
+            if source.path is None:
+                return reader.load(), None
+            return reader.options(**based(self.session, source.path, part.files)).load(
+                among(self.session, source.path, part.files)
+            ), None
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
@@ -318,27 +370,24 @@ class _Run:
         derived = {head.relation for rule in program.rules for head in rule.heads}
         return tuple(dict.fromkeys(named)) or tuple(name for name in program.relations if name in derived)
 
-    def deliver(self, delivery: Delivered, checked: Sequence[CheckedSource]) -> None:
+    def deliver(self, targets: Sequence[SinkTarget], delivery: Delivered, checked: Sequence[CheckedSource]) -> None:
         """Write the sinks."""
         self.epoch = delivery.epoch
-        for sink in self.pipeline.sinks:
-            again = _again(sink)
+        for target in targets:
+            sink, again = target.sink, _again(target)
             if again != IN_THE_WAY:  # Any other may be there in part when it fails.
-                self.reached.setdefault(again, []).append(str(sink.path))
-            database = self.db.keeper.id if sink.format == "delta" else ""
+                self.reached.setdefault(again, []).append(sink.place)
             with reading(sink.relation):
-                if sink.what == "view":
-                    path = write_view(self.session, sink, delivery.view(sink.relation), delivery.epoch, database)
-                    self.written[path] = delivery.size(sink.relation)
-                else:
-                    path = write_changes(self.session, sink, delivery[sink.relation], delivery.epoch, database)
-                    self.written[path] = delivery.count(sink.relation)
+                write(target, _output(delivery, sink.relation), whole=True)
+            count = delivery.size if sink.what == "view" else delivery.count
+            self.written[target.path] = count(sink.relation)
             if again == IN_THE_WAY:
-                self.reached.setdefault(again, []).append(str(sink.path))
+                self.reached.setdefault(again, []).append(sink.place)
         if self.pipeline.quarantine is not None:  # also where none are bad: those of an epoch that comes again go
             rows = self.bad_rows(checked)
             self.reached.setdefault(ANEW, []).append(str(self.pipeline.quarantine))
-            path = write_bad_rows(self.session, rows, self.pipeline.quarantine, delivery.epoch)
+            path = located(self.session, self.pipeline.quarantine).rstrip("/")
+            write_files(rows, Sink("the quarantine", path), f"{path}/epoch={delivery.epoch}", "overwrite")
             self.written[path] = sum(source.quarantined for source in checked)
 
     def quarantine(self, checked: Sequence[CheckedSource], change: SparkChange) -> DataFrame:
@@ -374,8 +423,16 @@ def check_named(given: Program) -> tuple[Program, ...]:
     return name_rules((given,))
 
 
-def _again(sink: Sink) -> str:
+def _output(delivery: Delivered, relation: str) -> EpochOutput:
+    """Return the view and the changes of a relation for its sinks."""
+    return EpochOutput(
+        delivery.epoch,
+        lambda: delivery.view(relation),
+        lambda: delivery[relation].inserted,
+        lambda: delivery[relation].deleted,
+    )
+
+
+def _again(target: SinkTarget) -> str:
     """Return what another run does with a sink that has an epoch which did not happen."""
-    if sink.format == "delta":
-        return "Delta tables that have this epoch keep it as it is: {}"
-    return IN_THE_WAY if sink.mode == "error" and sink.what == "view" else ANEW
+    return IN_THE_WAY if target.sink.mode == "error" else ANEW

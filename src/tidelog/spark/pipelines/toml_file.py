@@ -11,7 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from tidelog.errors import Problem, UsageError
 from tidelog.importing import is_file
-from tidelog.spark.pipelines.description import PipelineDescription, Sink, Source
+from tidelog.spark.pipelines.description import PipelineDescription, Source
+from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.readers import is_address
 
 TomlTypes: TypeAlias = Mapping[str, type | tuple[type, ...]]
@@ -45,7 +46,16 @@ _SOURCE: TomlTypes = {
     "key": (str, list),
     "feed": str,
 }
-_SINK: TomlTypes = {"relation": str, "path": str, "what": str, "format": str, "mode": str, "options": dict}
+_SINK: TomlTypes = {
+    "relation": str,
+    "path": str,
+    "table": str,
+    "what": str,
+    "format": str,
+    "mode": str,
+    "partition_by": list,
+    "options": dict,
+}
 TomlTable: TypeAlias = tuple[str, int]
 """A table of the file: the name of the list that it is in, and its number there."""
 Described = TypeVar("Described", bound=PipelineDescription)
@@ -91,9 +101,7 @@ class _Reader:
             self.part(Source, each, _SOURCE, ("relation",), ("source", i))
             for i, each in self.tables(document, "source")
         ]
-        sinks = [
-            self.part(Sink, each, _SINK, ("relation", "path"), ("sink", i)) for i, each in self.tables(document, "sink")
-        ]
+        sinks = [self.part(Sink, each, _SINK, ("relation",), ("sink", i)) for i, each in self.tables(document, "sink")]
         if self.problems:
             return None
         top = {key: value for key, value in document.items() if key not in ("source", "sink")}

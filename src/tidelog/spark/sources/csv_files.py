@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tidelog.spark.failures import reading
-from tidelog.spark.sources.readers import TORN, escaped, located, plain, quoted
+from tidelog.spark.sources.readers import TORN, among, escaped, located, plain, quoted
 
 OPEN = "a quotation mark is not closed"
 _LINE, _FIELDS, _TORN = "_text", "_fields", "_torn"
@@ -53,22 +53,28 @@ class _LineBreaks:
 
 
 def csv_frame(
-    session: SparkSession, path: str | os.PathLike[str], names: Sequence[str], options: Mapping[str, object]
+    session: SparkSession,
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    options: Mapping[str, object],
+    files: Sequence[str] | None = None,
 ) -> tuple[DataFrame, Expression]:
-    """Return CSV files with every field as text, and the reason for lines in the column TORN: another number of fields,
-    or a quotation mark that is open. Columns are those of the header, which all files have to share, or, without one,
-    `names`. Read the files once, for their quotation marks. Raise DataError (E0482) if there is no such file."""
+    """Return CSV files, all at a path or some `files` of it, with every field as text, and the reason for lines in the
+    column TORN: another number of fields, or a quotation mark that is open. Columns are those of the header, which all
+    files have to share, or, without one, `names`. Read the files once, for their quotation marks. Raise DataError
+    (E0482) if there is no such file."""
     place, given = located(session, path), {key.lower(): value for key, value in plain(options).items()}
+    paths = among(session, path, files)
     has_header = given.get("header", "false").lower() == "true"
     multiline = given.get("multiline", "false").lower() == "true"
     with reading(place):
         reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**given)
-        names = reader.csv(place).columns if has_header else names
-        lines = _lines(session, place, given, has_header)
-        breaks = _line_breaks(_lines(session, place, given, False), given, multiline)
+        names = reader.csv(paths).columns if has_header else names
+        lines = _lines(session, paths, given, has_header)
+        breaks = _line_breaks(_lines(session, paths, given, False), given, multiline)
         schema = _texts([*names, TORN])
         reader = reader.options(multiLine=True, columnNameOfCorruptRecord=TORN).schema(schema)
-        whole = [reader.option("escape", escape).csv(place) for escape in breaks.paired]
+        whole = [reader.option("escape", escape).csv(paths) for escape in breaks.paired]
     of_mixed, of_paired = _is_from(breaks.mixed), [_is_from(files) for files in breaks.paired.values()]
     is_torn = of_mixed if multiline else of_mixed | _is_open(F.col(_LINE), given)
     apart = [_taken_apart(lines.where(~reduce(Expression.__or__, of_paired, F.lit(False))), names, given, is_torn)]
@@ -83,13 +89,13 @@ def csv_frame(
     return reduce(DataFrame.unionAll, apart).select(*values, TORN), reason
 
 
-def _lines(session: SparkSession, place: str, given: Mapping[str, str], has_header: bool) -> DataFrame:
+def _lines(session: SparkSession, paths: str | list[str], given: Mapping[str, str], has_header: bool) -> DataFrame:
     """Return the lines of CSV files as they are, in the column _LINE; with `has_header`, without headers."""
     options = {key: value for key, value in given.items() if key in _OF_LINES}
     reader = session.read.options(**options).options(sep=_NOWHERE, quote="", enforceSchema=not has_header)
     reader = reader.option("header", has_header)
-    name = reader.csv(place).columns[0] if has_header else _LINE
-    return reader.schema(_texts([name])).csv(place).toDF(_LINE)
+    name = reader.csv(paths).columns[0] if has_header else _LINE
+    return reader.schema(_texts([name])).csv(paths).toDF(_LINE)
 
 
 def _taken_apart(lines: DataFrame, names: Sequence[str], given: Mapping[str, str], is_torn: Expression) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column as Expression
@@ -24,20 +24,24 @@ _SILENT = (("mode", "dropmalformed"), ("ignorecorruptfiles", "true"), ("ignoremi
 
 
 def json_frame(
-    session: SparkSession, path: str | os.PathLike[str], options: Mapping[str, object]
+    session: SparkSession,
+    path: str | os.PathLike[str],
+    options: Mapping[str, object],
+    files: Sequence[str] | None = None,
 ) -> tuple[DataFrame, Expression]:
-    """Return lines of JSON with types as Spark infers them, and the reason for other lines, which are in the column
-    TORN. An integer beside fractions is a double, and its line is there as well if no double is equal to it. Raise
-    DataError (E0482) if there is no such file."""
-    place = located(session, path)
+    """Return lines of JSON, in all files at a path or in some `files` of it, with types as Spark infers them, and the
+    reason for other lines, which are in the column TORN. An integer beside fractions is a double, and its line is there
+    as well if no double is equal to it. Raise DataError (E0482) if there is no such file."""
+    place, paths = located(session, path), among(session, path, files)
     with reading(place):
         reader = session.read.options(**plain(options)).option("columnNameOfCorruptRecord", TORN)
-        inferred = [field for field in reader.json(place).schema.fields if field.name != TORN]
+        reader = reader.options(**based(session, path, files))
+        inferred = [field for field in reader.json(paths).schema.fields if field.name != TORN]
         fractions = [field.name for field in inferred if isinstance(field.dataType, T.DoubleType)]
         # As texts first, because Spark rounds the numbers in a column of doubles.
         texts = {name: T.StringType() for name in fractions}
         fields = [T.StructField(field.name, texts.get(field.name, field.dataType)) for field in inferred]
-        frame = reader.schema(T.StructType([*fields, T.StructField(TORN, T.StringType())])).json(place)
+        frame = reader.schema(T.StructType([*fields, T.StructField(TORN, T.StringType())])).json(paths)
         row = F.to_json(F.struct(*[quoted(field.name) for field in fields])) if fields else F.lit("{}")
         lost = reduce(Expression.__or__, [_is_lost(quoted(name)) for name in fractions], F.lit(False))
         frame = frame.withColumn(TORN, F.when(lost, row).otherwise(quoted(TORN)))
@@ -72,10 +76,26 @@ def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
     """Return a path as Spark should be given it. Java does not follow `os.chdir`, so that on one machine a relative
     path is made absolute here; on a cluster, text is for its file system to understand."""
     text = os.fspath(path)
-    on_one_machine = (session.conf.get("spark.master", "") or "").startswith("local")
-    if isinstance(path, os.PathLike) or (on_one_machine and not is_address(text)):
+    if isinstance(path, os.PathLike) or (is_on_one_machine(session) and not is_address(text)):
         return os.path.abspath(text)
     return text
+
+
+def among(session: SparkSession, path: str | os.PathLike[str], files: Sequence[str] | None) -> str | list[str]:
+    """Return a path as Spark should be given it, or in its place some of the files that are there."""
+    return located(session, path) if files is None else [literal(file) for file in files]
+
+
+def based(session: SparkSession, path: str | os.PathLike[str], files: Sequence[str] | None) -> dict[str, str]:
+    """Return the option by which some files of a folder have the columns of its partitions, as all files have."""
+    place = located(session, path).rstrip("/")
+    within = files is not None and all(f"{place}/" in file for file in files)
+    return {"basePath": place} if within and literal(place) == place else {}
+
+
+def is_on_one_machine(session: SparkSession) -> bool:
+    """Return True if driver and executors are one process."""
+    return (session.conf.get("spark.master", "") or "").startswith("local")
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:

@@ -1,0 +1,138 @@
+"""The rows that a source of mode "append" has not given yet: of new files, of new versions of a table.
+
+A run notes what it has read: of files a digest of name, size and time, of a Delta table its version, of an Iceberg
+table its snapshot. The next run reads the rest. Other sources do not say which rows are new, and are read as a whole;
+facts are a set, so that only their bad rows are there twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+
+from tidelog.spark.failures import reading
+from tidelog.spark.pipelines.description import Source
+from tidelog.spark.sources.readers import located, plain
+
+_OF_LISTS = ("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter")
+"""Options, in lower case, that say which files there are."""
+_OF_FEED = ("_change_type", "_commit_version", "_commit_timestamp")
+_KEEPING = ("append", "replace")
+"""Operations of Iceberg that only add rows, or only files."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """The part of a source that a run reads: all of it, only the `files`, or the rows of a `frame`. `read` is the note
+    of what has then been read, `remark` a sentence for the user."""
+
+    files: Sequence[str] | None = None
+    frame: DataFrame | None = None
+    read: Mapping[str, Any] = field(default_factory=dict)
+    remark: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if there is nothing new."""
+        return self.files is not None and not self.files
+
+
+def key_of(source: Source) -> str:
+    """Return the name of a source in the notes."""
+    return f"{source.relation} from {source.table or source.path or source.format}"
+
+
+def unread(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Unread:
+    """Return the part of a source that is new; `read` is the note of the last run, empty in the first. Raise DataError
+    (E0482)."""
+    if source.mode != "append" or source.frame is not None:
+        return Unread()
+    with reading(str(source.table or source.path or source.format)):
+        provider = source.format if source.table is None else _provider(session, source.table)
+        if provider == "delta":
+            return _versions(session, source, read.get("version"))
+        if provider == "iceberg" and source.table is not None:
+            return _snapshots(session, source.table, read.get("snapshot"))
+        if source.path is not None:
+            return _files(session, source, set(read.get("files", ())))
+    return Unread(remark=None if not read else _whole(source), read={"whole": True})
+
+
+def _files(session: SparkSession, source: Source, read: set[str]) -> Unread:
+    """Return the files that are not among those that have been read, as they are now."""
+    assert source.path is not None
+    options = {key: value for key, value in plain(source.options).items() if key.lower() in _OF_LISTS}
+    listed = session.read.format("binaryFile").options(**options).load(located(session, source.path))
+    found = listed.select("path", "length", F.col("modificationTime").cast("double")).collect()
+    known = {_digest(*row): row["path"] for row in found}
+    new = sorted(path for digest, path in known.items() if digest not in read)
+    return Unread(files=new if read else None, read={"files": sorted(known)})
+
+
+def _versions(session: SparkSession, source: Source, read: int | None) -> Unread:
+    """Return the rows of a Delta table since a version; its change data feed has them."""
+    name = source.table or f"delta.`{located(session, source.path or '')}`"
+    now = session.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"]
+    note = {"version": now}
+    if read == now:
+        return Unread(files=(), read=note)
+    if read is None:
+        return Unread(frame=_loaded(session, session.read.option("versionAsOf", now), source), read=note)
+    try:
+        feed = session.read.options(readChangeFeed="true", startingVersion=read + 1, endingVersion=now)
+        rows = (
+            _loaded(session, feed, source)
+            .where(F.col("_change_type").isin("insert", "update_postimage"))
+            .drop(*_OF_FEED)
+        )
+        rows.isEmpty()  # Delta looks for its feed when it reads.
+    except PySparkException:  # It has no such feed, or had none then.
+        return Unread(read=note, remark=f"{_whole(source)}; set delta.enableChangeDataFeed")
+    return Unread(frame=rows, read=note)
+
+
+def _snapshots(session: SparkSession, table: str, read: int | None) -> Unread:
+    """Return the rows of an Iceberg table since a snapshot, if only rows were added."""
+    found = session.sql(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'main'").collect()
+    now = found[0]["snapshot_id"] if found else None
+    note = {"snapshot": now}
+    if read == now:
+        return Unread(files=(), read=note)
+    if read is None:
+        return Unread(frame=session.read.option("versionAsOf", now).table(table), read=note)
+    rows = session.sql(f"SELECT snapshot_id, parent_id, operation FROM {table}.snapshots").collect()
+    known = {row["snapshot_id"]: row for row in rows}
+    at = now
+    while at in known and at != read and known[at]["operation"] in _KEEPING:
+        at = known[at]["parent_id"]
+    if at != read:
+        return Unread(read=note, remark=f"{table} has other changes than new rows, so that all of its rows were read")
+    frame = session.read.options(**{"start-snapshot-id": read, "end-snapshot-id": now}).table(table)
+    return Unread(frame=frame, read=note)
+
+
+def _loaded(session: SparkSession, reader: DataFrameReader, source: Source) -> DataFrame:
+    """Return the rows that a reader with options finds in a Delta table."""
+    if source.table is not None:
+        return reader.table(source.table)
+    return reader.format("delta").options(**plain(source.options)).load(located(session, source.path or ""))
+
+
+def _provider(session: SparkSession, table: str) -> str | None:
+    """Return the format of a table, None if its catalog does not say."""
+    rows = session.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Provider'").collect()
+    return rows[0]["data_type"].lower() if rows else None
+
+
+def _whole(source: Source) -> str:
+    return f"{key_of(source)} does not say which rows are new, so that all of its rows were read"
+
+
+def _digest(path: str, length: int, time: float) -> str:
+    return hashlib.blake2b(f"{path}|{length}|{time}".encode(), digest_size=8).hexdigest()

@@ -1,0 +1,125 @@
+"""Sinks that are folders: files of any format that the session writes.
+
+A folder `epoch=N` is written anew when the epoch comes again after a crash, so that its rows are there once.
+`_manifest.json` names the epochs that count and is replaced in one step; readers that cannot wait look there. A view
+that replaces another one is written beside it, and changes places with it in one step where the driver can do that:
+on its own file system. Elsewhere Spark removes the old files first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tidelog.errors import DataError, Problem
+from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.sinks.sink import EPOCH, Sink
+from tidelog.spark.sources.readers import is_address, is_on_one_machine, located
+
+MANIFEST = "_manifest.json"
+"""Spark takes files that begin otherwise for data."""
+_AT_FDCWD, _EXCHANGE = -100, 2  # of renameat2(2)
+
+
+@dataclass(frozen=True)
+class FolderTarget:
+    """A folder at `path`; `is_local` says that it is on the driver's file system for sure."""
+
+    sink: Sink
+    path: str
+    is_local: bool
+    notes: tuple[str, ...] = ()
+
+    def replace(self, rows: DataFrame) -> None:
+        """Replace the folder by one with these rows. Raise DataError (E0483)."""
+        if self.sink.mode == "error":
+            write_files(rows, self.sink, self.path, "errorifexists")
+        elif not self.is_local:
+            write_files(rows, self.sink, self.path, "overwrite")
+        else:
+            path = os.path.realpath(self.path)
+            new = os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.new")
+            write_files(rows, self.sink, new, "overwrite")
+            try:
+                _put_in_place(new, path)
+            except OSError as error:
+                raise _failed(f"cannot replace the folder: {error.strerror}", self.path) from error
+
+    def append(self, rows: DataFrame, epoch: int) -> None:
+        """Write the rows of an epoch, which have its number in the last column, in place of those of another try.
+        Raise DataError (E0483)."""
+        write_files(rows.drop(EPOCH), self.sink, f"{self.path}/{EPOCH}={epoch}", "overwrite")
+        note_epoch(self.path, epoch, only=self.sink.what == "view")
+
+
+def folder_of(session: SparkSession, sink: Sink) -> FolderTarget:
+    """Return the folder of a sink with a path."""
+    assert sink.path is not None
+    path = located(session, sink.path).rstrip("/")
+    return FolderTarget(sink, path, is_on_one_machine(session) and not is_address(path))
+
+
+def write_files(rows: DataFrame, sink: Sink, path: str, mode: str) -> None:
+    """Write rows as files. Raise DataError (E0483)."""
+    try:
+        writer = rows.write.format(sink.format or "parquet").options(**sink.options).mode(mode)
+        writer = writer.option("partitionOverwriteMode", "static")
+        (writer.partitionBy(*sink.partition_by) if sink.partition_by else writer).save(path)
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        exists = "PATH_ALREADY_EXISTS" in str(error)
+        hint = 'write mode = "replace" to replace it' if exists else "check path and format; nothing has changed"
+        problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=path, hint=hint)
+        raise DataError(problem) from error
+
+
+def note_epoch(path: str, epoch: int, *, only: bool) -> None:
+    """Add the epoch to the manifest, alone or behind the others. On other file systems than that of the driver there
+    are only the folders. Raise DataError (E0483)."""
+    if not os.path.isdir(path):
+        return
+    manifest, new = Path(path) / MANIFEST, Path(path) / f"{MANIFEST}.new"
+    known = [] if only or not manifest.exists() else json.loads(manifest.read_text(encoding="utf-8"))["epochs"]
+    epochs = [*(number for number in known if number < epoch), epoch]
+    try:
+        new.write_text(json.dumps({"version": 1, "epochs": epochs}) + "\n", encoding="utf-8")
+        new.replace(manifest)
+    except OSError as error:
+        raise _failed(f"cannot write the manifest: {error.strerror}", path) from error
+
+
+def _put_in_place(new: str, path: str) -> None:
+    """Have a folder at another path, and remove what was there. Raise OSError."""
+    if not os.path.lexists(path):
+        os.rename(new, path)
+        return
+    if not _exchanged(new, path):
+        old = f"{new}.old"  # A process that is killed between the two steps leaves the new folder, for the next run.
+        shutil.rmtree(old, ignore_errors=True)
+        os.rename(path, old)
+        os.rename(new, path)
+        new = old
+    if os.path.isdir(new):
+        shutil.rmtree(new, ignore_errors=True)
+    else:
+        os.unlink(new)
+
+
+def _exchanged(one: str, other: str) -> bool:
+    """Let two paths change places in one step; return False where the system cannot do that."""
+    with suppress(OSError, AttributeError):
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _EXCHANGE) == 0)
+    return False
+
+
+def _failed(what: str, path: str) -> DataError:
+    return DataError(Problem("E0483", what, place=path, hint="check the path"))

@@ -1,0 +1,212 @@
+"""A sink over a session: what is there already, whether it fits, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from tidelog.errors import DataError, Problem, SetupError, TidelogError
+from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.sinks.databases import DatabaseTarget, database_of
+from tidelog.spark.sinks.fitting import check_fit, wanted_fields
+from tidelog.spark.sinks.folders import FolderTarget, folder_of
+from tidelog.spark.sinks.kafka import TopicTarget
+from tidelog.spark.sinks.sink import EPOCH, OP, Sink, wrong
+from tidelog.spark.sinks.tables import LAKES, TableTarget, partitions
+from tidelog.spark.sources.readers import located
+
+SinkTarget: TypeAlias = FolderTarget | TableTarget | DatabaseTarget | TopicTarget
+DELTA = "io.delta.sql.DeltaSparkSessionExtension"
+
+
+@dataclass(frozen=True)
+class EpochOutput:
+    """The output of an epoch for the sinks of a relation: its number, its view and its changes, which are read when
+    they are asked for."""
+
+    epoch: int
+    view: Callable[[], DataFrame]
+    inserted: Callable[[], DataFrame]
+    deleted: Callable[[], DataFrame]
+
+    def changes(self) -> DataFrame:
+        """Return the changes with the column `op` before them."""
+        parts = [(self.inserted(), "insert"), (self.deleted(), "delete")]
+        first, second = (frame.select(F.lit(op).alias(OP), "*") for frame, op in parts)
+        return first.unionAll(second)
+
+
+def write(target: SinkTarget, output: EpochOutput, *, whole: bool) -> None:
+    """Write the view or the changes of an epoch. What is merged are the changes, or with `whole` the difference between
+    view and table. Raise DataError (E0483); an epoch that is written again replaces its own rows."""
+    sink = target.sink
+    if sink.mode == "append":
+        rows = output.changes() if sink.what == "changes" else output.view()
+        target.append(rows.withColumn(EPOCH, F.lit(output.epoch).cast("long")), output.epoch)
+    elif sink.mode != "merge":
+        assert not isinstance(target, TopicTarget)
+        target.replace(output.view())
+    else:
+        assert isinstance(target, TableTarget | DatabaseTarget)
+        if whole:
+            target.merge(output.view())
+        else:
+            target.apply(output.changes())
+
+
+def targets_of(
+    session: SparkSession, sinks: Sequence[Sink], schema: Callable[[str], T.StructType], sources: Sequence[str] = ()
+) -> list[SinkTarget]:
+    """Return the targets of sinks, or everything that is wrong with them; `schema` has the columns of a relation,
+    `sources` are tables that are read. UsageError (E0601, E0686), DataError (E0483, E0488), SetupError (E0707)."""
+    found: list[SinkTarget] = []
+    errors: list[TidelogError] = []
+    for sink in sinks:
+        try:
+            found.append(_target(session, sink, schema(sink.relation)))
+        except TidelogError as error:
+            errors.append(error)
+    if errors:
+        raise type(errors[0])(*[problem for error in errors for problem in error.problems])
+    read = {_full_name(session, name): name for name in sources}
+    seen: dict[str, Sink] = {}
+    for target in found:
+        if isinstance(target, TableTarget):
+            name = _full_name(session, target.name)
+            if name in read:
+                raise wrong("table", f"the sink at {target.sink.place} would replace the source {read[name]}", _APART)
+            if name in seen:
+                raise wrong("table", f"the table {target.sink.place} is a sink twice", _APART)
+            seen[name] = target.sink
+    return found
+
+
+_APART = "give each sink a table of its own"
+
+
+def check_delta(session: SparkSession, formats: Sequence[str | None]) -> None:
+    """Raise SetupError (E0707) if a format is Delta and the session has none."""
+    if "delta" in formats and DELTA not in (session.conf.get("spark.sql.extensions", "") or ""):
+        hint = f"start the session with the packages of delta-spark and spark.sql.extensions={DELTA}; or use parquet"
+        raise SetupError(Problem("E0707", "the session has no Delta Lake", hint=hint))
+
+
+def _target(session: SparkSession, sink: Sink, view: T.StructType) -> SinkTarget:
+    check_delta(session, [sink.format])
+    wanted = wanted_fields(sink, view)
+    if sink.format == "kafka":
+        return TopicTarget(sink, sink.place)
+    if sink.format == "jdbc":
+        return database_of(session, sink, wanted)
+    if sink.path is not None and sink.format != "delta":
+        return folder_of(session, sink)
+    return _table(session, sink, wanted)
+
+
+def _table(session: SparkSession, sink: Sink, wanted: T.StructType) -> TableTarget:
+    """Return the table of a sink, if it is there or can be made."""
+    path = sink.table or located(session, sink.path or "").rstrip("/")
+    name = sink.table or f"delta.`{path}`"
+    with _looking(sink):
+        if not _exists(session, sink, name):
+            _check_schema(session, name, sink)
+            provider = sink.format or _of_catalog(session, name)
+            _check_merged(sink, provider)
+            return TableTarget(session, sink, path, name, provider, wanted, made=False)
+        fields, provider, kind = session.table(name).schema, *_described(session, name)
+        parts = {column.name for column in session.catalog.listColumns(name) if column.isPartition}
+    if kind == "VIEW":
+        raise _unfit(sink, f"{sink.table} is a view, not a table", "name a table")
+    if sink.mode == "error":
+        hint = 'write mode = "replace" to replace it'
+        raise DataError(Problem("E0483", f"cannot write {sink.relation}: it already exists", place=path, hint=hint))
+    if sink.format not in (None, provider):
+        raise _unfit(sink, f"the table is of the format {provider}, found the format {sink.format}", "leave it out")
+    _check_merged(sink, provider)
+    dynamic = str(session.conf.get("spark.sql.sources.partitionOverwriteMode")).lower() == "dynamic"
+    if parts and dynamic and sink.mode == "replace" and provider not in LAKES:
+        hint = "start the session without spark.sql.sources.partitionOverwriteMode"
+        raise _unfit(sink, "the session replaces partitions, not tables", hint)
+    notes = check_fit(sink, wanted, fields)
+    needed = set(partitions(sink, provider)) if sink.partition_by else set(partitions(sink, provider)) - parts
+    if needed and needed != parts:
+        shown = ", ".join(sorted(parts)) or "none"
+        message = f"the table has the partition columns {shown}, needed are {', '.join(sorted(needed))}"
+        raise _unfit(sink, message, "name another table, which tidelog makes")
+    return TableTarget(session, sink, path, name, provider, wanted, made=True, notes=notes)
+
+
+def _exists(session: SparkSession, sink: Sink, name: str) -> bool:
+    """Return True if a table is there."""
+    try:
+        return bool(session.catalog.tableExists(name))
+    except AnalysisException:
+        if sink.path is None:
+            raise
+        return False  # Delta looks for its log at the path.
+
+
+def _of_catalog(session: SparkSession, name: str) -> str | None:
+    """Return the format of the tables that a catalog makes: "iceberg" if it is one of Iceberg, otherwise None."""
+    first, dot, _ = name.partition(".")
+    for catalog in (first if dot else "", session.catalog.currentCatalog()):
+        kind = session.conf.get(f"spark.sql.catalog.{catalog}", "") if catalog else ""
+        if kind:
+            return "iceberg" if ".iceberg." in kind else None
+    return None
+
+
+def _described(session: SparkSession, name: str) -> tuple[str | None, str | None]:
+    """Return the provider and the type of a table, as far as its catalog says."""
+    rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    found = {row["col_name"]: row["data_type"] for row in rows if row["col_name"] in ("Provider", "Type")}
+    provider = found.get("Provider")
+    return None if provider is None else provider.lower(), found.get("Type")
+
+
+def _check_schema(session: SparkSession, name: str, sink: Sink) -> None:
+    """Raise DataError (E0488) if the schema (or namespace) of a table is not there."""
+    parts = [part.strip("`") for part in name.split(".")]
+    if sink.path is None and len(parts) > 1 and not session.catalog.databaseExists(name.rpartition(".")[0]):
+        schema = name.rpartition(".")[0]
+        raise _unfit(sink, f"the schema {schema} does not exist", f"make it: CREATE SCHEMA {schema}")
+
+
+def _check_merged(sink: Sink, provider: str | None) -> None:
+    """Raise DataError (E0488) if rows cannot be merged into a table."""
+    if sink.mode == "merge" and provider not in LAKES:
+        what = "the session's default format" if provider is None else f"the format {provider}"
+        hint = 'write mode = "replace", or format = "delta" or "iceberg"'
+        raise _unfit(sink, f"rows cannot be merged into a table of {what}", hint)
+
+
+@contextmanager
+def _looking(sink: Sink) -> Iterator[None]:
+    """Turn what Spark says about the name of a table into DataError (E0488)."""
+    try:
+        yield
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        hint = "name it as catalog.schema.table, and check the session's catalogs"
+        raise _unfit(sink, f"Spark cannot use this table: {said(error)}", hint) from error
+
+
+def _full_name(session: SparkSession, name: str) -> str:
+    """Return the name of a table with its catalog and schema, where the session knows it."""
+    try:
+        table = session.catalog.getTable(name)
+    except AnalysisException:
+        return name.replace("`", "").lower()
+    return ".".join([table.catalog or "", *(table.namespace or []), table.name]).lower()
+
+
+def _unfit(sink: Sink, message: str, hint: str) -> DataError:
+    return DataError(Problem("E0488", message, place=sink.place, hint=hint))

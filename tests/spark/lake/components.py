@@ -1,0 +1,53 @@
+"""The components that `make test-lake` tests with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tidelog.spark import session
+
+
+def lake_session(warehouse: Path) -> SparkSession:
+    """Return a session with Delta, and with Iceberg's tables in the catalog `ice`."""
+    return session(
+        threads=2,
+        brief=True,
+        conf={
+            "spark.jars": os.environ["TIDELOG_LAKE_JARS"],
+            "spark.sql.warehouse.dir": str(warehouse / "spark"),
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            "spark.databricks.delta.snapshotPartitions": "2",
+            "spark.databricks.delta.properties.defaults.enableChangeDataFeed": "true",
+            "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+            "spark.sql.catalog.ice.type": "hadoop",
+            "spark.sql.catalog.ice.warehouse": str(warehouse / "ice"),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A PostgreSQL server on this machine."""
+
+    psql: Path
+    port: int
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the options of Spark's reader and writer."""
+        url = f"jdbc:postgresql://127.0.0.1:{self.port}/postgres"
+        return {"url": url, "user": "tidelog", "driver": "org.postgresql.Driver"}
+
+    def ask(self, statement: str) -> set[tuple[str, ...]]:
+        """Return the rows of a statement, as texts."""
+        command = [str(self.psql), "-h", "127.0.0.1", "-p", str(self.port), "-U", "tidelog", "-d", "postgres"]
+        done = subprocess.run([*command, "-At", "-c", statement], check=True, capture_output=True, text=True)
+        return {tuple(line.split("|")) for line in done.stdout.splitlines()}
