@@ -78,6 +78,22 @@ def test_an_epoch_that_comes_again_replaces_its_own_rows(spark: SparkSession, tm
     assert rows(spark.read.parquet(str(tmp_path / "v"))) == {(1, "a"), (4, "d")}
 
 
+@pytest.mark.parametrize("to", ["table", "path"])
+def test_epochs_of_another_database_stay(spark: SparkSession, tmp_path: Path, schema: str, to: str) -> None:
+    """A new state folder begins with epoch 1, which would replace the one that is there."""
+    place = {"table": "lake.changes"} if to == "table" else {"path": tmp_path / "changes"}
+    sinks = [Sink("v", what="changes", **place)]
+    run(spark, tmp_path, sinks, (1, "a"))
+    run(spark, tmp_path, sinks, (1, "a"), (2, "b"))
+    (tmp_path / "new").mkdir()
+    with pytest.raises(DataError, match="epochs up to 2, and the next one of this database is 1") as raised:
+        run(spark, tmp_path / "new", sinks, (3, "c"))
+    assert raised.value.code == "E0488"
+    found = spark.table("lake.changes") if to == "table" else spark.read.parquet(str(tmp_path / "changes"))
+    assert rows(found.select("op", "x", "y", "epoch")) == {("insert", 1, "a", 1), ("insert", 2, "b", 2)}
+    run(spark, tmp_path, sinks, (2, "b"))
+
+
 def test_a_new_column_of_a_table_is_noted_and_null(spark: SparkSession, tmp_path: Path, schema: str) -> None:
     spark.sql("create table lake.v (Y string, more int, x decimal(20, 0)) using parquet")
     notes = run(spark, tmp_path, [Sink("v", table="lake.v")], (1, "a"))

@@ -254,6 +254,7 @@ def test_a_subscriber_that_raised_is_called_again_with_that_change(
 def test_sinks_that_a_stream_cannot_have_are_rejected_before_it_starts(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     path = tmp_path / "changes"
+    (tmp_path / "others/epoch=9").mkdir(parents=True)
     with opened(spark, tmp_path) as db:
         given: tuple[tuple[Any, str, str], ...] = (
             (Sink("t", path), "E0686", "must be a list of Sink"),
@@ -263,6 +264,7 @@ def test_sinks_that_a_stream_cannot_have_are_rejected_before_it_starts(spark: Sp
             ([Sink("u", path)], "E0601", "u"),
             ([Sink("t", path), Sink("t", path / "t", what="changes")], "E0686", "is, or contains, two sinks"),
             ([Sink("t", table="nowhere.t")], "E0488", "the schema nowhere does not exist"),
+            ([Sink("t", tmp_path / "others", what="changes")], "E0488", "it has epochs up to 9"),
         )
         for sinks, code, said in given:
             with pytest.raises(TidelogError, match=said) as caught:

@@ -92,3 +92,6 @@ def test_a_stream_merges_each_epoch(spark: SparkSession, tmp_path: Path, postgre
         ("delete", "1", "3"),
         ("insert", "3", "3"),
     }
+    (tmp_path / "new").mkdir()
+    with pytest.raises(DataError, match="it has epochs up to 3, and the next one of this database is 1"):
+        run(spark, tmp_path / "new", [sink(postgres, "log", what="changes")], (1, "a"))

@@ -35,7 +35,7 @@ from tidelog.spark.pipelines.unread import Unread, key_of, unread
 from tidelog.spark.rows import DriverRows
 from tidelog.spark.sinks.folders import write_files
 from tidelog.spark.sinks.sink import Sink
-from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_delta, targets_of, write
+from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_delta, check_epochs, targets_of, write
 from tidelog.spark.sources.csv_files import csv_frame
 from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
 from tidelog.spark.sources.mapping import (
@@ -117,6 +117,7 @@ class _Run:
             relation_type(db.program, sink.relation)
         targets = targets_of(self.session, pipeline.sinks, lambda name: db[name].schema, tables)
         with self.stage("check"):
+            check_epochs(targets, db.epoch + 1)
             sources = self.sources()
             checked = check_sources(sources) if sources else []
         try:

@@ -53,6 +53,15 @@ class DatabaseTarget:
         """Write the rows of an epoch in place of those of another try. Raise DataError (E0483)."""
         self._run(rows, f"DELETE FROM {self.path} t WHERE {self._value('t', EPOCH)} = {epoch};", self._insertion())
 
+    def last_epoch(self) -> int | None:
+        """Return the number of the last epoch that was appended, None without one. Raise DataError (E0483)."""
+        with _working(self.sink, "use the table"):
+            if not _is_there(self.session, self.sink, self.path):
+                return None
+            found = _asked(self.session, self.sink, f'SELECT max("{EPOCH}") AS last FROM {self.path}')
+        last: int | None = found[0]["last"]
+        return last
+
     def merge(self, rows: DataFrame) -> None:
         """Bring the table to these rows by the difference. Raise DataError (E0483)."""
         gone = f"DELETE FROM {self.path} t WHERE NOT EXISTS (SELECT FROM {self._beside} g WHERE {self._same()});"
@@ -109,8 +118,7 @@ def database_of(session: SparkSession, sink: Sink, wanted: T.StructType) -> Data
             raise wrong("mode", message, 'write mode = "replace"')
         return DatabaseTarget(session, sink, table, wanted)
     with _working(sink, "use the table"):
-        found = _asked(session, sink, f"SELECT to_regclass('{table}')::text AS found")
-        if found[0]["found"] is None:
+        if not _is_there(session, sink, table):
             return DatabaseTarget(session, sink, table, wanted)
         options = {**_options(sink), "dbtable": table}
         present = session.read.format("jdbc").options(**options).load().schema
@@ -118,6 +126,12 @@ def database_of(session: SparkSession, sink: Sink, wanted: T.StructType) -> Data
         hint = 'write mode = "replace" to replace it'
         raise DataError(Problem("E0483", f"cannot write {sink.relation}: it already exists", place=table, hint=hint))
     return DatabaseTarget(session, sink, table, wanted, check_fit(sink, wanted, present))
+
+
+def _is_there(session: SparkSession, sink: Sink, table: str) -> bool:
+    """Return True if a PostgreSQL database has a table."""
+    found = _asked(session, sink, f"SELECT to_regclass('{table}')::text AS found")
+    return found[0]["found"] is not None
 
 
 def _asked(session: SparkSession, sink: Sink, query: str, **more: str) -> list[Row]:

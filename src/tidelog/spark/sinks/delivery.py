@@ -28,7 +28,7 @@ from tidelog.spark.frames.arrow import to_spark
 from tidelog.spark.frames.parts import parts_frame
 from tidelog.spark.rows import Rows
 from tidelog.spark.sinks.sink import Sink, wrong
-from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, targets_of, write
+from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_epochs, targets_of, write
 from tidelog.spark.sources.readers import literal, quoted
 from tidelog.store.outbox import Outbox
 from tidelog.store.tables import FactTables, PartFolder
@@ -89,6 +89,7 @@ class Deliveries:
             others = [*targets[:number], *targets[number + 1 :]]
             if any(f"{other.path}/".startswith(f"{target.path}/") for other in others):
                 raise wrong("sinks", f"{target.path} is, or contains, two sinks", "give each sink a place of its own")
+        check_epochs(targets, self._database.epoch + 1)
         return targets
 
     def register(self, stream: str, targets: Sequence[SinkTarget]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,6 +58,13 @@ class FolderTarget:
         Raise DataError (E0483)."""
         write_files(rows.drop(EPOCH), self.sink, f"{self.path}/{EPOCH}={epoch}", "overwrite")
         note_epoch(self.path, epoch, only=self.sink.what == "view")
+
+    def last_epoch(self) -> int | None:
+        """Return the number of the last epoch that was appended; None without one, and where only Spark sees it."""
+        if not self.is_local or not os.path.isdir(self.path):
+            return None
+        numbers = (re.fullmatch(rf"{EPOCH}=(\d+)", name) for name in os.listdir(self.path))
+        return max((int(number[1]) for number in numbers if number), default=None)
 
 
 def folder_of(session: SparkSession, sink: Sink) -> FolderTarget:

@@ -69,6 +69,13 @@ class TableTarget:
                 insertion = f"INSERT OVERWRITE {self.name} PARTITION ({further}) SELECT * FROM {{rows}}"
                 self.session.sql(insertion, rows=whole.drop(EPOCH))
 
+    def last_epoch(self) -> int | None:
+        """Return the number of the last epoch that was appended, None without one."""
+        if not self.made:
+            return None
+        last: int | None = self.session.table(self.name).agg(F.max(EPOCH)).collect()[0][0]
+        return last
+
     def merge(self, rows: DataFrame) -> None:
         """Bring the table to these rows by the difference. Raise DataError (E0483)."""
         with self._writing():

@@ -91,6 +91,19 @@ def targets_of(
 _APART = "give each sink a table of its own"
 
 
+def check_epochs(targets: Sequence[SinkTarget], following: int) -> None:
+    """Raise DataError (E0488) where rows of epochs behind the `following` one of a database have been appended: another
+    database has written them, and this one would replace some. (The following one may be there: it was killed.)"""
+    for target in targets:
+        if target.sink.mode == "append" and not isinstance(target, TopicTarget):
+            with _looking(target.sink):
+                last = target.last_epoch()
+            if last is not None and last > following:
+                message = f"it has epochs up to {last}, and the next one of this database is {following}"
+                hint = "go on with the state folder of these epochs, or write to another place"
+                raise _unfit(target.sink, message, hint)
+
+
 def check_delta(session: SparkSession, formats: Sequence[str | None]) -> None:
     """Raise SetupError (E0707) if a format is Delta and the session has none."""
     if "delta" in formats and DELTA not in (session.conf.get("spark.sql.extensions", "") or ""):
