@@ -3,6 +3,7 @@
 
 PYTHON := .venv/bin/python
 FUZZ_SECONDS ?= 600
+WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))# One more than cores: many tests wait for Spark.
 QUICK_TESTS = tests/language tests/rules tests/errors tests/semantics tests/reference tests/project/test_house.py
 WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
@@ -25,7 +26,7 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 
 test: .venv/stamp ## run all tests, after all kernels are compiled on all cores
 	@$(PYTHON) -m tidelog warm >/dev/null  # Otherwise each process of pytest compiles them.
-	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n auto --dist worksteal
+	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-deep: .venv/stamp ## run all tests with four times as many random cases, and faults at four times as many places
 	@$(WITH_JAVA) TIDELOG_TEST_DEPTH=4 $(PYTHON) -m pytest -q -n auto --dist worksteal

@@ -106,14 +106,6 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
             "e",
             "rename a column",
         ),
-        (
-            lambda spark, at: Source(
-                "e", frame=spark.sql("select 1 x, 'b' y, '+' op, map(1, 2) at"), mode="cdc", op="op", order="at"
-            ),
-            "does not support ordering",
-            "e",
-            "nothing has",
-        ),
     ],
 )
 def test_sources_that_cannot_be_read_say_where_and_what_to_do(

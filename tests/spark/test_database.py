@@ -169,7 +169,7 @@ def test_wrong_calls_are_told(spark: SparkSession, db: Any) -> None:
         (lambda: db.rules.remove("r9"), "E0608"),
         (lambda: db.subscribe("e", None), "E0609"),
         (lambda: tidelog.connect(spark="session"), "E0689"),  # type: ignore[call-overload]  # no session
-        (lambda: tidelog.connect(spark=spark, state="s3://bucket/state"), "E0681"),
+        (lambda: tidelog.connect(spark=spark, state="s3://bucket/state"), "E0790.*\n.*s3fs"),
         (lambda: db.insert("e", [(datetime.date(2020, 1, 1), 1)]), "E0401"),
         (lambda: db.load("t(x, y) :- no(x, y)."), "E0201"),
     ):

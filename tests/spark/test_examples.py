@@ -88,7 +88,7 @@ def test_the_pipeline_of_the_readme_works_on_the_difference(
     assert main([*command, "--json"]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert (summary["epoch"], summary["engine"]) == (2, "embedded")
-    assert summary["counts"]["transfer"] == {"read": 10, "accepted": 6, "quarantined": 4, "duplicates": 0}
+    assert summary["counts"]["transfer"] == {"read": 10, "accepted": 6, "quarantined": 4, "duplicates": 0, "late": 0}
     assert summary["written"][str(folder / "out/suspect")] == 0
     changes = spark.read.parquet(str(folder / "out/round_trip_changes"))
     assert changes.where("epoch = 1 and op = 'insert'").count() == 4

@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -236,7 +237,10 @@ def file_system(address: str) -> tuple[Any, str]:
         system, path = import_module("fsspec").core.url_to_fs(address, use_listings_cache=False)
     except ImportError as error:
         message = f"{address} needs a package that is not installed: {error}"
-        raise SetupError(Problem("E0790", message, hint=how_to_install("spark"))) from None
+        hint = how_to_install("spark")
+        if find_spec("fsspec") is not None:
+            hint = "install it with pip: s3fs for s3, gcsfs for gs, adlfs for abfs"
+        raise SetupError(Problem("E0790", message, hint=hint)) from None
     except ValueError as error:
         raise OSError(f"fsspec does not know its file system: {error}") from error
     return system, str(path).rstrip("/")

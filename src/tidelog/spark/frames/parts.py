@@ -140,6 +140,8 @@ def _summing(place: str, names: Sequence[str], tasks: int) -> Callable[[Any], It
                         data = files_at(place).read(name)
                         rows = parquet.read_metadata(pyarrow.BufferReader(data)).num_rows
                         yield told_batch(name, rows, checksum(data), 0, "")
+                    except MemoryError:
+                        raise
                     except (OSError, pyarrow.ArrowException) as error:
                         yield told_batch(name, 0, "", 0, str(error) or type(error).__name__)
 
