@@ -227,7 +227,7 @@ def test_parts_are_listed_with_rows_and_checksums(address: str) -> None:
 @pytest.mark.parametrize(
     ("address", "code", "said"),
     [
-        ("replacing://x/y", "E0681", "cannot create a file only where there is none"),
+        ("replacing://x/y", "E0681", "its file system replaces a file that exists"),
         ("nowhere://x/y", "E0681", "fsspec does not know its file system"),
     ],
 )

@@ -1,7 +1,7 @@
 """The files of a folder on any file system that fsspec knows, as `Files`: object stores above all.
 
-Such a file system has no locks, and none renames in one step. It has to create a file only where there is none. The
-file that commits is therefore a series, such as `manifest.json.0000000007`: the file with the highest number counts. A
+Such a file system has no locks and no rename in one step. It must refuse to create a file that exists. The file that
+commits is therefore a series, such as `manifest.json.0000000007`: the file with the highest number counts. A
 writer creates the next number, and of two writers only one can. A process that opens the folder to change it takes the
 next number with the contents of the last, so that a process which opened it before cannot commit any more
 (`TakenOverError`). Names of other files have to differ between writers (`mark`).
@@ -26,6 +26,7 @@ from tidelog.errors import Problem, SetupError, how_to_install
 
 _NUMBER = re.compile(r"\.([0-9]{10})$")
 _TRIES = 20
+_REPLACES = "its file system replaces a file that exists, where it should refuse to create it"
 
 
 class TakenOverError(OSError):
@@ -62,12 +63,12 @@ class RemoteFiles(Files):
             self._system.pipe_file(probe, b"2", mode="create")
         except FileExistsError:
             return
-        except (ValueError, TypeError, NotImplementedError):
-            pass  # so it says that it has no such mode
+        except (ValueError, TypeError, NotImplementedError) as error:  # The mode is unknown, or is no argument.
+            raise OSError(_REPLACES) from error
         finally:
             with suppress(FileNotFoundError):
                 self._system.rm_file(probe)
-        raise OSError("its file system cannot create a file only where there is none")
+        raise OSError(_REPLACES)
 
     def entries(self, name: str = "") -> Mapping[str, FileKind]:
         """See Files. The series is one file."""

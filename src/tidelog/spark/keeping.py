@@ -179,6 +179,6 @@ def changes_in(state: StateFolder, session: SparkSession, program: CheckedProgra
             yield name, asserts, [()]
         elif not isinstance(table, PartFolder):
             yield name, asserts, table
-        elif any(part.name.endswith(".parquet") for part in table.parts):  # There is none where no task had a row.
+        elif any(part.name.endswith(".parquet") for part in table.parts):  # Without a row, tasks write no file.
             place = f"file://{literal(table.place)}"
             yield name, asserts, session.read.parquet(place) if state.is_local else parts_frame(session, table)

@@ -12,6 +12,12 @@ from pyspark.sql import SparkSession
 
 from tidelog.spark import session
 
+PACKAGES = (
+    "io.delta:delta-spark_4.1_2.13:4.4.0",
+    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+    "org.postgresql:postgresql:42.7.14",
+)
+
 
 def lake_session(warehouse: Path) -> SparkSession:
     """Return a session with Delta, and with Iceberg's tables in the catalog `ice`."""
@@ -19,7 +25,8 @@ def lake_session(warehouse: Path) -> SparkSession:
         threads=2,
         brief=True,
         conf={
-            "spark.jars": os.environ["TIDELOG_LAKE_JARS"],
+            "spark.jars.packages": ",".join(PACKAGES),
+            "spark.jars.ivy": str(Path(os.environ["TIDELOG_LAKE"]) / "ivy"),
             "spark.sql.warehouse.dir": str(warehouse / "spark"),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

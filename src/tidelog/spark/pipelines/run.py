@@ -101,7 +101,7 @@ class _Run:
         """Where the sinks go that have been begun, by what another run does there."""
         self.said: tuple[Fact, ...] = ()
         self.read: dict[str, Mapping[str, Any]] = {}
-        """What sources of mode "append" have given, with this run, by their names in the notes."""
+        """The files or the version that a source of mode "append" has been read up to, by its name in the notes."""
         self.columns: dict[str, list[str]] = dict(database.keeper.notes.get("pipeline", {}).get("columns", {}))
         """The columns of sources, by the same names."""
         self.notes: list[str] = []

@@ -58,7 +58,7 @@ class _Part:
         return name in self.fields
 
     def __getitem__(self, name: str) -> Expression:
-        """Return a field; null where there is none."""
+        """Return a field, or null without one."""
         return self.value.getField(name) if name in self.fields else F.lit(None)
 
     def part(self, name: str) -> _Part:
