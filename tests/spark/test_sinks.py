@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +17,6 @@ from tidelog.spark.sinks.folders import _put_in_place
 from tidelog.spark.sinks.kafka import records
 
 VIEWS = SMALL + "\n.decl v(x: number, y: symbol)\nv(x, y) :- e(x, y)."
-
-
-@pytest.fixture
-def schema(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
-    """A schema of the session's catalog whose tables are in a folder of the test."""
-    spark.sql(f"create schema lake location '{tmp_path}/lake'")
-    yield "lake"
-    spark.sql("drop schema lake cascade")
 
 
 def run(spark: SparkSession, tmp_path: Path, sinks: list[Sink], *values: tuple[int, str]) -> tuple[str, ...]:

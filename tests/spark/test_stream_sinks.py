@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,30 +30,6 @@ go() :- t(x, x).
 e(0, 0).
 """
 Put = Callable[[str, str], Path]
-
-
-@pytest.fixture
-def put(tmp_path: Path) -> Put:
-    """Puts a file into the folder that is read as a stream, whole, and a second later than the one before."""
-    folder = tmp_path / "in"
-    folder.mkdir()
-    now = int(time.time()) - 100
-
-    def write(name: str, text: str) -> Path:
-        (tmp_path / name).write_text(text)
-        seconds = now + len(list(folder.iterdir()))
-        os.utime(tmp_path / name, (seconds, seconds))
-        return (tmp_path / name).rename(folder / name)
-
-    return write
-
-
-@pytest.fixture
-def schema(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
-    """A schema of the session's catalog whose tables are in a folder of the test."""
-    spark.sql(f"create schema lake location '{tmp_path}/lake'")
-    yield "lake"
-    spark.sql("drop schema lake cascade")
 
 
 def files(spark: SparkSession, folder: Path) -> DataFrame:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -35,22 +34,6 @@ FEED = {"relation": "e", "columns": {"x": "a", "y": "b"}, "op": "op", "insert": 
 
 def rows(frame: DataFrame) -> set[tuple[Any, ...]]:
     return {tuple(row) for row in frame.collect()}
-
-
-@pytest.fixture
-def put(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Puts a file into the folder that is read as a stream, whole, and a second later than the one before."""
-    folder = tmp_path / "in"
-    folder.mkdir()
-    now = int(time.time()) - 100
-
-    def write(name: str, text: str) -> Path:
-        (tmp_path / name).write_text(text)
-        seconds = now + len(list(folder.iterdir()))
-        os.utime(tmp_path / name, (seconds, seconds))
-        return (tmp_path / name).rename(folder / name)
-
-    return write
 
 
 def files(spark: SparkSession, folder: Path, schema: str = SCHEMA) -> DataFrame:

@@ -46,7 +46,7 @@ from tidelog.spark.frames.translation import Translation
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
 from tidelog.spark.keyed import KeyedFacts, keyed_facts, refuse_undecided
 from tidelog.spark.machine import check_session, check_workers
-from tidelog.spark.net import difference, net_rows
+from tidelog.spark.pending import difference, net_rows
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sinks.sink import Sink
