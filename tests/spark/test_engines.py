@@ -124,7 +124,7 @@ def test_a_database_moves_while_its_data_grow(spark: SparkSession) -> None:
                 assert rows(tx.change[name].deleted) == before[name] - set(here[name])
             engines.append(tx.change.report.engine)
             switched.append(tx.change.report.switched)
-        assert db.describe().startswith("cluster engine\n\n")
+        assert db.plan().startswith("cluster engine\n\n")
         assert engines == ["embedded"] * 2 + ["cluster"] * 4
         assert switched[2] == f"{moved} facts are more than the embedded_limit of 25"
         assert switched[:2] + switched[3:] == [None] * 5
@@ -135,7 +135,7 @@ def test_a_database_moves_while_its_data_grow(spark: SparkSession) -> None:
         db.options(engine="embedded")
         assert db.commit().report.switched == "asked for by options(engine='embedded')"
         assert views(db) == {name: set(here[name]) for name in here.relations}
-        assert db.describe().startswith("embedded engine\n\n4 rules, ")
+        assert db.plan().startswith("embedded engine\n\n4 rules, ")
         db.check()
 
 

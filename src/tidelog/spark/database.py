@@ -552,7 +552,7 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
             streams = {name: {**each, "sinks": self._deliveries.progress(name)} for name, each in found.items()}
             return {**self.engine.stats(), **own, "streams": streams}
 
-    def describe(self) -> str:
+    def plan(self) -> str:
         """Return a text about the evaluation: on the embedded engine the hyper-nodes in their order, on the cluster
         engine the placement of relations, and the rounds, bytes and plan of the last epoch."""
         with self._using():
