@@ -4,7 +4,7 @@ Facts come as DataFrames, as names of tables or as anything that a Database take
 DataFrames. Programs and local data go to the workspace on the driver, like those of a Database. At `commit` everything
 pending becomes one epoch of the engine: the embedded one or, above `embedded_limit` facts or on demand, that of the
 cluster. `streams` and `pipelines` make their epochs by `SparkDatabase.apply`, `keeping` writes what is to survive the
-process, and `aside` evaluates what an engine does not have at hand.
+process, and `aside` evaluates what an engine does not have at hand. `reads` has the verbs that change nothing.
 """
 
 from __future__ import annotations
@@ -12,41 +12,37 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, files_of
-from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
-from tidelog.explain.views import EngineViews
-from tidelog.explanations import ExplainingVerbs
 from tidelog.io import at_hand, encode
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
-from tidelog.limits.watch import Watch, changing_within_memory
+from tidelog.limits.watch import changing_within_memory
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
-from tidelog.relation import Relation, WordRows, declared
+from tidelog.relation import declared
 from tidelog.spark.aside import Aside
-from tidelog.spark.change import Delivered, SparkChange, SparkRelationChange, SparkReport, local_changes, nowhere
+from tidelog.spark.change import Delivered, SparkChange, SparkReport, local_changes, nowhere
 from tidelog.spark.choice import EngineChoice, only_embedded
-from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.embedded import DriverChanges, Embedded
-from tidelog.spark.failures import answering, reading, working
+from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import brought
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
 from tidelog.spark.keyed import KeyedFacts, keyed_facts, refuse_undecided
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.pending import difference, net_rows
+from tidelog.spark.reads import SparkReads
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sinks.sink import Sink
@@ -65,7 +61,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
-class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]):
+class SparkDatabase(SparkReads):
     """Facts, rules and views over a Spark session, which is the caller's: its configuration, its temporary views and
     its cached frames stay as they are, and `close` (or the end of a `with` block) removes all that is kept in it."""
 
@@ -287,11 +283,6 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         if latest is not None and latest.name not in self.program.relations:
             self.load(read(latest.declaration, name="<latest events>"))
 
-    def quarantine(self) -> DataFrame:
-        """Return the rows of streams that do not fit: relation, reason, row as JSON, source file."""
-        with self._using():
-            return self._streams.bad_rows()
-
     @property
     def epoch(self) -> int:
         """Return the number of the last epoch: for modules of this package."""
@@ -475,99 +466,12 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
         with self.workspace.dictionary.reading():  # What changes then has words that nothing holds yet.
             engine.epoch(committed.core, facts, self._options.watch(committed.checked.size_limits), self._options)
 
-    def size(self, name: str) -> int:
-        """Return the number of rows of a relation as of the last epoch."""
-        return self.engine.size(name)
-
     def difference(self, name: str, wanted: Sequence[PendingFacts]) -> list[PendingFacts]:
         """Return the changes after which a relation has these asserted facts and no others."""
         known = self.workspace.committed.checked.relations
         if not self._epochs or name not in known:
             return list(wanted)
         return difference(self.engine, known[name], wanted, self._translation)
-
-    # --- reading -------------------------------------------------------------------------------------------------
-
-    def __getitem__(self, name: str) -> DataFrame:
-        """Return a relation as of the last committed epoch: a frame that does not change with later epochs.
-
-        With many rows, and on the cluster engine, its rows are read when you use it; use or persist it before the next
-        commit. Raise UsageError (E0601) if there is no relation of this name, SetupError (E0704) if workers cannot
-        read.
-        """
-        with self._using():
-            if not isinstance(name, str) or name not in self._views:
-                self._views[name] = self._view(name)
-            return self._views[name]
-
-    def _view(self, name: str) -> DataFrame:
-        columns, engine = self.workspace.relation(name).columns, self.engine
-        if isinstance(engine, Embedded) and self._is_known(name):
-            rows = partial(engine.rows_of, name, columns, engine.number)
-            return self._translation.local_values(name, engine.size(name), rows, columns)
-        return self._frame(name, self._rows(name))
-
-    def _is_known(self, name: str) -> bool:
-        """Return True if the last epoch had a relation; one of its program may be declared only."""
-        return bool(self._epochs) and name in self.workspace.committed.checked.relations
-
-    def _rows(self, name: str) -> Rows | None:
-        return self.engine.relation(name) if self._is_known(name) else None
-
-    def _frame(self, name: str, rows: Rows | None) -> DataFrame:
-        """Return rows of a relation as values; None is no row."""
-        columns = self.workspace.relation(name).columns
-        return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns)
-
-    def local(self, name: str) -> Relation:
-        """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
-        (E0601) if there is no relation of this name."""
-        with self._using(), answering():
-            columns, rows = self.workspace.relation(name).columns, self._rows(name)
-            words = no_rows(len(columns)).local() if rows is None else rows.local()
-            return Relation(name, WordRows(columns, self.workspace.dictionary, words))
-
-    def query(self, text: str, /, **parameters: Any) -> DataFrame:
-        """Return the answer to a query, see `Database.query`. On the cluster engine, evaluate a query that is more than
-        an atom of a relation on the driver if it reads at most `embedded_limit` rows, otherwise on the cluster."""
-        with self._using():
-            if isinstance(self.engine, Embedded):
-                own = self._answers.answer(text, parameters, self.engine.state, self._options)
-                words = own.words_in(self.workspace.dictionary)
-                assert words is not None
-                return self._translation.values(own.name, DriverRows(np.array(words)), own.columns)
-            query = self._answers.query(text, parameters)
-            most, options = self._choice.embedded_limit, self._options
-            found = self._aside.answer(query, parameters, self.engine, most, options, self._rows)
-            return self._translation.values(*found)
-
-    def stats(self) -> dict[str, Any]:
-        """Sizes and totals as of `Database.stats`, `engine`, and in `streams` the progress of each stream that
-        `maintain` has started."""
-        with self._using():
-            known = self.workspace.committed.checked.relations
-            sizes = {name: self.engine.size(name) if self._epochs else 0 for name in known}
-            own = {"engine": self.engine.name, "relations": sizes, "epochs": self._epochs}
-            found = self._streams.progress()
-            streams = {name: {**each, "sinks": self._deliveries.progress(name)} for name, each in found.items()}
-            return {**self.engine.stats(), **own, "streams": streams}
-
-    def plan(self) -> str:
-        """Return a text about the evaluation: on the embedded engine the hyper-nodes in their order, on the cluster
-        engine the placement of relations, and the rounds, bytes and plan of the last epoch."""
-        with self._using():
-            return f"{self.engine.name} engine\n\n{self.engine.describe()}"
-
-    def _explained(self) -> EngineViews:
-        if isinstance(self.engine, Embedded):
-            return EngineViews(self.engine.state)
-        assert isinstance(self.engine, PartitionedEngine)
-        return self._aside.explained(self.engine, self._choice.embedded_limit)
-
-    def _certificate(self, watch: Watch) -> Certificate:
-        if isinstance(self.engine, Embedded):
-            return certificate_of(self.engine.state, self.workspace.committed.checked, partial(look, watch))
-        return self._aside.certificate(self.engine, self._choice.embedded_limit, watch)
 
     # --- the rest ------------------------------------------------------------------------------------------------
 
@@ -588,11 +492,6 @@ class SparkDatabase(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFac
     def _check_usable(self) -> None:
         super()._check_usable()
         check_session(self.session)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with super()._reading(), answering():
-            yield
 
     def __repr__(self) -> str:
         return f"<SparkDatabase: {len(self.relations)} relations, {self._epochs} epochs, {self.engine.name} engine>"

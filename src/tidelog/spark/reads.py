@@ -1,0 +1,140 @@
+"""The verbs by which a database over Spark is read, see `database.SparkDatabase`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+
+from tidelog.certificate import Certificate, certificate_of, look
+from tidelog.engine import Engine
+from tidelog.explain.views import EngineViews
+from tidelog.explanations import ExplainingVerbs
+from tidelog.limits.watch import Watch
+from tidelog.queries.answers import Answers
+from tidelog.relation import Relation, WordRows
+from tidelog.spark.aside import Aside
+from tidelog.spark.change import SparkChange, SparkRelationChange
+from tidelog.spark.choice import EngineChoice
+from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.embedded import Embedded
+from tidelog.spark.failures import answering
+from tidelog.spark.frames.translation import Translation
+from tidelog.spark.rows import DriverRows, Rows, no_rows
+from tidelog.spark.sinks.delivery import Deliveries
+from tidelog.spark.sources.facts import PendingFacts
+from tidelog.spark.sources.streams import Streams
+
+
+class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]):
+    """A database over Spark, as far as it is read."""
+
+    session: SparkSession
+    engine: Engine[Rows]
+    _translation: Translation
+    _choice: EngineChoice
+    _views: dict[str, DataFrame]
+    _answers: Answers
+    _aside: Aside
+    _epochs: int
+    _streams: Streams
+    _deliveries: Deliveries
+
+    def __getitem__(self, name: str) -> DataFrame:
+        """Return a relation as of the last committed epoch: a frame that does not change with later epochs.
+
+        With many rows, and on the cluster engine, its rows are read when you use it; use or persist it before the next
+        commit. Raise UsageError (E0601) if there is no relation of this name, SetupError (E0704) if workers cannot
+        read.
+        """
+        with self._using():
+            if not isinstance(name, str) or name not in self._views:
+                self._views[name] = self._view(name)
+            return self._views[name]
+
+    def _view(self, name: str) -> DataFrame:
+        columns, engine = self.workspace.relation(name).columns, self.engine
+        if isinstance(engine, Embedded) and self._is_known(name):
+            rows = partial(engine.rows_of, name, columns, engine.number)
+            return self._translation.local_values(name, engine.size(name), rows, columns)
+        return self._frame(name, self._rows(name))
+
+    def _is_known(self, name: str) -> bool:
+        """Return True if the last epoch had a relation; one of its program may be declared only."""
+        return bool(self._epochs) and name in self.workspace.committed.checked.relations
+
+    def _rows(self, name: str) -> Rows | None:
+        return self.engine.relation(name) if self._is_known(name) else None
+
+    def _frame(self, name: str, rows: Rows | None) -> DataFrame:
+        """Return rows of a relation as values; None is no row."""
+        columns = self.workspace.relation(name).columns
+        return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns)
+
+    def local(self, name: str) -> Relation:
+        """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
+        (E0601) if there is no relation of this name."""
+        with self._using(), answering():
+            columns, rows = self.workspace.relation(name).columns, self._rows(name)
+            words = no_rows(len(columns)).local() if rows is None else rows.local()
+            return Relation(name, WordRows(columns, self.workspace.dictionary, words))
+
+    def query(self, text: str, /, **parameters: Any) -> DataFrame:
+        """Return the answer to a query, see `Database.query`. On the cluster engine, evaluate a query that is more than
+        an atom of a relation on the driver if it reads at most `embedded_limit` rows, otherwise on the cluster."""
+        with self._using():
+            if isinstance(self.engine, Embedded):
+                own = self._answers.answer(text, parameters, self.engine.state, self._options)
+                words = own.words_in(self.workspace.dictionary)
+                assert words is not None
+                return self._translation.values(own.name, DriverRows(np.array(words)), own.columns)
+            query = self._answers.query(text, parameters)
+            most, options = self._choice.embedded_limit, self._options
+            found = self._aside.answer(query, parameters, self.engine, most, options, self._rows)
+            return self._translation.values(*found)
+
+    def stats(self) -> dict[str, Any]:
+        """Sizes and totals as of `Database.stats`, `engine`, and in `streams` the progress of each stream that
+        `maintain` has started."""
+        with self._using():
+            known = self.workspace.committed.checked.relations
+            sizes = {name: self.engine.size(name) if self._epochs else 0 for name in known}
+            own = {"engine": self.engine.name, "relations": sizes, "epochs": self._epochs}
+            found = self._streams.progress()
+            streams = {name: {**each, "sinks": self._deliveries.progress(name)} for name, each in found.items()}
+            return {**self.engine.stats(), **own, "streams": streams}
+
+    def plan(self) -> str:
+        """Return a text about the evaluation: on the embedded engine the hyper-nodes in their order, on the cluster
+        engine the placement of relations, and the rounds, bytes and plan of the last epoch."""
+        with self._using():
+            return f"{self.engine.name} engine\n\n{self.engine.describe()}"
+
+    def _explained(self) -> EngineViews:
+        if isinstance(self.engine, Embedded):
+            return EngineViews(self.engine.state)
+        assert isinstance(self.engine, PartitionedEngine)
+        return self._aside.explained(self.engine, self._choice.embedded_limit)
+
+    def _certificate(self, watch: Watch) -> Certificate:
+        if isinstance(self.engine, Embedded):
+            return certificate_of(self.engine.state, self.workspace.committed.checked, partial(look, watch))
+        return self._aside.certificate(self.engine, self._choice.embedded_limit, watch)
+
+    def quarantine(self) -> DataFrame:
+        """Return the rows of streams that do not fit: relation, reason, row as JSON, source file."""
+        with self._using():
+            return self._streams.bad_rows()
+
+    def size(self, name: str) -> int:
+        """Return the number of rows of a relation as of the last epoch."""
+        return self.engine.size(name)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with super()._reading(), answering():
+            yield
