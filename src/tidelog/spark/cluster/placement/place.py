@@ -33,9 +33,11 @@ from tidelog.rules.core import (
     RelationInfo,
 )
 from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.folds import with_folds
 from tidelog.rules.graph import hyper_nodes
 from tidelog.rules.literals import substituted
 from tidelog.spark.cluster.placement.buckets import FIRST, MINE, mine
+from tidelog.spark.cluster.placement.ends import ends_of, reading_ends
 from tidelog.spark.cluster.placement.intermediates import in_two
 from tidelog.spark.cluster.placement.levels import levels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
@@ -127,6 +129,10 @@ class _Placer:
         aggregates = [rule for node in core.nodes for rule in node.rules if isinstance(rule, AggregateRule)]
         self.inner = {rule.inner: rule for rule in aggregates}
         self.outer = {rule.outer: rule for rule in aggregates}
+        self.closures = {node.relations[0]: node.members.closure for node in core.nodes if node.members is not None}
+        """The closures whose pairs relations of members have, see `folds`."""
+        self.unwritten: set[str] = set()
+        """Closures that every partition has, whose pairs are written nowhere."""
         self.relations: dict[str, RelationInfo] = {
             MINE: RelationInfo(MINE, (Column("bucket", "number", "number"),), True),
             FIRST: RelationInfo(FIRST, (), True),
@@ -148,7 +154,7 @@ class _Placer:
 
     def place(self, node: HyperNode) -> None:
         """Give the relations of a hyper-node their homes, and partitions its rules."""
-        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+        rules = [self.narrow(rule) for rule in node.rules if isinstance(rule, CoreRule)]
         inputs = {name: None for rule in node.rules for name, _ in body_of(rule) if name not in node.relations}
         needed = sum(self.size(name) for name in inputs)
         way, alone = "split", False
@@ -157,16 +163,12 @@ class _Placer:
             return
         alike = not any(makes_values(rule) or calls_functions(rule) for rule in rules)
         if node.closure is not None and needed <= self.limits.closures and alike:
-            self.homes |= dict.fromkeys(node.relations, "all")
-            self.ways.append((node.relations, "everywhere"))
-            self.everywhere(rules)
+            self.have_everywhere(node)
             return
         if node.mirrors is not None and self.homes[node.mirrors] == "all":
-            self.homes |= dict.fromkeys(node.relations, "all")
-            self.ways.append((node.relations, "everywhere"))
-            self.everywhere(rules)
+            self.have_everywhere(node)
             return
-        if any(map(makes_values, rules)) and node.recursive:
+        if (any(map(makes_values, rules)) and node.recursive) or self.in_first(node):
             way, alone = "gathered", True
         else:
             self.presume(node, rules)
@@ -183,6 +185,29 @@ class _Placer:
         for at in found:
             self.emit(at)
         self.facts_of(node.relations)
+
+    def have_everywhere(self, node: HyperNode) -> None:
+        """Place a closure, or one that shows another, in every partition."""
+        self.homes |= dict.fromkeys(node.relations, "all")
+        self.unwritten.update(node.relations)
+        self.ways.append((node.relations, "everywhere"))
+        self.everywhere([rule for rule in node.rules if isinstance(rule, CoreRule)])
+
+    def in_first(self, node: HyperNode) -> bool:
+        """Return True for the members of a group that the first partition folds."""
+        shape = node.members
+        return shape is not None and self.homes[shape.closure] == "all" and self.homes[shape.outer] == "one"
+
+    def narrow(self, rule: CoreRule) -> CoreRule:
+        """Return a rule that reads the nodes of closures that are everywhere where it does not need their pairs."""
+        narrow, ends = reading_ends(rule, self.unwritten)
+        for name, (closure, column) in ends.items():
+            if name not in self.homes:
+                self.infos[name], narrowing = ends_of(name, self.infos[closure], column)
+                self.derived.add(name)
+                self.homes[name] = "all"
+                self.everywhere([narrowing])
+        return narrow
 
     def presume(self, node: HyperNode, rules: list[CoreRule]) -> None:
         """Presume sizes and skewed keys of unknown relations: no more rows than atoms that have all variables of a
@@ -289,6 +314,8 @@ class _Placer:
 
     def in_two_steps(self, rule: AggregateRule) -> bool:
         """Return True if an aggregate of aggregates is the same, and there is reason to do it so."""
+        if self.homes.get(self.closures.get(rule.inner, "")) == "all":
+            return False  # Partitions fold the components of the closure.
         combines = rule.kind in AGGREGATES[rule.op].combines
         many = self.known.share(rule.inner, 0) if rule.groups else self.size(rule.inner) > self.limits.skew
         return combines and self.partitions > 1 and bool(many)
@@ -417,7 +444,7 @@ class _Placer:
 
     def program(self, rules: list[AnyRule]) -> CoreProgram:
         relations = dict(self.relations)
-        nodes = with_closures(hyper_nodes(rules, relations), relations)
+        nodes = with_folds(with_closures(hyper_nodes(rules, relations), relations))
         return CoreProgram(relations, self.core.records, nodes, functors=self.core.functors)
 
 

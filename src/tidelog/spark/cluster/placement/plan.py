@@ -140,6 +140,11 @@ def relation_of(name: str) -> str:
     return name.partition("@")[0]
 
 
+def is_shown(relation: str) -> bool:
+    """Return True for a relation of the user's program, False for one that rewrites of its rules have added."""
+    return not relation.startswith("#")
+
+
 def facts_name(relation: str) -> str:
     """Return the name of the asserted facts of a relation."""
     return f"{relation}@facts"

@@ -15,6 +15,7 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.maintain.deltas import Deltas
 from tidelog.spark.cluster.placement.plan import ClusterPlan
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
 Frequent: TypeAlias = Mapping[int, Mapping[int, int]]
@@ -73,7 +74,8 @@ class Lookout:
         """Return the frequent words of the relations of a plan, after a change, of those with enough rows."""
         self.seen = {name: found for name, found in self.seen.items() if name in plan.views}
         for name, copy in plan.views.items():
-            if plan.homes[name] == "all" or self.partitions == 1:
+            unwritten = isinstance(views[copy], ClosedRelation)  # Its pairs are too many to be written for that.
+            if plan.homes[name] == "all" or unwritten or self.partitions == 1:
                 self.seen.pop(name, None)
                 continue
             rows = len(views[copy])

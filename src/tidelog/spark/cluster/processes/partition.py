@@ -30,7 +30,7 @@ from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile,
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
-from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, moved
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, is_shown, moved
 from tidelog.spark.cluster.placement.skew import Lookout
 from tidelog.storage.changes import date, date_changes
 from tidelog.storage.dictionary import Dictionary
@@ -249,7 +249,8 @@ class Partition:
         """Run one epoch of the engine; keep the changes of the relations that users see."""
         assert self.plan is not None
         outcome = self.engine.epoch(self.program, net_changes(each[:3] for each in statements), watch, choice)
-        shown = set(self.plan.views.values()) | set(map(facts_name, self.plan.views))
+        views = {name: copy for name, copy in self.plan.views.items() if is_shown(name)}
+        shown = {*views.values(), *map(facts_name, views)}
         for name, delta in outcome.deltas.items():
             if name in shown and name in self.had:
                 came, went = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))
@@ -381,6 +382,8 @@ class Partition:
     def changed(self, plan: ClusterPlan) -> Iterator[tuple[str, tuple[int, int]]]:
         """Return the number of rows of each visible relation inserted and deleted here, in the epoch so far."""
         for name, copy in plan.views.items():
+            if not is_shown(name):
+                continue
             if name in self.moved or copy not in self.had:
                 came, went = len(self.engine.views[copy]), len(self.moved.get(name, ()))
             elif copy in self.deltas:
