@@ -38,11 +38,13 @@ from tidelog.spark.embedded import DriverChanges, Embedded
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import brought
 from tidelog.spark.frames.translation import Translation
+from tidelog.spark.jobs import described
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
 from tidelog.spark.keyed import KeyedFacts, keyed_facts, refuse_undecided
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.pending import difference, net_rows
 from tidelog.spark.reads import SparkReads
+from tidelog.spark.records import Phases, record_epoch
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sinks.sink import Sink
@@ -71,6 +73,7 @@ class SparkDatabase(SparkReads):
         check_session(session)
         super().__init__(Workspace(local_facts))
         self.session = session
+        self._epochs = 0
         self.functors(functors)
         self.engine: Engine[Rows] = Embedded(self.workspace)
         self._translation = Translation(session, self.workspace.dictionary)
@@ -81,7 +84,6 @@ class SparkDatabase(SparkReads):
         self._views: dict[str, DataFrame] = {}
         self._answers = Answers(self.workspace)
         self._aside = Aside(self.workspace, self._cluster_engine)
-        self._epochs = 0
         self._streams = Streams(self)
         self._deliveries = Deliveries(self)
         self._subscribers.add("the sinks of streams", lambda change: change, lambda change: self._deliveries.deliver())
@@ -208,7 +210,8 @@ class SparkDatabase(SparkReads):
         with changing_within_memory:
             self.workspace.epoch_number = self._epoch_number
             draft, facts = self.workspace.draft(), self.workspace.due(self._retraction)
-            change = self._evaluated(draft, facts, notes or {}, deliver, interrupts)
+            with described(self.session, f"epoch {self._epochs + 1}"):
+                change = self._evaluated(draft, facts, notes or {}, deliver, interrupts)
             self._release()
             return change
 
@@ -218,7 +221,8 @@ class SparkDatabase(SparkReads):
         with Deferring() as interrupts, interrupts.holding(self.turns.changing):
             with interrupts.holding(self.turns.using), changing_within_memory:
                 self._check_usable()
-                change = self._evaluated(self.workspace.committed, pending, notes, nowhere, interrupts)
+                with described(self.session, f"epoch {self._epochs + 1}"):
+                    change = self._evaluated(self.workspace.committed, pending, notes, nowhere, interrupts)
             self._subscribers.tell(change, interrupts, again=True)
         if change.errors:
             raise change.errors[0]
@@ -299,7 +303,7 @@ class SparkDatabase(SparkReads):
         interrupts: Interrupts,
     ) -> SparkChange:
         """Go to a draft, the committed one or that to which all pending changes lead, with some facts."""
-        started, keeper = time.perf_counter(), self.keeper
+        started, keeper, phases = time.perf_counter(), self.keeper, Phases()
         keeper.check(draft.core)
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
         same = draft.programs is self.workspace.committed.programs
@@ -307,24 +311,29 @@ class SparkDatabase(SparkReads):
 
         def seal(prospect: Prospect[Rows]) -> None:
             with interrupts.let_through():
-                deliver(Delivered(self._epochs + 1, prospect, self._frame))
+                with phases("deliver"):
+                    deliver(Delivered(self._epochs + 1, prospect, self._frame))
                 if not keeper.restoring:
                     tables = partial(tables_of, draft.checked.relations, translation=self._translation)
                     keeping.add(self._deliveries.keep(self.epoch + 1, prospect.deltas, tables))
-            keeping.seal()
+            with phases("store"):
+                keeping.seal()
 
         keyed = self._keyed(engine, draft)
         try:
             with working():
                 with interrupts.let_through():
-                    facts = net_rows(engine, draft.checked.relations, keyed.resolved(pending), self._translation)
-                    if engine is not self.engine:
-                        self._hand_over(engine)
+                    with phases("facts"):
+                        facts = net_rows(engine, draft.checked.relations, keyed.resolved(pending), self._translation)
+                        if engine is not self.engine:
+                            self._hand_over(engine)
                     engine.epoch_number = self._epoch_number
-                    keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
+                    with phases("store"):
+                        keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
                 interrupts.look()
                 watch = self._options.watch(draft.checked.size_limits, interrupts)
-                outcome = engine.epoch(draft.core, facts, watch, self._options, seal)
+                with phases("evaluate"):
+                    outcome = engine.epoch(draft.core, facts, watch, self._options, seal)
                 if not keeping.sealed:  # There was nothing to do.
                     seal(Prospect(outcome.deltas, engine.relation, engine.size))
         except BaseException:
@@ -356,6 +365,8 @@ class SparkDatabase(SparkReads):
                 for name, each in draft.checked.relations.items()
             }
         )
+        number = self._epochs if keeper.state is None or not keeper.restoring else keeper.state.manifest.epoch
+        record_epoch(number, engine.name, report.impact, phases.seconds, opened=keeper.restoring)
         return change
 
     @property
@@ -404,9 +415,10 @@ class SparkDatabase(SparkReads):
             return
         keeper.restoring = True
         self.rules.add(state.manifest.text)
-        for relation, asserts, data in changes_in(state, self.session, self.program):
-            self._change(relation, data, asserts=asserts)
-        self.commit()
+        with described(self.session, f"state of epoch {state.manifest.epoch}"):
+            for relation, asserts, data in changes_in(state, self.session, self.program):
+                self._change(relation, data, asserts=asserts)
+            self.commit()
         keeper.restoring, self._epochs = False, state.manifest.epoch
 
     def _keyed(self, engine: Engine[Rows], draft: Draft) -> KeyedFacts:

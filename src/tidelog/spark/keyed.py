@@ -26,6 +26,7 @@ from tidelog.spark.embedded import Embedded
 from tidelog.spark.failures import letting_go
 from tidelog.spark.frames.collect import collect_words, distinct
 from tidelog.spark.frames.translation import Translation
+from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, no_rows, word_columns
 from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts
 from tidelog.spark.sources.latest import Latest
@@ -198,6 +199,7 @@ class SparkFacts(KeyedFacts):
             with letting_go():
                 self._kept.pop().unpersist()
 
+    @step("keys")
     def _changes(self, change: PendingFacts, key: ChangeKey, before: Sequence[PendingFacts]) -> list[PendingFacts]:
         relation = self._relations[change.relation]
         width = len(relation.columns) if change.asserts else len(key.columns)

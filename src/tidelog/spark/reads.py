@@ -24,6 +24,7 @@ from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.embedded import Embedded
 from tidelog.spark.failures import answering
 from tidelog.spark.frames.translation import Translation
+from tidelog.spark.jobs import described
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sources.facts import PendingFacts
@@ -43,6 +44,11 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
     _epochs: int
     _streams: Streams
     _deliveries: Deliveries
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        with super()._using(), described(self.session, f"after epoch {self._epochs}"):
+            yield
 
     def __getitem__(self, name: str) -> DataFrame:
         """Return a relation as of the last committed epoch: a frame that does not change with later epochs.

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from tidelog.arrays import Words
 from tidelog.engine import RowChange
 from tidelog.queries.pattern import Pattern
+from tidelog.spark.jobs import described
 from tidelog.storage.dictionary import Dictionary
 
 MOST_AT_ONCE = 4_000_000  # rows that come to the driver in one Spark job, if no partition has more
@@ -118,7 +119,8 @@ class SparkRows(Rows):
         return False
 
     def count(self) -> int:
-        return self.words.count()
+        with described(self.words.sparkSession, "count rows"):
+            return self.words.count()
 
     def local(self) -> Words:
         """See `Rows`. Many rows come in several jobs, because Spark never ends one whose result Java's memory cannot
@@ -126,7 +128,8 @@ class SparkRows(Rows):
         parts = max(1, -(-self.count() // MOST_AT_ONCE))
         part = F.pmod(F.xxhash64(*self.words.columns), F.lit(parts))
         frames = [self.words.where(part == number) if parts > 1 else self.words for number in range(parts)]
-        return np.concatenate([self._collected(frame) for frame in frames])
+        with described(self.words.sparkSession, "collect rows"):
+            return np.concatenate([self._collected(frame) for frame in frames])
 
     def frame(self, session: SparkSession) -> DataFrame:
         return self.words

@@ -37,6 +37,7 @@ from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued,
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
 from tidelog.spark.cluster.processes.executors import Executors
+from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.dictionary import Dictionary
 
@@ -234,7 +235,8 @@ class PartitionedEngine:
 
     def matching(self, lookups: Sequence[Lookup]) -> list[Words]:
         """Return the rows that lookups ask for, as of the last epoch: by one job for all of them."""
-        found: list[list[Words]] = self.executors.run(self.tasks("match", tuple(lookups))) if self.plan else []
+        with step("fetch rows"):
+            found: list[list[Words]] = self.executors.run(self.tasks("match", tuple(lookups))) if self.plan else []
         none = [numpy.empty((0, self._arity(each.relation)), numpy.int64) for each in lookups]
         return [
             numpy.concatenate([none[i], *(parts[i] for parts in found if len(parts[i]))]) for i in range(len(lookups))
@@ -243,7 +245,10 @@ class PartitionedEngine:
     def epochs(self, asked: Sequence[tuple[str, Words]]) -> list[Words]:
         """Return since which epoch asserted facts of relations are there, see `RowEpochs`: by one job for all."""
         found: list[Words] = [numpy.zeros(len(rows), numpy.int64) for _, rows in asked]
-        parts: list[list[Words]] = self.executors.run(self.tasks("epochs", tuple(asked))) if self.plan and asked else []
+        parts: list[list[Words]] = []
+        if self.plan and asked:
+            with step("epochs of facts"):
+                parts = self.executors.run(self.tasks("epochs", tuple(asked)))
         for part in parts:  # Facts that all partitions have are equally old in each.
             found = [numpy.where(known, known, more) for known, more in zip(found, part, strict=True)]
         return found
@@ -273,7 +278,8 @@ class PartitionedEngine:
         assert self.plan is not None
         views, homes, token = self.plan.views, self.plan.homes, self.committed.token
         asked = tuple((name, views[name], homes[name] == "all", token) for name in names)
-        found = self.executors.run(self.tasks("changes", asked))
+        with step("fetch changes"):
+            found = self.executors.run(self.tasks("changes", asked))
         changes = {}
         for i, name in enumerate(names):
             came, went = (DriverRows(numpy.concatenate([parts[i][side] for parts in found])) for side in (0, 1))

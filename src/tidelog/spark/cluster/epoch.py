@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from tidelog.callables import Named
 from tidelog.engine import EpochOptions, Report, RowChange
 from tidelog.limits.watch import Watch
+from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
@@ -24,6 +25,7 @@ from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
+from tidelog.spark.jobs import step
 from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary
 
@@ -33,6 +35,8 @@ _FEW = 1_000
 """So many rows are never too many for that."""
 _OUTGROWN = 4
 """Facts stay everywhere until they are so many times as many as are put everywhere."""
+_SHOWN = 5
+"""The rules that the description of a job names."""
 
 
 @dataclass
@@ -126,7 +130,7 @@ class Attempt:
         if changed or pieces or shared:
             narrow = tuple(map(facts_name, self.narrowed))
             first = Round(self.token, 1, self.plan_name, forget, (), narrow, pieces, shared)
-            self.round(first, changed or bool(shared))
+            self.round(first, self.core.relations if changed else facts, changed or bool(shared))
         while True:
             levels = [level for level, waiting in self.pending.items() if waiting]
             levels += [self.plan.cycles[number].level for number in self.dirty | self.shrunk]
@@ -154,7 +158,8 @@ class Attempt:
 
     def shortened(self) -> Log:
         """Return the net content of all that partitions have been sent, as one entry for each."""
-        written = self.engine.executors.run(self.engine.tasks("keep", (f"kept-{self.token}",)))
+        with step("shorten the log"):
+            written = self.engine.executors.run(self.engine.tasks("keep", (f"kept-{self.token}",)))
         shared = [each for each, _ in written if each is not None]
         return {
             number: (Logged((), (), (*shared, *([own] if own is not None else [])), 0),)
@@ -170,9 +175,10 @@ class Attempt:
         for name in self.uneven():
             self.places[name] = "rows"
             self.spread.append(name)
-            for pieces in self.engine.executors.run(
-                self.engine.tasks("send home", (f"facts-{self.token}", facts_name(name)))
-            ):
+            asked = self.engine.tasks("send home", (f"facts-{self.token}", facts_name(name)))
+            with step(f"spread facts of {name}"):
+                found = self.engine.executors.run(asked)
+            for pieces in found:
                 for target, piece in pieces:
                     own.setdefault(target, []).append(piece)
         for name, change in facts.items():
@@ -201,7 +207,8 @@ class Attempt:
         """Write facts of a relation in pieces for the partitions where they live."""
         place = self.places.get(name, 0)
         delivery = Delivery((facts_name(name), asserts), 0 if place == "all" else place, self.partitions)
-        return self.engine.executors.scatter(self.folder, f"facts-{self.token}", rows, delivery)
+        with step(f"deliver facts of {name}"):
+            return self.engine.executors.scatter(self.folder, f"facts-{self.token}", rows, delivery)
 
     def uneven(self) -> list[str]:
         """Return the relations whose facts are placed by a column that has skewed keys by now."""
@@ -258,7 +265,8 @@ class Attempt:
                 pieces.setdefault(message.target, []).append(message.piece)
         number = len(self.rounds) + 1
         round = Round(self.token, number, self.plan_name, (), (), (), pieces, shared, suspect=suspect)
-        self.round(round, bool(shared), level % 2 == 0)
+        sent = {relation_of(export.target) for export in self.plan.exports if export.level == level}
+        self.round(round, sent, bool(shared), level % 2 == 0)
 
     def rederive(self, level: int) -> None:
         """Run rounds in which recursions that cross partitions retract rows that may rest on deleted ones (`suspects`),
@@ -269,7 +277,7 @@ class Attempt:
         names = {relation_of(name) for number in cycles for name in self.plan.cycles[number].relations}
         many = _MANY * sum(size_of(self.plan, self.sizes, name) for name in names if name in self.plan.homes)
         self.shrunk.difference_update(cycles)
-        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, suspect=cycles), True)
+        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, suspect=cycles), names, True)
         suspected = 0
         while waiting := self.pending.get(level):
             suspected += sum(message.piece.rows for message in waiting)
@@ -278,7 +286,7 @@ class Attempt:
                 return
             self.release(level, cycles)
         self.explanation.rederived += 1
-        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, withdraw=cycles), True, True)
+        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, withdraw=cycles), names, True, True)
         self.pending[level] = [*held, *self.pending.get(level, [])]
 
     def reset(self, level: int) -> None:
@@ -290,11 +298,11 @@ class Attempt:
         self.pending.pop(level, None)
         self.explanation.resets += 1
         number = len(self.rounds) + 1
-        self.round(Round(self.token, number, self.plan_name, forget, cycles), True)
+        self.round(Round(self.token, number, self.plan_name, forget, cycles), map(relation_of, targets), True)
         self.dirty.difference_update(cycles)
 
-    def round(self, round: Round, everybody: bool, cyclic: bool = False) -> None:
-        """Run one round, as one Spark job."""
+    def round(self, round: Round, given: Iterable[str], everybody: bool, cyclic: bool = False) -> None:
+        """Run one round, as one Spark job, in which partitions get rows of some relations."""
         started = time.perf_counter()
         self.watch.look()
         self.tell_symbols()
@@ -324,7 +332,9 @@ class Attempt:
             for number in numbers
         ]
         self.rounds.append(round)
-        for reply in self.engine.executors.run(tasks):
+        with step(f"{reading_rules(self.core, given)}, round {round.number}"):
+            replies = self.engine.executors.run(tasks)
+        for reply in replies:
             self.hear(reply, round)
         self.explanation.rounds += 1
         self.explanation.seconds.append(time.perf_counter() - started)
@@ -425,6 +435,20 @@ def size_of(plan: ClusterPlan | None, sizes: Mapping[int, Mapping[str, int]], na
         return 0
     found = [each.get(name, 0) for each in sizes.values()]
     return max(found, default=0) if plan.homes.get(name) == "all" else sum(found)
+
+
+def reading_rules(core: CoreProgram, names: Iterable[str]) -> str:
+    """Return the rules that read some relations and the numbers of their hyper-nodes, as text, shortened."""
+    given = set(names)
+    nodes = [node for node in core.nodes if not prepares(node.relations)]
+    found = [(number, node) for number, node in enumerate(nodes, 1) if given & {*node.reads, *node.relations}]
+    rules = list(dict.fromkeys(name for _, node in found for name in names_of(node)))
+    if not rules:
+        return "no rules"
+    told = ", ".join([*rules[:_SHOWN], *(["…"] if len(rules) > _SHOWN else [])])
+    first, last = found[0][0], found[-1][0]
+    where = f"hyper-node {first}" if first == last else f"hyper-nodes {first} to {last}"
+    return f"{'rule' if len(rules) == 1 else 'rules'} {told} of {where}"
 
 
 def _weakened(before: ClusterPlan, plan: ClusterPlan, forget: tuple[str, ...]) -> set[int]:

@@ -18,6 +18,7 @@ from tidelog.errors import Problem, UsageError
 from tidelog.io.columns import column_words
 from tidelog.io.rows import place_in
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
+from tidelog.spark.jobs import step
 from tidelog.spark.rows import MOST_AT_ONCE, DriverRows
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 def collect_words(facts: FactFrame, columns: Sequence[Column], dictionary: Dictionary) -> Words:
     """Return the facts as words, int64 of shape (rows, arity), in no particular order."""
-    parts = [words_of(table, columns, dictionary) for table in _tables(facts)]
+    with step(f"facts of {facts.relation}"):
+        parts = [words_of(table, columns, dictionary) for table in _tables(facts)]
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 

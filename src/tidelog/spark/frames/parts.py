@@ -28,6 +28,7 @@ from tidelog.durable.remote import RemoteFiles
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import working
 from tidelog.spark.frames.deferred import frame_of_tasks, mapped
+from tidelog.spark.jobs import step
 from tidelog.store.manifest import NAME
 from tidelog.store.tables import FilePart, PartFolder
 
@@ -93,6 +94,7 @@ def check_shared(session: SparkSession, folder: str) -> None:
                     files.remove(name)
 
 
+@step("check the parts of facts")
 def parts_frame(session: SparkSession, folder: PartFolder) -> DataFrame:
     """Return the rows of files at an address. Raise DataError (E0682) where a file is not what was written."""
     from pyarrow import parquet
@@ -148,6 +150,7 @@ def _summing(place: str, names: Sequence[str], tasks: int) -> Callable[[Any], It
     return run
 
 
+@step("write facts")
 def _written(values: DataFrame, files: Files, folder: str) -> list[FilePart]:
     """Return the parts that tasks report: the files that they have written."""
 
@@ -234,6 +237,7 @@ def _found(files: Files, part: FilePart) -> FilePart | None:
         return None
 
 
+@step("check that executors share a folder")
 def _answers(session: SparkSession, folder: str, asked: str, tasks: int) -> list[tuple[str, int, str]]:
     """Return for each task the machine, its number, and the reason if it could not read or write."""
 

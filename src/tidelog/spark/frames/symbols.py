@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from tidelog.errors import InternalError, Problem
 from tidelog.spark.failures import letting_go
+from tidelog.spark.jobs import step
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.spark.sources.readers import empty_frame
 from tidelog.storage.dictionary import Dictionary
@@ -64,6 +65,7 @@ class SymbolTable:
             return empty_frame(self._session, "symbol string", "id long")
         return reduce(DataFrame.unionAll, [part.frame for part in self._parts])
 
+    @step("new symbols")
     def grow(self, facts: FactFrame) -> None:
         """Give an id to every symbol of the facts, in the engine's dictionary too."""
         self._dictionary.stop_reusing()  # Spark numbers from the end of the dictionary on.

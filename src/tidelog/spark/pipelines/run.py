@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -29,9 +29,11 @@ from tidelog.spark.change import Delivered, SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import collect_words, distinct
+from tidelog.spark.jobs import described, step
 from tidelog.spark.pipelines.description import PipelineDescription, Source
 from tidelog.spark.pipelines.result import Result
 from tidelog.spark.pipelines.unread import Unread, key_of, unread
+from tidelog.spark.records import record_run
 from tidelog.spark.rows import DriverRows
 from tidelog.spark.sinks.folders import write_files
 from tidelog.spark.sinks.sink import Sink
@@ -76,7 +78,7 @@ def run(
     opened = database is None
     db = SparkDatabase(session, pipeline.state, pipeline.functors) if database is None else database
     try:
-        with working():
+        with working(), described(session, "pipeline"):
             return _Run(pipeline, db, progress).go(opened)
     except BaseException:
         db.rollback()
@@ -140,6 +142,7 @@ class _Run:
         notes = (*self.notes, *(note for target in targets for note in target.notes))
         for note in notes:
             LOGGER.warning(note)
+        record_run(change.epoch, asdict(sum(self.counts.values(), Counts())), self.seconds)
         return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened, notes)
 
     @contextmanager
@@ -231,11 +234,12 @@ class _Run:
         found, problems = [], []
         for source in self.pipeline.sources:
             try:
-                part = self.unread(source)
-                if part.is_empty:
-                    self.counts[source.relation] = Counts()
-                    continue
-                mapped = self.mapped(source, part)
+                with step(f"source of {source.relation}"):
+                    part = self.unread(source)
+                    if part.is_empty:
+                        self.counts[source.relation] = Counts()
+                        continue
+                    mapped = self.mapped(source, part)
                 self.db.keep_latest(mapped.latest)
                 found.append(mapped)
             except TidelogError as error:
@@ -337,7 +341,8 @@ class _Run:
         if embedded:
             pending, duplicates = self.collected(pending, given)
         else:
-            duplicates = given - _distinct(pending)
+            with step(f"duplicates of {name}"):
+                duplicates = given - _distinct(pending)
         self.counts[name] = replace(self.counts[name], duplicates=self.counts[name].duplicates + duplicates)
         mode = next(source.mode for source in self.pipeline.sources if source.relation == name)
         return self.difference(name, pending) if mode == "snapshot" else pending
@@ -388,9 +393,11 @@ class _Run:
             rows = self.bad_rows(checked)
             self.reached.setdefault(ANEW, []).append(str(self.pipeline.quarantine))
             path = located(self.session, self.pipeline.quarantine).rstrip("/")
-            write_files(rows, Sink("the quarantine", path), f"{path}/epoch={delivery.epoch}", "overwrite")
+            with step("quarantine"):
+                write_files(rows, Sink("the quarantine", path), f"{path}/epoch={delivery.epoch}", "overwrite")
             self.written[path] = sum(source.quarantined for source in checked)
 
+    @step("quarantine")
     def quarantine(self, checked: Sequence[CheckedSource], change: SparkChange) -> DataFrame:
         """Return the bad rows of this run, from where they were written or in memory."""
         if self.pipeline.quarantine is not None:

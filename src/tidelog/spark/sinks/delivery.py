@@ -26,6 +26,7 @@ from tidelog.errors import TidelogError
 from tidelog.spark.failures import working
 from tidelog.spark.frames.arrow import to_spark
 from tidelog.spark.frames.parts import parts_frame
+from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows
 from tidelog.spark.sinks.sink import Sink, wrong
 from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_epochs, targets_of, write
@@ -138,11 +139,12 @@ class Deliveries:
         """Deliver to each sink the epochs that it lacks. Where some fail, raise the error of the first (E0483, E0708)
         when the others have theirs."""
         errors: list[TidelogError] = []
+        session = self._database.session
         reached: dict[str, Any] = {}
         try:
             for key, target in self._targets.items():
                 try:
-                    with working("deliver the epoch", "start the stream again"):
+                    with working("deliver the epoch", "start the stream again"), described(session, "delivery"):
                         for epoch in self._delivered(target, self._noted[key]["epoch"]):
                             reached[key] = {**self._noted[key], "epoch": epoch}
                 except TidelogError as error:

@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
 from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.jobs import step
 from tidelog.spark.sinks.databases import DatabaseTarget, database_of
 from tidelog.spark.sinks.fitting import check_fit, wanted_fields
 from tidelog.spark.sinks.folders import FolderTarget, folder_of
@@ -46,6 +47,11 @@ class EpochOutput:
 def write(target: SinkTarget, output: EpochOutput, *, whole: bool) -> None:
     """Write the view or the changes of an epoch. What is merged are the changes, or with `whole` the difference between
     view and table. Raise DataError (E0483); an epoch that is written again replaces its own rows."""
+    with step(f"sink {target.sink.place}"):
+        _write(target, output, whole)
+
+
+def _write(target: SinkTarget, output: EpochOutput, whole: bool) -> None:
     sink = target.sink
     if sink.mode == "append":
         rows = output.changes() if sink.what == "changes" else output.view()
@@ -70,7 +76,8 @@ def targets_of(
     errors: list[TidelogError] = []
     for sink in sinks:
         try:
-            found.append(_target(session, sink, schema(sink.relation)))
+            with step(f"sink {sink.place}"):
+                found.append(_target(session, sink, schema(sink.relation)))
         except TidelogError as error:
             errors.append(error)
     if errors:
@@ -96,7 +103,7 @@ def check_epochs(targets: Sequence[SinkTarget], following: int) -> None:
     database has written them, and this one would replace some. (The following one may be there: it was killed.)"""
     for target in targets:
         if target.sink.mode == "append" and not isinstance(target, TopicTarget):
-            with _looking(target.sink):
+            with _looking(target.sink), step(f"sink {target.sink.place}"):
                 last = target.last_epoch()
             if last is not None and last > following:
                 message = f"it has epochs up to {last}, and the next one of this database is {following}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from pyspark.sql import DataFrame
 
@@ -27,6 +27,10 @@ class Counts:
     quarantined: int = 0
     duplicates: int = 0
     late: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        """Return the numbers of the rows of both."""
+        return Counts(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True)

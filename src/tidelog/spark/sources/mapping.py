@@ -21,6 +21,7 @@ from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import is_of_spark, letting_go, reading, working
+from tidelog.spark.jobs import step
 from tidelog.spark.sources.changes import (
     ASSERTS,
     ROWS,
@@ -238,17 +239,22 @@ def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
     try:
         for source in sources:
             source.frame.persist(StorageLevel.MEMORY_AND_DISK)
-        counted = _tally(sources)
+        with step(f"read {_relations(sources)}"):
+            counted = _tally(sources)
     except BaseException as error:
         for source in sources:
             source.frame.unpersist()
         if is_of_spark(error):
             for source in sources:
-                with reading(source.place):
+                with reading(source.place), step(f"read {source.relation}"):
                     _tally([source])
         with working():  # Each by itself can be read.
             raise
     return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
+
+
+def _relations(sources: Sequence[Mapped]) -> str:
+    return ", ".join(dict.fromkeys(source.relation for source in sources))
 
 
 def _tally(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:

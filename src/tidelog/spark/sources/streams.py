@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, Protocol
 
@@ -30,6 +30,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tidelog.errors import DataError, Problem, TidelogError, UsageError
 from tidelog.language.syntax import CheckedProgram
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
+from tidelog.spark.jobs import described, step
+from tidelog.spark.records import Phases, record_batch
 from tidelog.spark.sources.facts import Counts, PendingFacts
 from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, check_sources, map_frame
 from tidelog.spark.sources.readers import empty_frame, literal
@@ -59,6 +61,9 @@ class StreamDatabase(Protocol):
 
     @property
     def keeper(self) -> Kept: ...
+
+    @property
+    def epoch(self) -> int: ...
 
     def apply(self, pending: Sequence[PendingFacts], notes: Mapping[str, Mapping[str, Any]]) -> object: ...
 
@@ -151,7 +156,8 @@ class Streams:
         assert stream.query is not None
         began = time.perf_counter()
         try:
-            self._once(stream, frame, number, str(stream.query.id))
+            with described(self._database.session, f"stream {stream.name}, batch {number}"):
+                self._once(stream, frame, number, str(stream.query.id))
         except Exception as error:
             stream.error = str(error) if isinstance(error, TidelogError) else said(error)
             raise
@@ -172,25 +178,26 @@ class Streams:
             raise UsageError(Problem("E0683", message, hint=hint))
         target = stream.target
         source = map_frame(database.program, target.relation, frame, target.columns, operation=target.operation)
-        [checked] = check_sources([replace(source, place=f"batch {number} of stream {stream.name}")])
+        phases = Phases()
+        with phases("read"):
+            [checked] = check_sources([replace(source, place=f"batch {number} of stream {stream.name}")])
         late: list[int] = []
         try:
             if checked.quarantined:
-                self._put_aside(stream, checked.bad, number)
-            database.apply(checked.pending(lambda _, rows: late.append(rows)), {"streams": {query: number}})
+                with phases("quarantine"):
+                    self._put_aside(stream, checked.bad, number)
+            with phases("epoch"):
+                database.apply(checked.pending(lambda _, rows: late.append(rows)), {"streams": {query: number}})
         finally:
             checked.release()
             if _last(database, query) == number:  # committed, though a subscriber may have failed
                 stream.batches += 1
                 good = checked.read - checked.quarantined
-                before = stream.counts
-                stream.counts = Counts(
-                    before.read + checked.read,
-                    before.accepted + good,
-                    before.quarantined + checked.quarantined,
-                    late=before.late + sum(late),
-                )
+                counts = Counts(checked.read, good, checked.quarantined, late=sum(late))
+                stream.counts += counts
+                record_batch(stream.name, number, database.epoch, asdict(counts), phases.seconds)
 
+    @step("quarantine")
     def _put_aside(self, stream: Stream, bad: DataFrame, number: int) -> None:
         """Keep the bad rows of a batch; a batch that comes again replaces its own."""
         assert stream.query is not None

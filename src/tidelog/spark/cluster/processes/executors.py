@@ -25,6 +25,7 @@ from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent, frequent
 from tidelog.spark.cluster.processes.serve import Keeper
 from tidelog.spark.frames.deferred import frame_of_tasks, mapped
+from tidelog.spark.jobs import described
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, word_columns
 
 if TYPE_CHECKING:
@@ -197,4 +198,5 @@ class SparkExecutors:
                 stop(application, address)
                 yield from batches
 
-            mapped(self.session.range(0, count, 1, count), end, "id long").collect()
+            with described(self.session, "end the partitions"):
+                mapped(self.session.range(0, count, 1, count), end, "id long").collect()
