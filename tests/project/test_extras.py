@@ -36,6 +36,7 @@ WAYS_IN: dict[str, tuple[str, list[str], str, str]] = {
     "pandas": ("pandas", [], TABLE + "db['e'].to_pandas()", "pandas"),
     "polars": ("polars", [], TABLE + "db['e'].to_polars()", "polars"),
     "a frame": ("pyspark", [], TABLE + "db['e'].to_spark(None)", "spark"),
+    "metrics": ("prometheus_client", [], "import tidelog.spark.metrics", "metrics"),
     "fsspec": (
         "fsspec", [], "from tidelog.spark.cluster.exchange.folder import Folder; Folder('memory://x')._remote", "spark"
     ),

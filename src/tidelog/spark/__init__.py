@@ -4,7 +4,7 @@ A row goes through the modules in this order:
 
     machine      PySpark, Java and the workers' Python; a local session for those who have none
     failures     what Spark raises, as errors of tidelog
-    jobs         descriptions of Spark jobs; `records` of epochs in the log
+    jobs         descriptions of Spark jobs; `records` of epochs in the log, and `metrics` made of them
     rows         rows of words on the driver or in Spark, with the same methods
     sources/     files and frames mapped to declared relations; streams, whose micro-batches become epochs
     frames/      leaf columns to words, words to frames of values

@@ -44,7 +44,7 @@ from tidelog.spark.keyed import KeyedFacts, keyed_facts, refuse_undecided
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.pending import difference, net_rows
 from tidelog.spark.reads import SparkReads
-from tidelog.spark.records import Phases, record_epoch
+from tidelog.spark.records import Phases, Records
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sinks.sink import Sink
@@ -74,6 +74,8 @@ class SparkDatabase(SparkReads):
         super().__init__(Workspace(local_facts))
         self.session = session
         self._epochs = 0
+        self.records = Records()
+        """What happens, for the log and for metrics: for modules of this package."""
         self.functors(functors)
         self.engine: Engine[Rows] = Embedded(self.workspace)
         self._translation = Translation(session, self.workspace.dictionary)
@@ -366,7 +368,7 @@ class SparkDatabase(SparkReads):
             }
         )
         number = self._epochs if keeper.state is None or not keeper.restoring else keeper.state.manifest.epoch
-        record_epoch(number, engine.name, report.impact, phases.seconds, opened=keeper.restoring)
+        self.records.epoch(number, engine.name, report.impact, phases.seconds, opened=keeper.restoring)
         return change
 
     @property

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any, TypeAlias
 
+RecordFields: TypeAlias = Mapping[str, Any]
 _LOGGER = logging.getLogger("tidelog.spark")
 
 
@@ -44,28 +46,35 @@ class Phases:
         self._since = now
 
 
-def record_epoch(epoch: int, engine: str, changed: int, seconds: dict[str, float], *, opened: bool) -> None:
-    """Record an epoch in which so many derived tuples `changed`, or that a database has `opened` its state folder,
-    whose last epoch this is."""
-    fields = {"event": "open" if opened else "epoch", "epoch": epoch, "engine": engine, "changed": changed}
-    _record(f"{'opened at ' * opened}epoch {epoch} on the {engine} engine: {changed:,} tuples changed", fields, seconds)
+class Records:
+    """The records of a database. `watchers` get the fields of each record, by the thread that makes it."""
+
+    def __init__(self) -> None:
+        self.watchers: list[Callable[[RecordFields], object]] = []
+
+    def epoch(self, epoch: int, engine: str, changed: int, seconds: Mapping[str, float], *, opened: bool) -> None:
+        """Record an epoch in which so many derived tuples `changed`, or that a database has `opened` its state folder,
+        whose last epoch this is."""
+        fields = {"event": "open" if opened else "epoch", "epoch": epoch, "engine": engine, "changed": changed}
+        text = f"{'opened at ' * opened}epoch {epoch} on the {engine} engine: {changed:,} tuples changed"
+        self._record(text, fields, seconds)
+
+    def batch(self, stream: str, batch: int, epoch: int, rows: Mapping[str, int], seconds: Mapping[str, float]) -> None:
+        """Record a micro-batch of a stream, which is an epoch, with the numbers of its `rows` as in `Counts`."""
+        fields = {"event": "batch", "stream": stream, "batch": batch, "epoch": epoch, **rows}
+        self._record(f"batch {batch} of stream {stream}: {_text(rows)}", fields, seconds)
+
+    def run(self, epoch: int, rows: Mapping[str, int], seconds: Mapping[str, float]) -> None:
+        """Record a run of a pipeline, which is an epoch, with the numbers of `rows` of all sources."""
+        self._record(f"pipeline, epoch {epoch}: {_text(rows)}", {"event": "run", "epoch": epoch, **rows}, seconds)
+
+    def _record(self, text: str, fields: RecordFields, seconds: Mapping[str, float]) -> None:
+        total = sum(seconds.values())
+        told = {**fields, "seconds": {**seconds, "total": round(total, 4)}}
+        _LOGGER.info("%s, %.3f s", text, total, extra=told)
+        for watcher in self.watchers:
+            watcher(told)
 
 
-def record_batch(stream: str, batch: int, epoch: int, counts: Mapping[str, int], seconds: dict[str, float]) -> None:
-    """Record a micro-batch of a stream, which is an epoch, with the numbers of its rows as in `Counts`."""
-    fields = {"event": "batch", "stream": stream, "batch": batch, "epoch": epoch, **counts}
-    _record(f"batch {batch} of stream {stream}: {_text(counts)}", fields, seconds)
-
-
-def record_run(epoch: int, counts: Mapping[str, int], seconds: dict[str, float]) -> None:
-    """Record a run of a pipeline, which is an epoch, with the numbers of rows of all sources."""
-    _record(f"pipeline, epoch {epoch}: {_text(counts)}", {"event": "run", "epoch": epoch, **counts}, seconds)
-
-
-def _record(text: str, fields: Mapping[str, object], seconds: dict[str, float]) -> None:
-    total = sum(seconds.values())
-    _LOGGER.info("%s, %.3f s", text, total, extra={**fields, "seconds": {**seconds, "total": round(total, 4)}})
-
-
-def _text(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{counts[name]:,} {name}" for name in ("read", "accepted", "quarantined")) + " rows"
+def _text(rows: Mapping[str, int]) -> str:
+    return ", ".join(f"{rows[name]:,} {name}" for name in ("read", "accepted", "quarantined")) + " rows"

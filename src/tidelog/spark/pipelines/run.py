@@ -33,7 +33,6 @@ from tidelog.spark.jobs import described, step
 from tidelog.spark.pipelines.description import PipelineDescription, Source
 from tidelog.spark.pipelines.result import Result
 from tidelog.spark.pipelines.unread import Unread, key_of, unread
-from tidelog.spark.records import record_run
 from tidelog.spark.rows import DriverRows
 from tidelog.spark.sinks.folders import write_files
 from tidelog.spark.sinks.sink import Sink
@@ -142,7 +141,7 @@ class _Run:
         notes = (*self.notes, *(note for target in targets for note in target.notes))
         for note in notes:
             LOGGER.warning(note)
-        record_run(change.epoch, asdict(sum(self.counts.values(), Counts())), self.seconds)
+        db.records.run(change.epoch, asdict(sum(self.counts.values(), Counts())), self.seconds)
         return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened, notes)
 
     @contextmanager

@@ -31,7 +31,7 @@ from tidelog.errors import DataError, Problem, TidelogError, UsageError
 from tidelog.language.syntax import CheckedProgram
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
 from tidelog.spark.jobs import described, step
-from tidelog.spark.records import Phases, record_batch
+from tidelog.spark.records import Phases, Records
 from tidelog.spark.sources.facts import Counts, PendingFacts
 from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, check_sources, map_frame
 from tidelog.spark.sources.readers import empty_frame, literal
@@ -55,6 +55,7 @@ class StreamDatabase(Protocol):
     """The database that streams feed, see `SparkDatabase`."""
 
     session: SparkSession
+    records: Records
 
     @property
     def program(self) -> CheckedProgram: ...
@@ -130,6 +131,8 @@ class Streams:
             writer = writer.option("checkpointLocation", stream.checkpoint)
         self._streams[name] = stream
         with reading(f"stream {name}"):
+            if name not in {query.name for query in self._database.session.streams.active}:  # A second one is an error.
+                writer = writer.queryName(name)
             stream.query = writer.start()
         stream.started.set()
         return stream.query
@@ -195,7 +198,7 @@ class Streams:
                 good = checked.read - checked.quarantined
                 counts = Counts(checked.read, good, checked.quarantined, late=sum(late))
                 stream.counts += counts
-                record_batch(stream.name, number, database.epoch, asdict(counts), phases.seconds)
+                database.records.batch(stream.name, number, database.epoch, asdict(counts), phases.seconds)
 
     @step("quarantine")
     def _put_aside(self, stream: Stream, bad: DataFrame, number: int) -> None:
