@@ -96,6 +96,8 @@ class Report:
     visited: tuple[NodeReport, ...]
     growing: float = 0.0
     every: Callable[[], tuple[NodeReport, ...]] | None = field(default=None, repr=False, compare=False)
+    moved: str | None = None
+    """Why rows have moved to another number of partitions, where they have."""
 
     @cached_property
     def nodes(self) -> tuple[NodeReport, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,10 @@ def test_paths_that_no_rule_asks_for_and_certificates(
         db.save_certificate(tmp_path / "certificate")
         tidelog.check_certificate(tmp_path / "certificate")
         db.insert("e", [("c", "a")])
-        db.commit()
+        db.options(partitions=3)
+        assert db.commit().report.switched == "2 partitions became 3: options(partitions=…)"
+        assert (db.stats()["partitions"], db.stats()["rounds"]) == (3, 1)
+        assert rows(db["t"]) == {("d", "d"), *product("abc", repeat=2)}
         assert len(list(tmp_path.glob("shared/tidelog-*/manifest"))) == 1
         db.load(".decl later(x: symbol)")
         assert rows(db.query("later(X)")) == rows(db.query('<e>("nobody", Y)')) == set()

@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[Any, Any], object]]] = {
     "delete('e', …)": (ROWS, lambda db, value: db.delete("e", value)),
     **{
         f"options({name}=…)": (VALUES, lambda db, value, name=name: db.options(**{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "strategy", "engine", "embedded_limit", "cluster_folder", "nope")
+        for name in ("timeout", "strategy", "engine", "embedded_limit", "cluster_folder", "partitions", "nope")
     },
 }
 
@@ -60,6 +60,8 @@ def db(spark: SparkSession) -> Iterator[Any]:
 def test_no_raw_exception(call: str, db: Any) -> None:
     def undo() -> None:
         db.rollback()
-        db.options(timeout=None, strategy="auto", engine="auto", embedded_limit=10**6, cluster_folder=None)
+        db.options(
+            timeout=None, strategy="auto", engine="auto", embedded_limit=10**6, cluster_folder=None, partitions=None
+        )
 
     no_raw_exception(call, *CALLS[call], db, undo)

@@ -17,8 +17,8 @@ from tidelog.spark.rows import Rows
 
 @dataclass(frozen=True)
 class SparkReport(Report):
-    """A Report, the `engine` that did the work ("embedded" or "cluster"), and why it is another one than before, None
-    where it is not; `seconds` are those of the whole commit."""
+    """A Report, the `engine` that did the work ("embedded" or "cluster"), and why it is another one than before, or has
+    another number of partitions, None where it is not so; `seconds` are those of the whole commit."""
 
     engine: str = "embedded"
     switched: str | None = None

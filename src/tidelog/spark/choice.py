@@ -18,11 +18,12 @@ ENGINES = ("auto", "embedded", "cluster")
 class EngineChoice:
     """The options that decide: `engine` is one of ENGINES, `embedded_limit` the number of rows that the driver takes,
     `cluster_folder` where partitions have their files, if not where the database has chosen: a path or an address
-    (`hdfs://…`, `s3://…`)."""
+    (`hdfs://…`, `s3://…`), and `partitions` the number of these, None for as many as executors do tasks at once."""
 
     engine: str = "auto"
     embedded_limit: int = 50_000_000
     cluster_folder: str | os.PathLike[str] | None = None
+    partitions: int | None = None
 
     def changed(self, options: Mapping[str, Any]) -> tuple[EngineChoice, dict[str, Any]]:
         """Return the choice with those of the options that belong to it, and the others. UsageError (E0603) for a wrong
@@ -39,6 +40,10 @@ class EngineChoice:
         if folder is not None and not (isinstance(folder, str | os.PathLike) and os.fspath(folder)):
             message = f"cluster_folder must be a path or an address, found {folder!r}"
             raise UsageError(Problem("E0603", message, hint='pass for example "hdfs:///tmp/tidelog"'))
+        count = own.get("partitions")
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
+            message = f"partitions must be a number from 1 on, or None, found {count!r}"
+            raise UsageError(Problem("E0603", message, hint="pass for example 64"))
         return replace(self, **own), {name: value for name, value in options.items() if name not in own}
 
     def next(self, current: str, facts: int) -> tuple[str, str]:

@@ -34,6 +34,7 @@ from tidelog.relation import declared
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivered, SparkChange, SparkReport, local_changes, nowhere
 from tidelog.spark.choice import EngineChoice, only_embedded
+from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.embedded import DriverChanges, Embedded
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import brought
@@ -358,7 +359,8 @@ class SparkDatabase(SparkReads):
             self._answers.release(engine.state)
         self._translation.end_frames()
         report, seconds = outcome.report, time.perf_counter() - started
-        told = SparkReport(seconds, report.visited, report.growing, report.every, engine.name, switched)
+        known = seconds, report.visited, report.growing, report.every, report.moved
+        told = SparkReport(*known, engine=engine.name, switched=switched or report.moved)
         change = SparkChange(self._epochs, outcome.deltas, told, self._frame)
         keeper.note(keeping.notes)
         keeper.gather(
@@ -433,8 +435,9 @@ class SparkDatabase(SparkReads):
         """`engine` is "auto" (embedded until there are more than `embedded_limit` facts, then the cluster's),
         "embedded" or "cluster". `cluster_folder` is where the cluster engine has its files: a folder that the driver
         and all executors reach, as a path or an address such as `hdfs:///tmp/tidelog`; if nothing is said, the state
-        folder, or a temporary one of this machine. A database that is on the cluster already stays where it is. All
-        others are those of `Database.options`. They hold from the next commit on.
+        folder, or a temporary one of this machine. A database that is on the cluster already stays where it is.
+        `partitions` is the number of its partitions; with None it follows the executors. All others are those of
+        `Database.options`. They hold from the next commit on.
 
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
@@ -442,6 +445,8 @@ class SparkDatabase(SparkReads):
         changed = self._options.changed(others)
         with self.turns.using:
             self._choice, self._options = choice, changed
+            if isinstance(self.engine, PartitionedEngine):
+                self.engine.counting.fixed = choice.partitions
 
     def _engine_for(self, incoming: int) -> tuple[Engine[Rows], str | None]:
         """Return the engine of the next epoch, and why it is another one than now."""
@@ -469,7 +474,8 @@ class SparkDatabase(SparkReads):
 
         check_workers(self.session)
         within = self._choice.cluster_folder or self.keeper.shared(self.session)
-        return ClusterEngine(self.session, self.workspace.dictionary, within=within)
+        count = self._choice.partitions
+        return ClusterEngine(self.session, self.workspace.dictionary, within=within, partitions=count)
 
     def _hand_over(self, engine: Engine[Rows]) -> None:
         """Bring another engine to where the present one is."""

@@ -52,7 +52,7 @@ class Cluster:
 
     def __init__(
         self,
-        partitions: int = 3,
+        partitions: int | None = 3,
         limits: PlacementLimits = NOTHING_EVERYWHERE,
         folder: Path | str | None = None,
         executors: Executors | None = None,

@@ -29,6 +29,7 @@ from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.reached import facts_of
 from tidelog.semantics.user_aggregates import given_of
+from tidelog.spark.cluster.counting import PartitionCount
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
 
 
 class PartitionedEngine:
-    """Relations over `partitions` partitions whose state is in `folder`, which goes on where it was left if there is a
-    manifest. `dictionary` says what words mean; the engine adds what rules make."""
+    """Relations over `partitions` partitions, or over as many as the executors do tasks at once, see `counting`. The
+    state is in `folder`, which goes on where it was left if there is a manifest. `dictionary` says what words mean; the
+    engine adds what rules make."""
 
     name = "cluster"
 
@@ -56,7 +58,7 @@ class PartitionedEngine:
         dictionary: Dictionary,
         executors: Executors,
         folder: Folder,
-        partitions: int = 2,
+        partitions: int | None = None,
         limits: PlacementLimits | None = None,
         *,
         temporary: bool = True,
@@ -75,7 +77,8 @@ class PartitionedEngine:
         self.told: dict[str, int] = {}
         self.symbols: tuple[str, ...] = ()
         self.starts: dict[str, dict[str, int]] = {}
-        self.committed = ClusterManifest(partitions)
+        self.counting = PartitionCount(partitions)
+        self.committed = ClusterManifest(0)
         self.plan: ClusterPlan | None = None
         self.functions: dict[str, Named] = {}
         """The functions of functors and aggregates, by which partitions import them."""
@@ -140,7 +143,8 @@ class PartitionedEngine:
                 hint = "call `rollback()`, and declare an aggregate of another name"
                 raise ProgramError(Problem("E0709", message, functor.span, hint=hint))
         self.functions |= {name: given_of(each).named for name, each in program.functors.items()}
-        epoch = Attempt(self, program, watch, choice)
+        count = self.counting.next(self.committed.partitions, self.executors.slots())
+        epoch = Attempt(self, program, watch, choice, count)
         with changing_within_memory, Deferring() as interrupts:
             try:
                 former = wire.dumps(self.committed)
@@ -307,6 +311,7 @@ class PartitionedEngine:
             "bytes_shuffled": last.bytes,
             "rows_shuffled": last.rows,
             "restored": last.restored,
+            "repartitioned": last.repartitioned,
             "state": self.folder.address,
             "files": len(self.folder.names()),
         }
@@ -319,6 +324,7 @@ class PartitionedEngine:
             f"last epoch: {last.rounds} rounds, {last.rows:,} rows and {last.bytes:,} bytes between partitions",
             "a round: 1 Spark job of 1 stage, Range -> MapInArrow",
         ]
+        lines += [last.repartitioned] if last.repartitioned else []
         for relations, way in last.nodes:
             shown = [name for name in relations if not name.startswith("#")]
             if shown:

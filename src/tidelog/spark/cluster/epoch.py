@@ -14,6 +14,7 @@ from tidelog.engine import EpochOptions, Report, RowChange
 from tidelog.limits.watch import Watch
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
+from tidelog.spark.cluster.counting import PartitionCount
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Piece, PieceMessage
@@ -25,6 +26,7 @@ from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
+from tidelog.spark.cluster.processes.moving import MovedPiece, has_signed
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary
@@ -50,6 +52,8 @@ class Explanation:
     rows: int = 0
     seconds: list[float] = field(default_factory=list)
     restored: int = 0
+    repartitioned: str = ""
+    """Why there are more or fewer partitions than before, or nothing."""
     resets: int = 0
     rederived: int = 0
     nodes: tuple[tuple[tuple[str, ...], str], ...] = ()
@@ -73,22 +77,27 @@ class ClusterState(Protocol):
     """The extent of the dictionary that these files have."""
     functions: dict[str, Named]
     """The functions of functors."""
+    counting: PartitionCount
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
         """Return a task for each partition in the committed state."""
 
 
 class Attempt:
-    """One attempt at an epoch."""
+    """One attempt at an epoch, which leads to `partitions` partitions."""
 
-    def __init__(self, engine: ClusterState, core: CoreProgram, watch: Watch, choice: EpochOptions) -> None:
+    def __init__(
+        self, engine: ClusterState, core: CoreProgram, watch: Watch, choice: EpochOptions, partitions: int
+    ) -> None:
         self.engine = engine
         self.folder = engine.folder
         self.core = core
         self.watch = watch
         self.choice = choice
         self.committed = engine.committed
-        self.partitions = self.committed.partitions
+        self.partitions = partitions
+        self.moves = bool(self.committed.past) and partitions != self.committed.partitions
+        """True if rows go to another number of partitions."""
         self.token = secrets.token_hex(6)
         self.started = time.perf_counter()
         self.places = dict(self.committed.facts)
@@ -127,10 +136,11 @@ class Attempt:
             gone = set(before.routes().values()) - set(self.plan.routes().values())
             forget = tuple(sorted({target for _, target, *_ in gone} | set(map(facts_name, self.spread))))
             self.dirty = _weakened(before, self.plan, forget)
-        if changed or pieces or shared:
+        if changed or pieces or shared or self.moves:
             narrow = tuple(map(facts_name, self.narrowed))
             first = Round(self.token, 1, self.plan_name, forget, (), narrow, pieces, shared)
-            self.round(first, self.core.relations if changed else facts, changed or bool(shared))
+            everybody = changed or bool(shared) or self.moves
+            self.round(first, self.core.relations if changed else facts, everybody)
         while True:
             levels = [level for level, waiting in self.pending.items() if waiting]
             levels += [self.plan.cycles[number].level for number in self.dirty | self.shrunk]
@@ -150,8 +160,9 @@ class Attempt:
         manifest = self.committed
         _, log = read_past(self.folder, manifest.past, self.partitions)
         rounds: list[Round] = [wire.loads(self.folder.read(name)) for name in manifest.since]
-        log = continued(log, rounds)
-        if is_long(log, manifest.kept):
+        if self.moves:
+            log = self.moved()
+        elif is_long(log := continued(log, rounds), manifest.kept):
             log = self.shortened()
         self.past = f"past-{self.token}"
         self.folder.write(self.past, wire.dumps((manifest.plan, log)))
@@ -166,13 +177,69 @@ class Attempt:
             for number, (_, own) in enumerate(written)
         }
 
+    def moved(self) -> Log:
+        """Return all that partitions have been sent, as one entry for each of the partitions that there are to be."""
+        before, now = self.committed.partitions, self.partitions
+        self.explanation.repartitioned = self.engine.counting.reason(before, now)
+        executors, plan = self.engine.executors, self.engine.plan
+        entries = {number: list[Piece]() for number in range(now)}
+        lacking = {number: list[Piece]() for number in range(now)}
+
+        def add(written: list[list[MovedPiece]]) -> None:
+            for each in (piece for pieces in written for piece in pieces):
+                into = lacking if each.signed else entries
+                for number in range(now) if each.target < 0 else (each.target,):
+                    into[number].append(each.piece)
+
+        def log(*parts: dict[int, list[Piece]]) -> Log:
+            every = {number: tuple(piece for part in parts for piece in part[number]) for number in range(now)}
+            return {number: (Logged((), (), pieces, 0),) for number, pieces in every.items()}
+
+        asked = self.engine.tasks("spread", (f"moved-{self.token}", now))
+        with step(f"move rows from {before} to {now} partitions"):
+            add(executors.run(asked))
+        executors.stop(self.folder)  # The partitions are others from now on.
+        self.states.clear()
+        if plan is not None and has_signed(plan):
+            past = f"moving-{self.token}"
+            self.folder.write(past, wire.dumps((self.committed.plan, log(entries, lacking))))
+            state = past, 0, ""  # None that a round leads to: what these have been sent lacks its senders.
+            arguments = (f"signed-{self.token}",)
+            tasks = [self.task(number, "signed", state, past, (), arguments) for number in range(now)]
+            with step(f"move what {now} partitions send"):
+                add(executors.run(tasks))
+        return log(entries)
+
+    def task(
+        self,
+        number: int,
+        what: str,
+        state: RoundState,
+        past: str,
+        since: tuple[str, ...],
+        arguments: tuple[Any, ...] = (),
+    ) -> Task:
+        """Return a task of the attempt for a partition."""
+        return Task(
+            self.folder.address,
+            number,
+            self.partitions,
+            state,
+            past,
+            since,
+            self.engine.symbols,
+            what,
+            arguments=arguments,
+            functions=tuple(self.engine.functions.values()),
+        )
+
     # --- facts -----------------------------------------------------------------------------------------------------
 
     def deliver(self, facts: Mapping[str, RowChange[Rows]]) -> tuple[dict[int, list[Piece]], list[Piece]]:
         """Write the facts to where they live: pieces for single partitions, and pieces for all."""
         own: dict[int, list[Piece]] = {}
         shared: list[Piece] = []
-        for name in self.uneven():
+        for name in () if self.moves else self.uneven():  # Another epoch comes.
             self.places[name] = "rows"
             self.spread.append(name)
             asked = self.engine.tasks("send home", (f"facts-{self.token}", facts_name(name)))
@@ -236,7 +303,9 @@ class Attempt:
         for name, rows in self.fact_rows.items():
             sizes[name] = sizes.get(name, 0) + rows
         skew = find(self.seen, sizes, self.partitions, limits.skew, before)
-        same = self.core is self.committed.core and self.places == self.committed.facts
+        same = (
+            self.core == self.committed.core and self.places == self.committed.facts
+        )  # Read again, it is another object.
         if before is not None and same and not outdated(before, skew):
             self.plan, self.plan_name = before, self.committed.plan
             return False
@@ -315,25 +384,14 @@ class Attempt:
             # What comes is new and what goes is to go, however much it is; and what a recursion has cost when it began
             # says nothing of what it costs with all that others have sent since.
             options["strategy"] = "update"
-        tasks = [
-            Task(
-                self.folder.address,
-                number,
-                self.partitions,
-                self.states.get(number, NOWHERE),
-                self.past,
-                done,
-                self.engine.symbols,
-                "round",
-                round.name,
-                options,
-                functions=tuple(self.engine.functions.values()),
-            )
-            for number in numbers
-        ]
+        tasks = [self.task(number, "round", self.states.get(number, NOWHERE), self.past, done) for number in numbers]
+        tasks = [replace(task, round=round.name, options=options) for task in tasks]
         self.rounds.append(round)
         with step(f"{reading_rules(self.core, given)}, round {round.number}"):
             replies = self.engine.executors.run(tasks)
+        if self.moves and not done:  # All of the new partitions report.
+            for known in (self.sizes, self.kept, self.frequent):
+                known.clear()
         for reply in replies:
             self.hear(reply, round)
         self.explanation.rounds += 1
@@ -426,7 +484,8 @@ class Attempt:
     def report(self) -> Report:
         """Return the report of the epoch, hyper-node by hyper-node."""
         seconds = time.perf_counter() - self.started
-        return Report(seconds, merged(self.core.nodes, self.plan, self.reports, self.replies, len(self.rounds)))
+        nodes = merged(self.core.nodes, self.plan, self.reports, self.replies, len(self.rounds))
+        return Report(seconds, nodes, moved=self.explanation.repartitioned or None)
 
 
 def size_of(plan: ClusterPlan | None, sizes: Mapping[int, Mapping[str, int]], name: str) -> int:

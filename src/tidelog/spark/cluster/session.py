@@ -10,14 +10,13 @@ from pyspark.sql import SparkSession
 
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.placement.buckets import BUCKETS
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.storage.dictionary import Dictionary
 
 
 class ClusterEngine(PartitionedEngine):
-    """Partitions beside the Python workers of a session, as many as it has slots for tasks or as `partitions` says.
+    """Partitions beside the Python workers of a session: `partitions`, or as many as it has slots for tasks.
 
     `state` is a folder that all executors reach, as a path or address (`hdfs://…`, `s3://…`); what is in it when the
     engine is closed stays, and an engine opened on it goes on from there. Without it, the state is in a temporary
@@ -44,5 +43,4 @@ class ClusterEngine(PartitionedEngine):
             )
         else:
             folder = Folder(tempfile.mkdtemp(prefix="tidelog-cluster-"))
-        count = partitions or min(session.sparkContext.defaultParallelism, BUCKETS)
-        super().__init__(dictionary, SparkExecutors(session), folder, count, limits, temporary=state is None)
+        super().__init__(dictionary, SparkExecutors(session), folder, partitions, limits, temporary=state is None)

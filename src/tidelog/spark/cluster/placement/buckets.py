@@ -1,7 +1,8 @@
-"""Place words and rows: the bucket of a word, the partition that has the bucket, and the partition of a row.
+"""Place words and rows: the partition of a word, and that of a row by all of its words.
 
-Partitions compute buckets in two ways that have to agree: over columns of words (`buckets`), for what they send, and as
-literals of a rule (`mine`), for relations of which each partition has all rows but is to use its own only.
+Partitions are computed in two ways that have to agree: over columns of words (`owners`), for what partitions send, and
+as literals of a rule (`mine`), for relations of which each partition has all rows but is to use its own only. The
+number of partitions is a fact of each partition and no part of the program, so any number does.
 """
 
 from __future__ import annotations
@@ -14,32 +15,30 @@ from tidelog.arrays import Words
 from tidelog.rules.core import Computation, CoreAtom, CoreConstant, CoreLiteral, CoreValue, CoreVariable
 from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 
-BUCKETS = 1024
-"""More than there are partitions."""
+PARTITIONS = "#partitions"
+"""The relation of the number of partitions."""
 MINE = "#mine"
-"""The relation of the buckets that a partition has."""
+"""The relation of the number of this partition."""
 FIRST = "#first"
 """The relation without columns that holds in the first partition only."""
+OWN = (PARTITIONS, MINE, FIRST)
+"""The relations whose facts each partition has of itself."""
 
 EVERYBODY = -1
 """Stands for all partitions."""
 
 _FOLDS = (32, 15)
+_MASK = 2**31 - 1
 _MIX = numpy.int64(-7046029254386353131)
 """An odd number whose bits look random."""
 
 
-def buckets(column: Words) -> Words:
-    """Return the bucket of each word of a column."""
+def owners(column: Words, partitions: int) -> Words:
+    """Return the partition of each word of a column."""
     folded = column.astype(numpy.int64)
     for distance in _FOLDS:
         folded = folded ^ (folded >> distance)
-    return folded & (BUCKETS - 1)
-
-
-def owners(column: Words, partitions: int) -> Words:
-    """Return the partition of each word of a column."""
-    return buckets(column) % partitions
+    return (folded & _MASK) % partitions
 
 
 def row_owners(rows: Words, partitions: int) -> Words:
@@ -77,11 +76,6 @@ def parcels(homes: Words, rows: Words) -> Iterator[tuple[int, Words]]:
     yield from zip(targets.tolist(), numpy.split(rows[order], starts[1:]), strict=True)
 
 
-def owned(partition: int, partitions: int) -> Words:
-    """Return the buckets of a partition, shape (n, 1)."""
-    return numpy.arange(partition, BUCKETS, partitions, dtype=numpy.int64).reshape(-1, 1)
-
-
 def mine(value: CoreValue) -> tuple[CoreLiteral, ...]:
     """Return literals that hold for the words, bound elsewhere, of the partition that evaluates the rule."""
     literals: list[CoreLiteral] = []
@@ -90,6 +84,11 @@ def mine(value: CoreValue) -> tuple[CoreLiteral, ...]:
         literals.append(Computation(shifted, "bshr", "number", (value, CoreConstant(distance, "number"))))
         literals.append(Computation(folded, "bxor", "number", (value, shifted)))
         value = folded
-    bucket = CoreVariable("#bucket", "number")
-    literals.append(Computation(bucket, "band", "number", (value, CoreConstant(BUCKETS - 1, "number"))))
-    return (*literals, CoreAtom(MINE, (bucket,)))
+    masked, partitions, home = (CoreVariable(f"#{name}", "number") for name in ("masked", "partitions", "home"))
+    return (
+        *literals,
+        Computation(masked, "band", "number", (value, CoreConstant(_MASK, "number"))),
+        CoreAtom(PARTITIONS, (partitions,)),
+        Computation(home, "%", "number", (masked, partitions)),
+        CoreAtom(MINE, (home,)),
+    )

@@ -36,7 +36,7 @@ from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.folds import with_folds
 from tidelog.rules.graph import hyper_nodes
 from tidelog.rules.literals import substituted
-from tidelog.spark.cluster.placement.buckets import FIRST, MINE, mine
+from tidelog.spark.cluster.placement.buckets import FIRST, MINE, PARTITIONS, mine
 from tidelog.spark.cluster.placement.ends import ends_of, reading_ends
 from tidelog.spark.cluster.placement.intermediates import in_two
 from tidelog.spark.cluster.placement.levels import levels
@@ -134,7 +134,8 @@ class _Placer:
         self.unwritten: set[str] = set()
         """Closures that every partition has, whose pairs are written nowhere."""
         self.relations: dict[str, RelationInfo] = {
-            MINE: RelationInfo(MINE, (Column("bucket", "number", "number"),), True),
+            PARTITIONS: RelationInfo(PARTITIONS, (Column("count", "number", "number"),), True),
+            MINE: RelationInfo(MINE, (Column("number", "number", "number"),), True),
             FIRST: RelationInfo(FIRST, (), True),
         }
         self.rules: list[AnyRule] = []

@@ -7,8 +7,10 @@ simulations and a look at what goes on.
 
 from __future__ import annotations
 
+import math
 import pickle
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,8 +35,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+_SECONDS = 5.0
+"""How old a number of slots may be."""
+
+
 class Executors(Protocol):
     """The base of all executors, which do tasks, each for a partition of its own."""
+
+    def slots(self) -> int:
+        """Return the number of tasks that are done at once."""
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         """Return the answers, in the order of the tasks. Raises what a task raises."""
@@ -78,8 +87,12 @@ class Scattered:
 class LocalExecutors:
     """The partitions in this process, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, slots: int = 1) -> None:
         self.keepers: dict[tuple[str, int], Keeper] = {}
+        self.workers = slots
+
+    def slots(self) -> int:
+        return self.workers
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         return [self.keepers.setdefault((task.folder, task.partition), Keeper()).perform(task) for task in tasks]
@@ -105,6 +118,16 @@ class SparkExecutors:
         self.application = str(session.sparkContext.applicationId)
         self.here = str(session.sparkContext.master).startswith("local")
         self.jobs = 0
+        self.known = 0, -math.inf
+        """A number of slots, and when it was counted."""
+
+    def slots(self) -> int:
+        """Return the number of tasks that are done at once, some seconds old at most: counting may take a job."""
+        count, since = self.known
+        if time.monotonic() > since + _SECONDS:
+            count = int(self.session.sparkContext.defaultParallelism)
+            self.known = count, time.monotonic()
+        return count
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         tasks, application = list(tasks), self.application

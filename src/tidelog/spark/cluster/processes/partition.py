@@ -29,7 +29,7 @@ from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile, PieceMessage, read_pieces
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
-from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, homes_of, owned, owners, parcels
+from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, OWN, PARTITIONS, homes_of, owners, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, is_shown, moved
 from tidelog.spark.cluster.placement.skew import Lookout
 from tidelog.storage.changes import date, date_changes
@@ -125,9 +125,11 @@ class Partition:
         date_changes(stored, changes)
 
     def own(self) -> list[PieceChange]:
-        """Return the facts that each partition has of itself: its buckets, and whether it is the first."""
+        """Return the facts that each partition has of itself: its number, how many there are, and whether it is the
+        first."""
+        count, number = numpy.array([[[self.partitions]], [[self.number]]], numpy.int64)
         first = numpy.empty((1 if self.number == 0 else 0, 0), numpy.int64)
-        return [PieceChange(MINE, True, owned(self.number, self.partitions)), PieceChange(FIRST, True, first)]
+        return [PieceChange(PARTITIONS, True, count), PieceChange(MINE, True, number), PieceChange(FIRST, True, first)]
 
     def go_to(self, name: str) -> None:
         """Read a plan, unless it is at hand."""
@@ -405,7 +407,7 @@ class Partition:
             each
             for copy in self.engine.asserted
             for each in (self.dated(copy) if copy in facts else [self.present(copy)])
-            if len(each.words) and copy not in (MINE, FIRST)
+            if len(each.words) and copy not in OWN
         ]
         shared = [each for each in told if each.relation in everywhere]
         own = [each for each in told if each.relation not in everywhere]

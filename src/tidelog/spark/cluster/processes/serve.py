@@ -11,6 +11,7 @@ from tidelog.arrays import Words
 from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.rounds import Task
+from tidelog.spark.cluster.processes.moving import signed, spread
 from tidelog.spark.cluster.processes.partition import Partition
 from tidelog.spark.frames.deferred import is_over
 
@@ -34,8 +35,8 @@ class Keeper:
 
     @_WITHIN_MEMORY
     def perform(self, task: Task) -> Any:
-        """Do a task that has an answer: a round, writing facts, looking rows up, the changes of an epoch, since when
-        facts are there. Do no round twice. Raise LimitError (E0503) if memory does not suffice."""
+        """Do a task that has an answer: a round, writing facts or rows to move, looking rows up, the changes of an
+        epoch, since when facts are there. Do no round twice. Raise LimitError (E0503) if memory does not suffice."""
         if task.what == "round":
             kept = self.partition
             round = None
@@ -58,6 +59,10 @@ class Keeper:
             return [partition.changes(*asked) for asked in task.arguments]
         if task.what == "keep":
             return partition.kept(*task.arguments)
+        if task.what == "spread":
+            return spread(partition, *task.arguments)
+        if task.what == "signed":
+            return signed(partition, *task.arguments)
         assert task.what == "send home", task.what
         return partition.sent_home(*task.arguments)
 
