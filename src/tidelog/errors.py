@@ -224,7 +224,7 @@ CODES: dict[str, str] = {
     "E0703": "Spark does not start",
     "E0704": "Spark's workers run another Python",
     "E0705": "the Spark session has been stopped",
-    "E0706": "Spark Connect is not supported",
+    "E0706": "a session of Spark Connect cannot do this",
     "E0707": "the session has no Delta Lake",
     "E0708": "Spark failed to evaluate an epoch or to answer a question",
     "E0709": "the cluster engine cannot evaluate a construct",

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import lit, udf
 
 import tidelog
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
-from tidelog.spark import Pipeline, Source
+from tidelog.spark import Pipeline, Source, sessions
 from tidelog.spark.failures import hint_for, letting_go, said, working
 
 PROGRAM = ".decl e(x: number, y: symbol)\n.decl n(k: number)\nc: n(k) :- k = count : { e(_, _) }."
@@ -198,11 +197,14 @@ tidelog.errors.UsageError: error[E0687]: this frame belongs to an earlier epoch
 
 
 def test_a_session_that_is_stopped_shows_in_many_ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    class Stopped:
+        sparkContext = None
+
+    monkeypatch.setattr(sessions, "_sessions", {Stopped()})
     with pytest.raises(SetupError, match="E0705"), working():
-        assert SparkContext._active_spark_context is not None  # as PySpark says it
+        assert not sessions.all_stopped()  # as PySpark says it
     with letting_go():
-        assert SparkContext._active_spark_context is not None
+        assert not sessions.all_stopped()
     with pytest.raises(DataError, match="mine"), working():
         raise DataError(Problem("E0401", "mine"))
 

@@ -239,7 +239,7 @@ class _Stopped(SparkSession):
 
     @property
     def sparkContext(self) -> Any:
-        return type("Context", (), {"_jsc": None})
+        return type("Context", (), {})
 
 
 def test_a_session_that_has_been_stopped_is_told() -> None:
@@ -253,16 +253,17 @@ def test_a_connection_that_ctrl_c_has_broken_is_no_end(failures: int, is_told: b
     """A call that Ctrl-C ends may leave a connection of py4j on which one more call fails."""
     left = [Py4JError("broken")] * failures
 
-    class Java:
-        def sc(self) -> Any:
+    class Context:
+        @property
+        def defaultParallelism(self) -> int:
             if left:
                 raise left.pop()
-            return type("Context", (), {"isStopped": lambda self: False})()
+            return 2
 
     class Session(_Stopped):
         @property
         def sparkContext(self) -> Any:
-            return type("Context", (), {"_jsc": Java()})
+            return Context()
 
     with pytest.raises(SetupError) if is_told else nullcontext():
         check_session(Session())

@@ -3,8 +3,10 @@
 A row goes through the modules in this order:
 
     machine      PySpark, Java and the workers' Python; a local session for those who have none
+    sessions     the questions whose answers differ between classic sessions and those of Spark Connect
     failures     what Spark raises, as errors of tidelog
     jobs         descriptions of Spark jobs; `records` of epochs in the log, and `metrics` made of them
+    arrow        Arrow tables as frames, and the types that Spark has for them
     rows         rows of words on the driver or in Spark, with the same methods
     sources/     files and frames mapped to declared relations; streams, whose micro-batches become epochs
     frames/      leaf columns to words, words to frames of values

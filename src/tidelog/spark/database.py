@@ -47,13 +47,14 @@ from tidelog.spark.pending import difference, net_rows
 from tidelog.spark.reads import SparkReads
 from tidelog.spark.records import Phases, Records
 from tidelog.spark.rows import DriverRows, Rows, no_rows
+from tidelog.spark.sessions import ship
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.changes import Operation
 from tidelog.spark.sources.facts import ChangeKey, PendingFacts, local_facts
 from tidelog.spark.sources.latest import Latest, key_positions, with_columns
 from tidelog.spark.sources.mapping import CheckedSource, check_sources, map_exactly, refuse_bad_rows, relation_type
-from tidelog.spark.sources.readers import located
+from tidelog.spark.sources.readers import analyzed, located
 from tidelog.spark.sources.streams import Streams
 from tidelog.spark.sources.target import by_key, target_of
 from tidelog.store.state import StateFolder
@@ -111,7 +112,7 @@ class SparkDatabase(SparkReads):
         """Give functions, see `Database.functors`. Ship files of functions, so that executors can import them."""
         super().functors(source)
         for path in files_of(source):
-            self.session.sparkContext.addPyFile(path)
+            ship(self.session, path)
 
     def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> None:
         """Assert facts, to take effect with the next `commit`.
@@ -151,7 +152,7 @@ class SparkDatabase(SparkReads):
         """Return the rows of a frame or a table for a relation, kept until the next commit."""
         if isinstance(data, str):
             with reading(f"table {data}"):
-                data = self.session.table(data)
+                data = analyzed(self.session.table(data))
         [checked] = check_sources([map_exactly(self.program, declared, data, operation)])
         try:
             refuse_bad_rows(checked)

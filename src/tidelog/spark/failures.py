@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
+from tidelog.spark.sessions import all_stopped
 
 NOTHING_CHANGED = "correct the cause that Spark gives; nothing has changed"
 _HINTS = (
@@ -39,6 +39,8 @@ _HINTS = (
 )
 _IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")
 """Exceptions that end a chain of causes when the cause is another one."""
+_LOST = re.compile(r"INVALID_HANDLE\.SESSION_(CHANGED|CLOSED|NOT_FOUND)")
+"""A server of Spark Connect does not know the session any more."""
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -70,13 +72,13 @@ def letting_go() -> Iterator[None]:
     except ConnectionError:
         return
     except Exception as error:
-        if not is_of_spark(error) and not _is_stopped():
+        if not is_of_spark(error) and not all_stopped():
             raise
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Return True if an exception comes from Spark, or from the bridge to Java."""
-    return isinstance(error, PySparkException) or type(error).__module__.startswith("py4j")
+    """Return True if an exception comes from Spark, or from the bridge to Java or to a server."""
+    return isinstance(error, PySparkException) or type(error).__module__.startswith(("py4j", "grpc"))
 
 
 def said(error: BaseException) -> str:
@@ -120,7 +122,7 @@ def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
     except TidelogError:
         raise
     except Exception as error:
-        if _is_stopped():  # which shows in many ways
+        if all_stopped() or _LOST.search(str(error)):  # which shows in many ways
             hint = "make a session and connect again; a state folder keeps its facts"
             raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
         if not is_of_spark(error):
@@ -129,10 +131,6 @@ def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
-
-
-def _is_stopped() -> bool:
-    return SparkContext._active_spark_context is None
 
 
 def _unreadable(error: BaseException, place: str) -> Problem:

@@ -16,6 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from tidelog.spark.failures import letting_go
+from tidelog.spark.sessions import is_connect
 
 _PROPERTY = "spark.job.description"
 
@@ -37,7 +38,10 @@ _BLOCK: ContextVar[_Block | None] = ContextVar("tidelog-jobs", default=None)
 @contextmanager
 def described(session: SparkSession, text: str) -> Iterator[None]:
     """Describe the jobs that this thread starts in a session inside the block. Afterwards jobs have the description
-    that they had before, which may be the caller's."""
+    that they had before, which may be the caller's. Do nothing for a session of Spark Connect."""
+    if is_connect(session):  # It cannot describe jobs.
+        yield
+        return
     before = _BLOCK.get()
     with _within(_Block(session.sparkContext, (*(before.texts if before else ()), text))):
         yield

@@ -14,14 +14,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
 
 try:
     import pyspark
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 except ImportError as error:
     message = "tidelog.spark needs PySpark, which is not installed"
@@ -34,6 +35,10 @@ if int(pyspark.__version__.split(".")[0]) < 4:
 if not is_installed("pandas"):  # PySpark asks for it when it exchanges tables with Python.
     message = "tidelog.spark needs pandas, which is not installed"
     raise SetupError(Problem("E0790", message, hint=how_to_install("spark")))
+
+# isort: split
+# PySpark is there from here on.
+from tidelog.spark.sessions import is_alive, is_connect, is_on_one_machine
 
 JAVA_AT_LEAST = 17
 SYSTEM_RUNTIMES = Path("/usr/lib/jvm")
@@ -130,43 +135,34 @@ def java_lacks(home: Path) -> str | None:
 
 
 def check_session(spark: object) -> None:
-    """Raise SetupError if the session was stopped (E0705) or is one of Spark Connect (E0706), and UsageError (E0689) if
-    it is not a session."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        hint = "make a classic one: SparkSession.builder.master(…).getOrCreate()"
-        raise SetupError(Problem("E0706", "expected a classic Spark session, found one of Spark Connect", hint=hint))
-    if not isinstance(spark, SparkSession):
+    """Raise SetupError (E0705) if the session was stopped, and UsageError (E0689) if it is not a session."""
+    if not isinstance(spark, SparkSession) and not is_connect(spark):
         message = f"expected a Spark session, found a value of type {type(spark).__name__}"
         raise UsageError(Problem("E0689", message, hint="start a local one with tidelog.spark.session()"))
-    if not _is_alive(spark.sparkContext._jsc):
+    if not is_alive(cast(SparkSession, spark)):
         hint = "make a session and connect again; a state folder keeps its facts"
         raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))
-
-
-def _is_alive(java: Any) -> bool:
-    """Return True if the context of a session answers and was not stopped. A call that Ctrl-C has ended may leave a
-    connection on which one more call fails, so a failure counts when it comes twice."""
-    for _ in range(2):
-        with suppress(Exception):  # The process of Java is gone, which shows in many ways.
-            return java is not None and not java.sc().isStopped()
-    return False
 
 
 def check_workers(spark: SparkSession) -> None:
     """Raise SetupError (E0704) if the Python of the session's workers has another version than this one: Spark would
     fail with a long trace as soon as a Python function runs on a worker."""
-    context = spark.sparkContext
-    if str(context.master).startswith("local"):
-        version = _version_of(context.pythonExec)
-    else:
+    if is_connect(spark) or not is_on_one_machine(spark):
+
+        def unchanged(batches: Iterator[Any]) -> Iterator[Any]:  # Functions in functions do not need tidelog there.
+            yield from batches
+
         try:
-            version = context.parallelize([0], 1).map(lambda _: sys.version_info[:2]).first()
-        except Exception as error:
-            said = re.search(r"has different version.*", str(error))
+            spark.range(1).mapInArrow(unchanged, "id long").collect()  # Spark compares the versions.
+        except PySparkException as error:
+            said = re.search(r"has different version[^\n]*", str(error))
             raise SetupError(_workers_differ(said[0] if said else f"it does not start ({error!s:.200})")) from error
+        return
+    interpreter = spark.sparkContext.pythonExec
+    version = _version_of(interpreter)
     if version != sys.version_info[:2]:
         found = "does not run" if version is None else f"is Python {version[0]}.{version[1]}"
-        raise SetupError(_workers_differ(f"{context.pythonExec} {found}"))
+        raise SetupError(_workers_differ(f"{interpreter} {found}"))
 
 
 def _version_of(interpreter: str) -> tuple[int, int] | None:

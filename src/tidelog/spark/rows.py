@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from tidelog.arrays import Words
 from tidelog.engine import RowChange
 from tidelog.queries.pattern import Pattern
+from tidelog.spark.arrow import to_spark
 from tidelog.spark.jobs import described
 from tidelog.storage.dictionary import Dictionary
 
@@ -89,7 +90,7 @@ class DriverRows(Rows):
         import pyarrow as pa
 
         words = self.words if self.arity else np.zeros((len(self.words), 1), np.int64)
-        return session.createDataFrame(pa.table({name: words[:, i] for i, name in enumerate(word_columns(self.arity))}))
+        return to_spark(session, pa.table({name: words[:, i] for i, name in enumerate(word_columns(self.arity))}))
 
     def without(self, others: Rows) -> DriverRows:
         unwanted = set(map(tuple, others.local().tolist()))

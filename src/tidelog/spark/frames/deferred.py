@@ -25,6 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.machine import check_workers
+from tidelog.spark.sessions import is_connect, is_on_one_machine, slots
 
 if TYPE_CHECKING:
     from tidelog.arrays import Words
@@ -44,10 +45,11 @@ def is_over() -> UsageError:
 def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
     """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3` of
     the PATH unless somebody has said otherwise before the session started."""
+    if is_connect(frame.sparkSession) or not is_on_one_machine(frame.sparkSession):
+        return frame.mapInArrow(function, schema)
     context: Any = frame.sparkSession.sparkContext
     before = context.pythonExec
-    if str(context.master).startswith("local"):
-        context.pythonExec = sys.executable
+    context.pythonExec = sys.executable  # No configuration of a running session says this.
     try:
         return frame.mapInArrow(function, schema)
     finally:
@@ -93,7 +95,7 @@ class Lender:
         and may raise UsageError; `table` makes values of some of them, of this schema. SetupError (E0704) without
         workers for it."""
         key, secret, address = secrets.token_hex(8), self._secret, self._server.address
-        tasks = self._session.sparkContext.defaultParallelism
+        tasks = slots(self._session)
         self._loans[key] = _Loan(count, tasks, rows, lambda some: table(some).cast(schema))
 
         def read(number: int) -> Iterator[pa.RecordBatch | str]:
@@ -110,11 +112,10 @@ class Lender:
 
     @cached_property
     def _server(self) -> _Server:
-        context = self._session.sparkContext
-        if str(context.master).startswith("local"):
+        if is_on_one_machine(self._session):
             return _Server("127.0.0.1", "127.0.0.1", self)
         check_workers(self._session)
-        return _Server(str(context.getConf().get("spark.driver.host")), "", self)
+        return _Server(str(self._session.conf.get("spark.driver.host")), "", self)
 
     def attend_to(self, connection: Connection) -> None:
         """Send what is asked for."""

@@ -29,6 +29,7 @@ from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import working
 from tidelog.spark.frames.deferred import frame_of_tasks, mapped
 from tidelog.spark.jobs import step
+from tidelog.spark.sessions import slots
 from tidelog.store.manifest import NAME
 from tidelog.store.tables import FilePart, PartFolder
 
@@ -76,7 +77,7 @@ def shared_folder(session: SparkSession, folder: str) -> str:
 def check_shared(session: SparkSession, folder: str) -> None:
     """Raise UsageError (E0691) unless tasks on the executors see what the driver writes to a folder, and the driver
     what they write. The folder is there."""
-    token, tasks = secrets.token_hex(16), 4 * session.sparkContext.defaultParallelism
+    token, tasks = secrets.token_hex(16), 4 * slots(session)
     asked = f"probe-{token}"
     with closing(files_at(folder)) as files:
         files.put(asked, token.encode())
@@ -100,7 +101,7 @@ def parts_frame(session: SparkSession, folder: PartFolder) -> DataFrame:
     from pyarrow import parquet
 
     place, names = folder.place, [part.name for part in folder.parts]
-    tasks = min(len(names), 4 * session.sparkContext.defaultParallelism)
+    tasks = min(len(names), 4 * slots(session))
     told = {
         row["name"]: row
         for row in mapped(session.range(0, tasks, 1, tasks), _summing(place, names, tasks), _TOLD).collect()

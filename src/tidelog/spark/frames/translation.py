@@ -12,7 +12,6 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyspark import Broadcast
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,12 +23,13 @@ from tidelog.engine import RowChange, net_changes
 from tidelog.language.syntax import PRIMITIVES, Column
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
+from tidelog.spark.arrow import spark_type, to_spark
 from tidelog.spark.failures import letting_go
-from tidelog.spark.frames.arrow import spark_type, to_spark
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.deferred import Lender
 from tidelog.spark.frames.symbols import SymbolTable
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, driver_change, no_rows, word_columns
+from tidelog.spark.sessions import Shared, is_connect, shared
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
 
@@ -47,7 +47,7 @@ class Translation:
         self._session = session
         self.dictionary = dictionary
         self._symbols = SymbolTable(session, dictionary)
-        self._shared: dict[tuple[int, ...], Broadcast[Dictionary]] = {}
+        self._shared: dict[tuple[int, ...], Shared] = {}
         """The dictionary on the workers, by what it then had."""
         self._lender = Lender(session)
 
@@ -146,17 +146,21 @@ class Translation:
 
         if count <= MOST_IN_JAVA:
             return to_spark(self._session, Relation(name, rows()).to_arrow())
+        if is_connect(self._session):  # Tasks cannot reach this process, so that the rows go to the server now.
+            words = rows().words()
+            parts = [table(words[i : i + MOST_IN_JAVA]) for i in range(0, count, MOST_IN_JAVA)]
+            return reduce(DataFrame.unionAll, [to_spark(self._session, part) for part in parts])
         types = table(np.empty((0, len(columns)), np.int64)).schema
         schema = pa.schema([(field.name, spark_type(field.type)) for field in types])
         return self._lender.frame(count, schema, rows, table)
 
     def _unpacked(self, rows: DataFrame, records: dict[str, str]) -> DataFrame:
         """`rows` with records in place of their numbers; the dictionary goes to the workers."""
-        shared = self._sharing()
+        sharing = self._sharing()
         types = {name: self.dictionary.types.arrow_type(kind) for name, kind in records.items()}
 
         def unpack(column: pa.Array, name: str) -> pa.Array:
-            kept: Dictionary = shared.value
+            kept: Dictionary = sharing.value
             return kept.decode_column(column.to_numpy(zero_copy_only=False), records[name]).cast(
                 spark_type(types[name])
             )
@@ -168,11 +172,11 @@ class Translation:
         """Another one whenever the dictionary has other symbols or records."""
         return *self.dictionary.stamp, *map(self.dictionary.extent, ("symbol", *self.dictionary.types))
 
-    def _sharing(self) -> Broadcast[Dictionary]:
+    def _sharing(self) -> Shared:
         """Return the dictionary on the workers, sent anew when it has grown."""
         size = self._size
         if size not in self._shared:
-            self._shared[size] = self._session.sparkContext.broadcast(self.dictionary)
+            self._shared[size] = shared(self._session, self.dictionary)
         return self._shared[size]
 
     def _share_no_more(self, but: tuple[int, ...] | None = None) -> None:

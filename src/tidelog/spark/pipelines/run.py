@@ -25,6 +25,7 @@ from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.components import expand
 from tidelog.language.syntax import Fact, Program
+from tidelog.spark.arrow import to_spark
 from tidelog.spark.change import Delivered, SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.failures import reading, working
@@ -50,6 +51,7 @@ from tidelog.spark.sources.mapping import (
 from tidelog.spark.sources.readers import (
     TORN,
     among,
+    analyzed,
     based,
     empty_frame,
     json_frame,
@@ -302,13 +304,12 @@ class _Run:
         place = source.table or source.path or source.format
         with reading(str(place)):
             if source.table is not None:
-                return self.session.table(source.table), None
+                return analyzed(self.session.table(source.table)), None
             reader = self.session.read.format(source.format).options(**plain(source.options))
             if source.path is None:
-                return reader.load(), None
-            return reader.options(**based(self.session, source.path, part.files)).load(
-                among(self.session, source.path, part.files)
-            ), None
+                return analyzed(reader.load()), None
+            reader = reader.options(**based(self.session, source.path, part.files))
+            return analyzed(reader.load(among(self.session, source.path, part.files))), None
 
     # --- facts ---------------------------------------------------------------------------------------------------
 
@@ -405,7 +406,7 @@ class _Run:
         rows = self.bad_rows(checked)
         if not any(source.quarantined for source in checked):
             return rows
-        return self.session.createDataFrame(rows.limit(MOST_BAD_ROWS).toArrow())
+        return to_spark(self.session, rows.limit(MOST_BAD_ROWS).toArrow())
 
     def bad_rows(self, checked: Sequence[CheckedSource]) -> DataFrame:
         """Return the rows that do not fit, of the sources that have any."""

@@ -23,8 +23,8 @@ from pyspark.sql import functions as F
 
 from tidelog.engine import RowChange
 from tidelog.errors import TidelogError
+from tidelog.spark.arrow import to_spark
 from tidelog.spark.failures import working
-from tidelog.spark.frames.arrow import to_spark
 from tidelog.spark.frames.parts import parts_frame
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows

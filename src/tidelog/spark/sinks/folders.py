@@ -21,8 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.errors import DataError, Problem
 from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.sessions import is_on_one_machine
 from tidelog.spark.sinks.sink import EPOCH, Sink
-from tidelog.spark.sources.readers import is_address, is_on_one_machine, located
+from tidelog.spark.sources.readers import is_address, located
 
 MANIFEST = "_manifest.json"
 """Spark takes files that begin otherwise for data."""

@@ -220,7 +220,9 @@ def map_exactly(
 
 def no_stream(frame: DataFrame, relation: str) -> None:
     """Raise UsageError (E0484) for a frame that has no end."""
-    if frame.isStreaming:
+    with reading(relation):
+        has_no_end = frame.isStreaming
+    if has_no_end:
         hint = f"call db.maintain(frame, into={relation!r}), which makes each micro-batch an epoch"
         raise UsageError(Problem("E0484", "expected a batch, found a streaming frame", hint=hint, place=relation))
 

@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import reading
+from tidelog.spark.sessions import is_on_one_machine
 from tidelog.spark.sources.checks import is_kept
 
 TORN = "_line"  # readers put a line that they cannot take apart here
@@ -45,7 +46,8 @@ def json_frame(
         row = F.to_json(F.struct(*[quoted(field.name) for field in fields])) if fields else F.lit("{}")
         lost = reduce(Expression.__or__, [_is_lost(quoted(name)) for name in fractions], F.lit(False))
         frame = frame.withColumn(TORN, F.when(lost, row).otherwise(quoted(TORN)))
-        frame = frame.withColumns({name: quoted(name).try_cast("double") for name in fractions})
+        for name in fractions:
+            frame = frame.withColumn(name, quoted(name).try_cast("double"))
     reason = F.lit("not JSON")
     for name in fractions:
         reason = F.when(F.abs(quoted(name)) >= 2.0**53, F.lit(f"{name}: no float is equal to it")).otherwise(reason)
@@ -81,6 +83,12 @@ def located(session: SparkSession, path: str | os.PathLike[str]) -> str:
     return text
 
 
+def analyzed(frame: DataFrame) -> DataFrame:
+    """Return a frame at which Spark has looked. With Spark Connect, wrong names are errors of the first use."""
+    _ = frame.schema
+    return frame
+
+
 def among(session: SparkSession, path: str | os.PathLike[str], files: Sequence[str] | None) -> str | list[str]:
     """Return a path as Spark should be given it, or in its place some of the files that are there."""
     return located(session, path) if files is None else [literal(file) for file in files]
@@ -91,11 +99,6 @@ def based(session: SparkSession, path: str | os.PathLike[str], files: Sequence[s
     place = located(session, path).rstrip("/")
     within = files is not None and all(f"{place}/" in file for file in files)
     return {"basePath": place} if within and literal(place) == place else {}
-
-
-def is_on_one_machine(session: SparkSession) -> bool:
-    """Return True if driver and executors are one process."""
-    return (session.conf.get("spark.master", "") or "").startswith("local")
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:

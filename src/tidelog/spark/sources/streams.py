@@ -32,7 +32,9 @@ from tidelog.language.syntax import CheckedProgram
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
 from tidelog.spark.jobs import described, step
 from tidelog.spark.records import Phases, Records
+from tidelog.spark.sessions import is_connect, is_on_one_machine
 from tidelog.spark.sources.facts import Counts, PendingFacts
+from tidelog.spark.sources.handover import Handover
 from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, check_sources, map_frame
 from tidelog.spark.sources.readers import empty_frame, literal
 from tidelog.spark.sources.target import Target
@@ -78,6 +80,7 @@ class Stream:
     checkpoint: str | None
     quarantine: str | None
     query: StreamingQuery | None = None
+    handover: Handover | None = None
     started: threading.Event = field(default_factory=threading.Event)
     temporary: str | None = None
     batches: int = 0
@@ -121,10 +124,12 @@ class Streams:
         before = self._streams.get(name, Stream(name, target, None, None))
         stream = replace(before, target=target, quarantine=quarantine, query=None, error=None)
         stream.started = threading.Event()
-        writer = frame.writeStream.foreachBatch(partial(self._batch, stream))
+        take = partial(self._batch, stream)
+        stream.handover = Handover(self._database.session, take) if is_connect(self._database.session) else None
+        writer = frame.writeStream.foreachBatch(take if stream.handover is None else stream.handover.function())
         if trigger:
             writer = _triggered(writer, trigger)
-        if checkpoint is None and self._is_local():
+        if checkpoint is None and is_on_one_machine(self._database.session):
             stream.temporary = stream.temporary or tempfile.mkdtemp(prefix="tidelog-stream-")
         stream.checkpoint = checkpoint or stream.temporary
         if stream.checkpoint is not None:
@@ -135,6 +140,8 @@ class Streams:
                 writer = writer.queryName(name)
             stream.query = writer.start()
         stream.started.set()
+        if stream.handover is not None:
+            stream.handover.start(stream.query)
         return stream.query
 
     def _refuse_second(self, name: str, checkpoint: str | None) -> None:
@@ -149,9 +156,6 @@ class Streams:
                 raise UsageError(
                     Problem("E0684", message, place=checkpoint, hint="give each stream a checkpoint of its own")
                 )
-
-    def _is_local(self) -> bool:
-        return str(self._database.session.sparkContext.master).startswith("local")
 
     def _batch(self, stream: Stream, frame: DataFrame, number: int) -> None:
         """Commit a micro-batch as an epoch; Spark calls this in a thread of its own."""
@@ -242,6 +246,8 @@ class Streams:
             if stream.query is not None:
                 with letting_go():
                     stream.query.stop()
+            if stream.handover is not None:
+                stream.handover.stop()
             if stream.temporary is not None:
                 shutil.rmtree(stream.temporary, ignore_errors=True)
 
@@ -285,6 +291,13 @@ def _progress(stream: Stream) -> dict[str, Any]:
     query = stream.query
     found = query.lastProgress if query is not None else None
     last = json.loads(found.json) if found is not None else {}
+    sources = last.get("sources", [])
+
+    def total(name: str) -> float | None:
+        """Return a number of the trigger: with Spark Connect only the sources have it."""
+        numbers = [last.get(name)] if last.get(name) is not None else [source.get(name) for source in sources]
+        return sum(number or 0 for number in numbers) if last else None
+
     return {
         "relation": stream.target.relation,
         "running": query is not None and query.isActive,
@@ -299,12 +312,12 @@ def _progress(stream: Stream) -> dict[str, Any]:
         "last": {
             "batch": last.get("batchId"),
             "at": last.get("timestamp"),
-            "rows": last.get("numInputRows"),
-            "rows_per_second_in": last.get("inputRowsPerSecond"),
-            "rows_per_second_done": last.get("processedRowsPerSecond"),
+            "rows": total("numInputRows"),
+            "rows_per_second_in": total("inputRowsPerSecond"),
+            "rows_per_second_done": total("processedRowsPerSecond"),
             "sources": [
                 {key: source.get(key) for key in ("description", "endOffset", "latestOffset", "metrics")}
-                for source in last.get("sources", [])
+                for source in sources
             ],
         },
     }

@@ -29,6 +29,7 @@ from tidelog.spark.cluster.processes.serve import Keeper
 from tidelog.spark.frames.deferred import frame_of_tasks, mapped
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, word_columns
+from tidelog.spark.sessions import application, is_on_one_machine, slots
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,8 +116,8 @@ class SparkExecutors:
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
-        self.application = str(session.sparkContext.applicationId)
-        self.here = str(session.sparkContext.master).startswith("local")
+        self.application = application(session)
+        self.here = is_on_one_machine(session)
         self.jobs = 0
         self.known = 0, -math.inf
         """A number of slots, and when it was counted."""
@@ -125,7 +126,7 @@ class SparkExecutors:
         """Return the number of tasks that are done at once, some seconds old at most: counting may take a job."""
         count, since = self.known
         if time.monotonic() > since + _SECONDS:
-            count = int(self.session.sparkContext.defaultParallelism)
+            count = slots(self.session)
             self.known = count, time.monotonic()
         return count
 
@@ -213,7 +214,7 @@ class SparkExecutors:
         address, application = folder.address, self.application
         stop(application, address)
         if not self.here:
-            count = 4 * self.session.sparkContext.defaultParallelism
+            count = 4 * slots(self.session)
 
             def end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 from tidelog.spark.cluster.processes.host import stop

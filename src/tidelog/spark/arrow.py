@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +24,11 @@ def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
         # A relation without columns is true or false; Spark's Arrow reader loses rows that have no columns.
         return session.range(table.num_rows).select()
     schema = pa.schema([pa.field(f.name, spark_type(f.type)) for f in table.schema])
-    # An empty table may have columns without chunks, which PySpark cannot take.
-    return session.createDataFrame(table.cast(schema) if table.num_rows else schema.empty_table())
+    if table.num_rows:
+        return session.createDataFrame(table.cast(schema))
+    # PySpark cannot take columns without chunks, nor with Spark Connect a table without rows.
+    fields = from_arrow_schema(schema).fields
+    return session.range(0).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in fields])
 
 
 def spark_type(given: pa.DataType) -> pa.DataType:

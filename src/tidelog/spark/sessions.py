@@ -1,0 +1,121 @@
+"""Ask a session for what differs between the two kinds: classic ones, whose driver is this process, and those of Spark
+Connect, which reach a server.
+
+All by public means. With Spark Connect there is no `sparkContext`: no address at which tasks reach this process, no
+broadcasts, and no common file system unless the server runs on this machine.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from tidelog.errors import Problem, SetupError
+
+_MORE_THAN_SLOTS = 1 << 20
+_sessions: WeakSet[SparkSession] = WeakSet()
+"""The sessions of databases, as far as they still exist."""
+_on_one_machine: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
+
+
+class Shared(Protocol):
+    """An object that tasks have as `value`, until `destroy`."""
+
+    @property
+    def value(self) -> Any: ...
+
+    def destroy(self) -> None: ...
+
+
+class _Carried:
+    """An object that goes with each function that uses it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def destroy(self) -> None:
+        """Do nothing: nobody keeps the object."""
+
+
+def is_connect(session: object) -> bool:
+    """Return True if a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Return True if a session was not stopped. A call that Ctrl-C has ended may leave a connection to Java on which
+    one more call fails, so a failure counts when it comes twice."""
+    _sessions.add(session)
+    if is_connect(session):
+        connected: Any = session
+        return not connected.is_stopped
+    for _ in range(2):
+        with suppress(Exception):  # The process of Java has ended, which shows in many ways.
+            return session.sparkContext.defaultParallelism > 0
+    return False
+
+
+def all_stopped() -> bool:
+    """Return True if there were sessions of databases, and none is alive."""
+    known = list(_sessions)
+    return bool(known) and not any(map(is_alive, known))
+
+
+def slots(session: SparkSession) -> int:
+    """Return the number of tasks that the executors do at once. With Spark Connect this is a small job."""
+    if not is_connect(session):
+        return int(session.sparkContext.defaultParallelism)
+    numbers = session.range(_MORE_THAN_SLOTS).select(F.spark_partition_id().alias("number"))
+    return numbers.distinct().count()
+
+
+def application(session: SparkSession) -> str:
+    """Return the id of the application, which all sessions of a server share. SetupError (E0706) where the server does
+    not say it."""
+    try:
+        return str(session.conf.get("spark.app.id"))
+    except PySparkException as error:
+        message = "the server does not say `spark.app.id`, by which the cluster engine finds its partitions"
+        raise SetupError(Problem("E0706", message, hint="write options(engine='embedded')")) from error
+
+
+def is_on_one_machine(session: SparkSession) -> bool:
+    """Return True if executors and this process run on one machine, with the same files."""
+    found = _on_one_machine.get(session)
+    if found is None:
+        found = (session.conf.get("spark.master", "") or "").startswith("local")
+        found = found and (not is_connect(session) or _sees_files_of_this_process(session))
+        _on_one_machine[session] = found
+    return found
+
+
+def _sees_files_of_this_process(session: SparkSession) -> bool:
+    with tempfile.TemporaryDirectory(prefix="tidelog-") as folder:
+        file, token = Path(folder) / "token", secrets.token_hex(16)
+        file.write_text(token)
+        try:
+            rows = session.read.text(file.as_uri()).collect()
+        except PySparkException:  # There is no such file, or another user must not read it.
+            return False
+    return [row[0] for row in rows] == [token]
+
+
+def shared(session: SparkSession, value: object) -> Shared:
+    """Return an object for tasks: a broadcast, or with Spark Connect one that each function carries along."""
+    return _Carried(value) if is_connect(session) else session.sparkContext.broadcast(value)
+
+
+def ship(session: SparkSession, path: str) -> None:
+    """Give executors a file of Python, for their imports."""
+    if is_connect(session):
+        session.addArtifacts(path, pyfile=True)
+    else:
+        session.sparkContext.addPyFile(path)
