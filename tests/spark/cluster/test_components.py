@@ -104,3 +104,62 @@ def test_nodes_of_a_closure_where_a_rule_needs_no_pairs(limits: PlacementLimits)
         db.commit()
         assert (db["from"], db["lone"]) == (nodes - {(1,)}, {(1,), (4,)})
         db.check()
+
+
+LABELS = """
+.decl e(x: number, y: number)
+.decl label(x: number, l: number) min(l)
+.decl members(l: number, n: number)
+.decl distance(x: number, d: number) min(d)
+.decl far(x: number)
+label(x, x) :- e(x, _).
+label(y, y) :- e(_, y).
+label(y, l) :- label(x, l), e(x, y).
+label(x, l) :- label(y, l), e(x, y).
+members(l, n) :- label(_, l), n = count : { label(_, l) }.
+distance(1, 0).
+distance(y, d + 1) :- distance(x, d), e(x, y).
+far(x) :- distance(x, d), d > 50.
+"""
+RINGS = [(100 * i + k, 100 * i + k % 60 + 1) for i in range(4) for k in range(1, 61)]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_recursions_that_select_read_selected_tuples_only(limits: PlacementLimits) -> None:
+    """Around a ring there are as many labels of each node as nodes, and distances without end."""
+    with Cluster(3, limits) as db:
+        db.load(LABELS)
+        db.insert("e", RINGS)
+        db.commit()
+        assert db["label"] == {(100 * i + k, 100 * i + 1) for i in range(4) for k in range(1, 61)}
+        assert db["members"] == {(100 * i + 1, 60) for i in range(4)}
+        assert db["distance"] == {(k, k - 1) for k in range(1, 61)}
+        assert db["far"] == {(k,) for k in range(52, 61)}
+        most = max(view.rows for name, view in partition_views(db) if name.startswith("#all."))
+        assert most < 4 * 60 * 60 / 10, most  # All candidates would be the pairs of each ring, and distances no end.
+        db.check()
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
+def test_recursions_that_select_follow_changes(limits: PlacementLimits) -> None:
+    rng = random.Random(18)
+    here = tidelog.connect()
+    with Cluster(3, limits) as there:
+        for db in (here, there):
+            db.load(LABELS)
+            db.insert("e", RINGS)
+            db.commit()
+        there.options = DatabaseOptions(strategy="update")
+        for number in range(6):
+            there.engine.counting.fixed = 3 + number // 3  # In between, rows move to another partition.
+            gone = rng.sample(sorted(set(here["e"])), 2)
+            come = [(rng.choice((1, 100, 200)) + rng.randrange(62), rng.randrange(300))]
+            for db in (here, there):
+                db.delete("e", gone)
+                db.insert("e", come)
+            change, outcome = here.commit(), there.commit()
+            assert not difference(there.views(), {name: set(here[name]) for name in here.relations})
+            wanted = {name: (set(change[name].inserted), set(change[name].deleted)) for name in change}
+            assert {name: both for name, both in there.changes(outcome).items() if any(both)} == wanted
+            assert not [node for node in outcome.report.nodes if node.strategy == "bootstrap"]
+        there.check()

@@ -54,7 +54,7 @@ def watching(program: CoreProgram, cycles: Sequence[Cycle], lost: Collection[str
     own = [rule for node in program.nodes for rule in node.rules if isinstance(rule, CoreRule)]
     rules = [each for rule in own if rule.head.relation in within for each in _suspecting(rule, names)]
     nodes = (*program.nodes, *hyper_nodes(rules, relations))
-    return CoreProgram(relations, program.records, nodes, functors=program.functors)
+    return CoreProgram(relations, program.records, nodes, functors=program.functors, dropping=program.dropping)
 
 
 def _suspecting(rule: CoreRule, names: Collection[str]) -> Iterator[CoreRule]:

@@ -5,8 +5,8 @@ Hyper-nodes are placed in order, each in the cheapest of these ways (`_Placer.pl
     everywhere    a closure whose edges fit everywhere, and what shows it: kept natively, written down nowhere
     split         each rule at a site of its own; a recursive one stays within a partition where one choice of columns
                   serves all its rules, such as the linear closures of Section 3 of the paper on PSN
-    gathered      a recursion for which there is no such choice, over inputs that fit one partition; what makes new
-                  symbols or records
+    gathered      a recursion for which there is no such choice, over inputs that fit one partition; one that makes new
+                  symbols or records, or reads selected tuples only
     exchanged     any other recursion: partitions send each other what they derive until nobody has anything to say
 """
 
@@ -41,6 +41,7 @@ from tidelog.spark.cluster.placement.ends import ends_of, reading_ends
 from tidelog.spark.cluster.placement.intermediates import in_two
 from tidelog.spark.cluster.placement.levels import levels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
+from tidelog.spark.cluster.placement.selecting import gathered, recursions_that_select
 from tidelog.spark.cluster.placement.sites import (
     PLAIN,
     Evenly,
@@ -131,6 +132,8 @@ class _Placer:
         self.outer = {rule.outer: rule for rule in aggregates}
         self.closures = {node.relations[0]: node.members.closure for node in core.nodes if node.members is not None}
         """The closures whose pairs relations of members have, see `folds`."""
+        self.selecting = {part.relations for node in recursions_that_select(core) for part in node.whole}
+        """The hyper-nodes of recursions that read selected tuples only."""
         self.unwritten: set[str] = set()
         """Closures that every partition has, whose pairs are written nowhere."""
         self.relations: dict[str, RelationInfo] = {
@@ -169,7 +172,8 @@ class _Placer:
         if node.mirrors is not None and self.homes[node.mirrors] == "all":
             self.have_everywhere(node)
             return
-        if (any(map(makes_values, rules)) and node.recursive) or self.in_first(node):
+        made = node.recursive and any(map(makes_values, rules))
+        if made or self.in_first(node) or node.relations in self.selecting:
             way, alone = "gathered", True
         else:
             self.presume(node, rules)
@@ -298,7 +302,7 @@ class _Placer:
         many rows, partitions aggregate their shares of these first."""
         (rule,) = node.rules
         assert isinstance(rule, AggregateRule)
-        place = _place_of_groups(rule)
+        place = "one" if node.relations in self.selecting else _place_of_groups(rule)
         self.homes[rule.head] = place
         self.presumed[rule.head] = self.size(rule.outer)
         rule = replace(rule, head=self.copy(rule.head, place), outer=self.copy(rule.outer, place))
@@ -446,7 +450,10 @@ class _Placer:
     def program(self, rules: list[AnyRule]) -> CoreProgram:
         relations = dict(self.relations)
         nodes = with_folds(with_closures(hyper_nodes(rules, relations), relations))
-        return CoreProgram(relations, self.core.records, nodes, functors=self.core.functors)
+        own = {name: home_name(name, "one") for name, home in self.homes.items() if home == "one"}
+        dropping = tuple(gathered(node, own, nodes) for node in recursions_that_select(self.core))
+        dropping = tuple(node for node in dropping if node.whole)
+        return CoreProgram(relations, self.core.records, nodes, functors=self.core.functors, dropping=dropping)
 
 
 def _needs_dictionary(rule: AnyRule) -> bool:
