@@ -45,6 +45,8 @@ class Watch:
     """Whether they stop because Ctrl-C was pressed."""
     work: str = "the epoch"
     """As messages name it."""
+    remedy: str = "raise `memory`"
+    """The way to get more memory, for hints."""
 
     @contextmanager
     def telling(self, size: int) -> Iterator[None]:
@@ -79,7 +81,7 @@ class Watch:
             )
         if self.memory is not None and resident() > self.memory:
             message = f"out of memory: the process has {shown(resident())}, its limit is {shown(self.memory)}"
-            raise LimitError(Problem("E0503", message, hint="raise `memory`; nothing has changed"))
+            raise LimitError(Problem("E0503", message, hint=f"{self.remedy}; nothing has changed"))
 
     def look_at(self, relation: str, rows: int) -> None:
         """Raise if a relation has more rows than its `.limitsize`."""

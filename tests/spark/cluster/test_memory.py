@@ -51,6 +51,21 @@ def expected() -> tuple[dict[str, set[object]], dict[str, set[object]]]:
     return before, {name: set(db[name]) for name in db.relations}  # type: ignore[return-value]
 
 
+def test_a_partition_takes_the_memory_that_spark_gives_a_python_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = expected()
+    with Cluster(2, NOTHING_EVERYWHERE) as db:
+        filled(db)
+        monkeypatch.setenv("PYSPARK_EXECUTOR_MEMORY_MB", "8")
+        pending(db)
+        with pytest.raises(LimitError, match=r"E0503.*its limit is 8(.|\n)*spark\.executor\.pyspark\.memory"):
+            db.commit()
+        monkeypatch.setenv("PYSPARK_EXECUTOR_MEMORY_MB", "100000")
+        assert db.views() == before
+        pending(db)
+        db.commit()
+        assert db.views() == after
+
+
 def fails(budgets: Iterator[Budget]) -> int:
     """How many of these budgets an epoch fails with, each time with E0503 and without a trace."""
     before, after = expected()

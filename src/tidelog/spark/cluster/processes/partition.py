@@ -7,6 +7,7 @@ and `Partition.restored` comes to the same relations from them.
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 import time
@@ -35,6 +36,10 @@ from tidelog.spark.cluster.placement.skew import Lookout
 from tidelog.storage.changes import date, date_changes
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.epochs import RowEpochs
+
+_MEMORY = "PYSPARK_EXECUTOR_MEMORY_MB"
+"""The environment variable by which Spark reports `spark.executor.pyspark.memory`, divided by the executor's cores."""
+MORE_MEMORY = "raise `spark.executor.pyspark.memory`, or take more partitions by `partitions`"
 
 
 class Partition:
@@ -109,7 +114,7 @@ class Partition:
         assert self.plan is not None
         known = self.program.relations
         facts = [each for name, statements in rows.items() if name in known for each in statements]
-        self.step([*self.own(), *facts], Watch(), EpochOptions(threads=1))
+        self.step([*self.own(), *facts], watch_of({}), EpochOptions(threads=1))
         for name in map(facts_name, self.plan.facts):
             if name in rows and name in known:
                 self.date(name, rows[name])
@@ -183,7 +188,7 @@ class Partition:
         statements = [*withdrawn, *self.statements(round)]
         deltas, nodes = self.step(
             [*(self.own() if before is None else []), *found, *statements],
-            Watch(options.get("timeout"), options.get("max_rows")),
+            watch_of(options),
             _choice(options),
         )
         for name, _, rows, epoch in statements:
@@ -452,6 +457,13 @@ class Partition:
             return words if self.number == 0 else words[:0]
         here: Words = words[owners(words[:, 0], self.partitions) == self.number]
         return here
+
+
+def watch_of(options: Mapping[str, Any]) -> Watch:
+    """Return the limits of a round. The memory is what Spark gives each Python process of an executor, if it does."""
+    memory = int(os.environ.get(_MEMORY, "0"))
+    limit = memory << 20 if memory > 0 else None
+    return Watch(options.get("timeout"), options.get("max_rows"), memory=limit, remedy=MORE_MEMORY)
 
 
 def _choice(options: Mapping[str, Any]) -> EpochOptions:

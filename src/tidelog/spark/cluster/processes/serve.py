@@ -12,10 +12,10 @@ from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.processes.moving import signed, spread
-from tidelog.spark.cluster.processes.partition import Partition
+from tidelog.spark.cluster.processes.partition import MORE_MEMORY, Partition
 from tidelog.spark.frames.deferred import is_over
 
-_WITHIN_MEMORY = WithinMemory("nothing has changed; take more partitions, or give each of them more memory")
+_WITHIN_MEMORY = WithinMemory(f"nothing has changed; {MORE_MEMORY}")
 
 
 class Keeper:
