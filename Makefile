@@ -89,7 +89,7 @@ fuzz-network: .venv/stamp ## look for networks that do not settle on the central
 mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=25 in each room, SEED=1 ROOMS="store network"
 	@$(PYTHON) tests/mutants.py $(or $(COUNT),25) $(or $(SEED),1) $(ROOMS)
 
-test-lake: .venv/stamp ## test sinks and sources with Delta, Iceberg and PostgreSQL: jars from Maven Central, under six minutes
+test-lake: .venv/stamp ## test sinks and sources with Delta, Iceberg, PostgreSQL and Kafka: jars from Maven Central, under six minutes
 	@scripts/lake -q
 
 clean: ## remove what make has made, .venv too

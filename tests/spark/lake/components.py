@@ -16,7 +16,11 @@ PACKAGES = (
     "io.delta:delta-spark_4.1_2.13:4.4.0",
     "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
     "org.postgresql:postgresql:42.7.14",
+    # Of the versions for Spark 4.1, Maven Central has all parts of this one, which works with every 4.1.
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
+    "org.apache.kafka:kafka_2.13:3.9.1",
 )
+"""The last one is a broker, of the same version as the clients of the package before it."""
 
 
 def lake_session(warehouse: Path) -> SparkSession:
