@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.spark.programs import evaluate, loaded
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
+from tidelog.spark.cluster.manifest import MANIFEST
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.rows import driver_change
@@ -56,7 +57,8 @@ PROGRAMS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Point:
-    """One program over a number of partitions: rows of its view t, and the traffic between partitions."""
+    """One program over a number of partitions: rows of its view t, the traffic between partitions, the bytes of rows
+    and indexes in all of them, and of the committed state that the driver holds."""
 
     program: str
     partitions: int
@@ -65,6 +67,9 @@ class Point:
     rows: int
     bytes: int
     seconds: float
+    messages: int = 0
+    memory: int = 0
+    driver: int = 0
 
     @property
     def bytes_per_tuple(self) -> float:
@@ -83,15 +88,31 @@ def point(program: str, partitions: int, facts: Words) -> Point:
     """Measure one program over a number of partitions."""
     workspace = loaded(PROGRAMS[program])
     folder = Folder(tempfile.mkdtemp(prefix="tidelog-scaling-"))
-    engine = PartitionedEngine(workspace.dictionary, LocalExecutors(), folder, partitions, APART)
+    executors = LocalExecutors()
+    engine = PartitionedEngine(workspace.dictionary, executors, folder, partitions, APART)
     try:
         started = time.perf_counter()
         evaluate(engine, workspace, {"e": driver_change(facts, facts[:0])})
         seconds = time.perf_counter() - started
         last = engine.explanation
-        return Point(program, partitions, engine.size("t"), last.rounds, last.rows, last.bytes, seconds)
+        traffic = last.rounds, last.rows, last.bytes, seconds, last.messages
+        return Point(program, partitions, engine.size("t"), *traffic, memory(executors), held(engine))
     finally:
         engine.close()
+
+
+def memory(executors: LocalExecutors) -> int:
+    """Return the bytes of rows and indexes in all partitions."""
+    there = [keeper.partition for keeper in executors.keepers.values() if keeper.partition is not None]
+    stats = [partition.engine.stats()["memory"] for partition in there]
+    return sum(each["rows"] + each["indexes"] for each in stats)
+
+
+def held(engine: PartitionedEngine) -> int:
+    """Return the bytes of what the driver keeps between epochs, as its files have it: the manifest, and of each round
+    of the last epoch the places of messages."""
+    names = (MANIFEST, *engine.committed.since)
+    return sum(len(engine.folder.read(name)) for name in names)
 
 
 def points(nodes: int = 1_500, partitions: Sequence[int] = PARTITIONS) -> list[Point]:
@@ -125,10 +146,13 @@ def predicted(last: Point, given: Assumptions) -> dict[str, float]:
 
 def table(found: Sequence[Point], given: Assumptions) -> str:
     """Return the figures, and the prediction for each program."""
-    lines = [f"{'program':28}{'partitions':>11}{'rounds':>8}{'tuples':>11}{'rows sent':>12}{'bytes/tuple':>13}"]
+    lines = [
+        f"{'program':28}{'partitions':>11}{'rounds':>8}{'tuples':>11}{'rows sent':>12}{'bytes/tuple':>13}"
+        f"{'messages':>10}{'memory':>13}{'driver':>10}"
+    ]
     lines += [
         f"{each.program:28}{each.partitions:>11}{each.rounds:>8}{each.tuples:>11,}{each.rows:>12,}"
-        f"{each.bytes_per_tuple:>13.1f}"
+        f"{each.bytes_per_tuple:>13.1f}{each.messages:>10,}{each.memory:>13,}{each.driver:>10,}"
         for each in found
     ]
     lines.append(f"\npredicted for {given.executors} executors and {given.tuples:.0e} tuples, by {given}:")

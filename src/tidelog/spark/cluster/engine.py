@@ -308,6 +308,7 @@ class PartitionedEngine:
             "rows_of_partitions": [sum(rows.values()) for _, rows in sorted(self.committed.sizes.items())],
             "rounds": last.rounds,
             "seconds_of_rounds": [round(seconds, 3) for seconds in last.seconds],
+            "messages": last.messages,
             "bytes_shuffled": last.bytes,
             "rows_shuffled": last.rows,
             "restored": last.restored,

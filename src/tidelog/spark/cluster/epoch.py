@@ -43,11 +43,12 @@ _SHOWN = 5
 
 @dataclass
 class Explanation:
-    """The course of the last epoch: rounds with the bytes and rows that partitions sent each other, and the seconds of
-    each; restored partitions, recursions evaluated from scratch or retracted in part, and the evaluation of each
-    hyper-node."""
+    """The course of the last epoch: rounds with the seconds of each, and the messages, bytes and rows that partitions
+    sent each other; restored partitions, recursions evaluated from scratch or retracted in part, and the evaluation of
+    each hyper-node."""
 
     rounds: int = 0
+    messages: int = 0
     bytes: int = 0
     rows: int = 0
     seconds: list[float] = field(default_factory=list)
@@ -410,6 +411,7 @@ class Attempt:
         for message in reply.messages:
             self.pending.setdefault(message.level, []).append(message)
             copies = self.partitions - 1 if message.target < 0 else message.target != reply.partition
+            self.explanation.messages += 1
             self.explanation.bytes += message.piece.length * copies
             self.explanation.rows += message.piece.rows * copies
         self.shrunk |= set(reply.shrunk) - set(round.cycles) - set(round.withdraw)
