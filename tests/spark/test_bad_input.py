@@ -90,7 +90,7 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
             lambda spark, at: Source("e", put(at), "nothing"),
             "Failed to find the data source: nothing",
             "in",
-            "the package of the format",
+            "whose package the session has",
         ),
         (
             lambda spark, at: Source("e", format="jdbc", options={"url": "jdbc:no://x", "dbtable": "t"}),

@@ -38,13 +38,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
     from tidelog.cli.on_spark import spark_session
     from tidelog.spark import Pipeline
+    from tidelog.spark.pipelines.toml_hints import hints_in_toml
 
     pipeline = Pipeline.from_toml(arguments.pipeline)
     if arguments.engine is not None:
         pipeline = replace(pipeline, engine=arguments.engine)
     if arguments.functors is not None:
         pipeline = replace(pipeline, functors=functors_of(arguments))
-    with spark_session(pipeline.session) as spark:
+    with hints_in_toml(), spark_session(pipeline.session) as spark:
         progress = _progress if sys.stderr.isatty() else None
         with pipeline.run(spark, progress=progress) as result:
             _show(result, arguments.json)

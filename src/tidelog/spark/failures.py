@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+import pyspark
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 
@@ -15,10 +16,7 @@ from tidelog.spark.sessions import all_stopped
 NOTHING_CHANGED = "correct the cause that Spark gives; nothing has changed"
 _HINTS = (
     ("PATH_NOT_FOUND", "check the path; a relative one starts at the working directory, in TOML at the file"),
-    (
-        "DATA_SOURCE_NOT_FOUND",
-        "use csv, json, parquet, orc, text or jdbc, or start the session with the package of the format",
-    ),
+    ("DATA_SOURCE_NOT_FOUND", "use csv, json, parquet, orc, text, jdbc, or a format whose package the session has"),
     ("UNABLE_TO_INFER_SCHEMA", "add a file with rows; the folder has none"),
     ("DATA_TYPE_MISMATCH|CANNOT_MERGE", "make the files of other types a source of their own (schema drift)"),
     ("the header is", "make the files with another header a source of their own (schema drift)"),
@@ -35,7 +33,27 @@ _HINTS = (
         "STREAMING_OUTPUT_MODE",
         "leave the aggregation to a rule, which follows late rows as well, or give the stream a watermark",
     ),
-    ("No suitable driver", "start the session with the driver's jar: spark.jars.packages"),
+    ("No suitable driver", "start the session with the driver of the database, as a jar in spark.jars.packages"),
+)
+_PACKAGES = (
+    # What Spark says about a missing class, and the package of Maven Central that has it.
+    (r"(?:data source|find the class)\W+kafka\b|KafkaTokenUtil|kafka010", "org.apache.spark:spark-sql-kafka-0-10_2.13"),
+    (r"data source\W+(?:org\.apache\.spark\.sql\.)?avro\b", "org.apache.spark:spark-avro_2.13"),
+    (r"data source\W+delta\b", "io.delta:delta-spark_2.13"),
+    (r"data source\W+iceberg\b", "org.apache.iceberg:iceberg-spark-runtime-{minor}_2.13"),
+    (r"org\.postgresql\.Driver|jdbc:postgresql", "org.postgresql:postgresql"),
+    (r"com\.mysql\.|jdbc:mysql", "com.mysql:mysql-connector-j"),
+    (r"org\.mariadb\.|jdbc:mariadb", "org.mariadb.jdbc:mariadb-java-client"),
+    (r"SQLServerDriver|jdbc:sqlserver", "com.microsoft.sqlserver:mssql-jdbc"),
+    (r"oracle\.jdbc|jdbc:oracle", "com.oracle.database.jdbc:ojdbc11"),
+    (r"org\.sqlite\.|jdbc:sqlite", "org.xerial:sqlite-jdbc"),
+    (r"S3AFileSystem|scheme \W*s3a?\b", "org.apache.hadoop:hadoop-aws"),
+    (r"AzureBlobFileSystem|scheme \W*abfss?\b", "org.apache.hadoop:hadoop-azure"),
+    (r"GoogleHadoopFileSystem|scheme \W*gs\b", "com.google.cloud.bigdataoss:gcs-connector"),
+)
+_MISSING = (
+    "DATA_SOURCE_NOT_FOUND|Failed to find data source|No suitable driver|ClassNotFoundException|NoClassDefFoundError|"
+    "UNSUPPORTED_FILESYSTEM|No FileSystem"
 )
 _IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")
 """Exceptions that end a chain of causes when the cause is another one."""
@@ -103,10 +121,23 @@ def said(error: BaseException) -> str:
     return _cut(causes[-1] if causes else first)
 
 
-def hint_for(error: BaseException) -> str:
-    """Return the hint for an error of Spark."""
+def hint_for(error: BaseException, otherwise: str = NOTHING_CHANGED, about: str = "") -> str:
+    """Return the hint for an error of Spark `about` a place, or else the last one."""
     text = f"{error} {said(error)}"
-    return next((hint for pattern, hint in _HINTS if re.search(pattern, text)), NOTHING_CHANGED)
+    if re.search(_MISSING, text) and (package := _package(f"{text} {about}")):
+        return f"start the session with spark.jars.packages={package}"
+    return next((hint for pattern, hint in _HINTS if re.search(pattern, text)), otherwise)
+
+
+def _package(text: str) -> str | None:
+    """Return the coordinates of the package that has what Spark lacks. Those of Spark have its version; others have
+    versions of their own."""
+    name = next((package for pattern, package in _PACKAGES if re.search(pattern, text)), None)
+    if name is None:
+        return None
+    minor = ".".join(pyspark.__version__.split(".")[:2])
+    version = pyspark.__version__ if name.startswith("org.apache.spark:") else "VERSION"
+    return f"{name.format(minor=minor)}:{version}"
 
 
 @contextmanager
@@ -136,7 +167,9 @@ def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
 def _unreadable(error: BaseException, place: str) -> Problem:
     file = re.search(r"reading file (?:file:/+)?(\S+?)\.?\s", str(error))
     where = f"{place}, file /{file[1].lstrip('/')}" if file and file[1].lstrip("/") not in place else place
-    return Problem("E0482", f"Spark cannot read the source: {said(error)}", place=where, hint=hint_for(error))
+    return Problem(
+        "E0482", f"Spark cannot read the source: {said(error)}", place=where, hint=hint_for(error, about=place)
+    )
 
 
 def _cut(sentence: str) -> str:

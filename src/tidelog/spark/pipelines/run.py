@@ -7,6 +7,7 @@ between leaves nothing but folders that the next run writes anew.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -301,7 +302,8 @@ class _Run:
             )
         if source.path is not None and source.format == "json":
             return json_frame(self.session, source.path, source.options, part.files)
-        place = source.table or source.path or source.format
+        database = re.match(r"jdbc:\w+", str(source.options.get("url", "")))
+        place = source.table or source.path or (database[0] if database else source.format)
         with reading(str(place)):
             if source.table is not None:
                 return analyzed(self.session.table(source.table)), None

@@ -155,5 +155,5 @@ def _working(sink: Sink, doing: str) -> Iterator[None]:
         if not is_of_spark(error):
             raise
         message = f"cannot {doing} of {sink.relation}: {said(error)}"
-        hint = hint_for(error) if "No suitable driver" in str(error) else "check the database and its table"
+        hint = hint_for(error, "check the database and its table", str(sink.options["url"]))
         raise DataError(Problem("E0483", message, place=sink.place, hint=hint)) from error

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, Problem
-from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.failures import hint_for, is_of_spark, said
 from tidelog.spark.sinks.sink import EPOCH, OP, Sink
 from tidelog.spark.sources.readers import quoted
 
@@ -34,7 +34,7 @@ class TopicTarget:
             if not is_of_spark(error):
                 raise
             message = f"cannot send epoch {epoch} of {self.sink.relation}: {said(error)}"
-            hint = "check the broker and the topic; the session needs the package spark-sql-kafka-0-10"
+            hint = hint_for(error, "check the broker and the topic")
             raise DataError(Problem("E0483", message, place=self.path, hint=hint)) from error
 
 

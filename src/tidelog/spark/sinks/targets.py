@@ -114,7 +114,8 @@ def check_epochs(targets: Sequence[SinkTarget], following: int) -> None:
 def check_delta(session: SparkSession, formats: Sequence[str | None]) -> None:
     """Raise SetupError (E0707) if a format is Delta and the session has none."""
     if "delta" in formats and DELTA not in (session.conf.get("spark.sql.extensions", "") or ""):
-        hint = f"start the session with the packages of delta-spark and spark.sql.extensions={DELTA}; or use parquet"
+        packages = "spark.jars.packages=io.delta:delta-spark_2.13:VERSION"
+        hint = f"start the session with spark.sql.extensions={DELTA} and {packages}; or use parquet"
         raise SetupError(Problem("E0707", "the session has no Delta Lake", hint=hint))
 
 
