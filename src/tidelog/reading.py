@@ -99,13 +99,16 @@ class RelationReads(Reads, ABC):
         Other threads wait meanwhile.
 
         Raise CertificateRejected if they do not follow from the facts and rules; LimitError if memory does not suffice
-        (E0503) or after the seconds of the option `timeout` (E0501). The driver checks the rows of a cluster: raise
-        UsageError (E0688) if there are more than `embedded_limit`.
+        (E0503) or after the seconds of the option `timeout` (E0501). The executors of a cluster check views of more
+        than `embedded_limit` rows.
         """
         with self._certifying(), self._reading():
             watch = Watch(self._options.timeout)
             with guarded(watch):
-                check(self._certificate(watch), watch)
+                self._check(watch)
+
+    def _check(self, watch: Watch) -> None:
+        check(self._certificate(watch), watch)
 
     def save_certificate(self, folder: str | os.PathLike[str]) -> None:
         """Write the last committed epoch with its facts, program and births to a new folder of this machine, as a

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -298,7 +297,7 @@ def test_rules_of_many_literals() -> None:
 
 
 def test_memory_that_does_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["tidelog.certificate.check"], "_session", lambda: limited("2MB"))
+    monkeypatch.setattr("tidelog.certificate.session.session", lambda _: limited("2MB"))
     db = loaded(".decl e(x: number) .decl p(x: number, y: number) e(x) :- x = range(0, 1000). p(x, y) :- e(x), e(y).")
     with pytest.raises(tidelog.LimitError, match="E0503"):
         db.check()

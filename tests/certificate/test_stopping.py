@@ -153,7 +153,7 @@ def forged_folder(folder: Path, declarations: str, facts: str, rule: str) -> Pat
 def load_program(folder: Path) -> Certificate:
     """A certificate without data, for the program in a folder."""
     program = compile_program(check_program(read(folder / "program.dl")))
-    return Certificate(program, Dictionary(), lambda _: numpy.empty((0, 0)), lambda _: (), "")  # type: ignore[arg-type,return-value]
+    return Certificate(program, Dictionary(), "", lambda _: numpy.empty((0, 0)), lambda _: ())  # type: ignore[arg-type,return-value]
 
 
 ENDLESS_RANGES = {

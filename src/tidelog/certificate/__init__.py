@@ -7,7 +7,8 @@ export        the certificate of a database
 layout        certificates as folders of Parquet files;  folder  their writer
 reading       their reader;  tables  one of their files, within bounds
 sql           a rule as a SELECT;  functors  computations of rules, in SQL or Python;  texts  those on texts
-check         the four conditions, on DuckDB;  stopping  limits and Ctrl-C while it runs
+check         the conditions, on DuckDB;  wrong  the problems that it finds, as messages
+session       a database of DuckDB for a check;  stopping  limits and Ctrl-C while it runs
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from tidelog.callables import FunctorSource, GivenFunctions, marked
-from tidelog.certificate.certificate import Certificate
+from tidelog.certificate.certificate import Certificate, CertifiedProgram, certified
 from tidelog.certificate.check import check
 from tidelog.certificate.export import certificate_of, program_text
 from tidelog.certificate.folder import save
@@ -30,8 +31,10 @@ from tidelog.limits.watch import Watch, guarded
 
 __all__ = [
     "Certificate",
+    "CertifiedProgram",
     "Verdict",
     "certificate_of",
+    "certified",
     "check",
     "check_certificate",
     "load",

@@ -16,23 +16,16 @@ from tidelog.storage.dictionary import Dictionary
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """`facts(name)` are the asserted rows of a relation and `view(name)` its rows with a birth each (integers, shape
-    (n,)); relations are called for one by one, so that not all of them have to be in memory at once. `place` is the
-    origin of the certificate.
+class CertifiedProgram:
+    """The program of views that are checked, what its words mean, and the origin of the views, for messages.
 
-    `program` is compiled from the text for the certificate, never taken from where the views come from. All else that
-    follows from the program is computed here: which relations are `declared`, the `rules`, and the `strata`.
+    `program` is compiled from the text for the check, never taken from where the views come from. All else that follows
+    from the program is computed here: which relations are `declared`, the `rules`, and the `strata`.
     """
 
     program: CoreProgram
     dictionary: Dictionary
-    facts: Callable[[str], AnyWords]
-    """Called for declared relations only: no other relation has facts."""
-    view: Callable[[str], tuple[AnyWords, AnyWords]]
     place: str
-    whole: tuple[str, ...] = ()
-    """Relations whose selection is certified by all of their candidates, although their rules are monotone."""
 
     @cached_property
     def declared(self) -> tuple[str, ...]:
@@ -62,6 +55,18 @@ class Certificate:
         for rule in self.rules:
             reads[head_of(rule)] |= dict.fromkeys(name for name, _ in body_of(rule))
         return {name: number for number, group in enumerate(components(reads)) for name in group}
+
+
+@dataclass(frozen=True)
+class Certificate(CertifiedProgram):
+    """`facts(name)` are the asserted rows of a relation and `view(name)` its rows with a birth each (integers, shape
+    (n,)); relations are called for one by one, so that not all of them have to be in memory at once."""
+
+    facts: Callable[[str], AnyWords]
+    """Called for declared relations only: no other relation has facts."""
+    view: Callable[[str], tuple[AnyWords, AnyWords]]
+    whole: tuple[str, ...] = ()
+    """Relations whose selection is certified by all of their candidates, although their rules are monotone."""
 
 
 def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:

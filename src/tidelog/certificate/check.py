@@ -23,12 +23,8 @@ evaluation.
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -37,26 +33,22 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.functors import Functors, sql_type, typed
+from tidelog.certificate.session import checking, given, has_values
 from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances, repeated, unnumbered
-from tidelog.certificate.stopping import look, stopping
-from tidelog.certificate.tables import out_of_memory
-from tidelog.errors import CertificateRejected, InternalError, Problem, TidelogError
-from tidelog.language.functors import NUMERIC
-from tidelog.language.syntax import Kind, Value
+from tidelog.certificate.stopping import look
+from tidelog.certificate.wrong import SHOWN, Findings, wrong_strata
+from tidelog.errors import CertificateRejected, Problem
+from tidelog.language.syntax import Kind
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import AggregateRule, CoreRule, NodeSelection
-from tidelog.rules.edges import body_of, head_of
-from tidelog.storage.arrow_arrays import numbers_to_arrow
-from tidelog.storage.record_text import format_value
+from tidelog.rules.edges import head_of
 
 if TYPE_CHECKING:
     import duckdb
 
 _SLICE = 2_000_000
 """Rows of a head's view that are joined at a time, so that the hash table over them stays small."""
-_SHOWN = 3
-"""Tuples that a message names."""
-_MOST = 10
+MOST = 10
 """Problems that an error lists."""
 
 
@@ -64,61 +56,13 @@ def check(certificate: Certificate, watch: Watch | None = None) -> None:
     """Return if the certificate is right. Raise CertificateRejected, which names the conditions that are broken, the
     rules and a few tuples; LimitError where memory does not suffice (E0503) or the time of `watch` is over (E0501);
     KeyboardInterrupt where Ctrl-C was pressed."""
-    import duckdb
-
     watch = watch or Watch()
-
-    problems = list(_wrong_strata(certificate))
+    problems = list(wrong_strata(certificate))
     if not problems:
-        with _session() as connection, stopping(connection, watch):
-            functors = Functors(connection, certificate.dictionary, partial(look, watch))
-            try:
-                problems = _Check(certificate, connection, functors, watch).problems()
-            except duckdb.OutOfMemoryException as error:
-                raise out_of_memory(error) from None
-            except duckdb.InterruptException:
-                raise
-            except duckdb.Error as error:
-                raise _raised(functors.failure or error) from error
-            except MemoryError as error:
-                raise out_of_memory(error) from None
+        with checking(certificate.dictionary, watch) as (connection, functors):
+            problems = _Check(certificate, connection, functors, watch).problems()
     if problems:
-        raise CertificateRejected(*problems[:_MOST])
-
-
-def _raised(error: BaseException) -> BaseException:
-    """Return the error for the reason that ended a statement, or a function that it called."""
-    if isinstance(error, MemoryError):
-        return out_of_memory(error)
-    if isinstance(error, (TidelogError, KeyboardInterrupt)):
-        return error
-    return InternalError(Problem("E0901", f"DuckDB could not check the views: {error}"))
-
-
-@contextmanager
-def _session() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory for the block, with a temporary folder for data that do not fit."""
-    import duckdb
-
-    with (
-        tempfile.TemporaryDirectory(prefix="tidelog-check-") as folder,
-        duckdb.connect(config={"temp_directory": folder}) as connection,
-    ):
-        yield connection
-
-
-def _wrong_strata(certificate: Certificate) -> Iterator[Problem]:
-    """Yield the problems of condition 4."""
-    strata = certificate.strata
-    for rule in certificate.rules:
-        head = head_of(rule)
-        for name, negative in body_of(rule):
-            if strata[name] > strata[head] or (negative and strata[name] == strata[head]):
-                how = "in full (by negation or an aggregate)" if negative else "to derive a relation"
-                message = f"condition 4 (strata): rule {rule.origin} reads stratum {strata[name]} {how}"
-                message += f" in stratum {strata[head]}"
-                hint = "let a rule read lower strata or its own, and lower ones only by negation or an aggregate"
-                yield Problem("E0804", message, rule.span, hint=hint, place=certificate.place)
+        raise CertificateRejected(*problems[:MOST])
 
 
 @dataclass(frozen=True)
@@ -146,6 +90,7 @@ class _Check:
         self.functors = functors
         self.watch = watch
         self.tables: dict[str, _Table] = {}
+        self.findings = Findings(certificate)
         self.wrong: list[Problem] = []
         """Return forgeries that put something other than a tuple into views."""
 
@@ -168,13 +113,8 @@ class _Check:
         """Make a table of a view."""
         look(self.watch)
         rows, births = self.certificate.view(name)
-        if not self.has_values(name, rows):
-            message = (
-                f"condition 3 (founded): the view of {self.called(name)} has a row that does not fit its declaration"
-            )
-            self.wrong.append(
-                Problem("E0803", message, hint="save the certificate again", place=self.certificate.place)
-            )
+        if not has_values(rows, self.kinds(name), self.certificate.dictionary.extent):
+            self.wrong.append(self.findings.unfit(name))
             rows, births = rows[:0].reshape(0, len(self.kinds(name))), births[:0]
         if len(births) and births.min() >= -(2**31) and births.max() < 2**31:
             births = births.astype(numpy.int32)
@@ -189,7 +129,7 @@ class _Check:
             steps = columns[0][_SLICE::_SLICE].tolist()
             cuts = tuple(f"'{value!r}'::{sql_type(self.kinds(name)[0])}" for value in dict.fromkeys(steps))
         table = _Table(number, count, cuts)
-        with self.given([*columns, births], [*(f"c{i}" for i in range(len(columns))), "birth"]) as source:
+        with given(self.connection, [*columns, births], [*(f"c{i}" for i in range(len(columns))), "birth"]) as source:
             self.connection.execute(f"CREATE TABLE {table.name} AS FROM {source}")
         return table
 
@@ -200,31 +140,6 @@ class _Check:
         """Return the columns of rows as SQL has them."""
         return [typed(rows[:, i], kind) for i, kind in enumerate(self.kinds(name))]
 
-    def has_values(self, name: str, rows: AnyWords) -> bool:
-        """Return True if all rows are tuples of a relation: their words encode values of its columns."""
-        kinds, dictionary = self.kinds(name), self.certificate.dictionary
-        if rows.shape[1] != len(kinds):
-            return False
-        for column, kind in zip(rows.T, kinds, strict=True):
-            if kind == "float":
-                floats = typed(column, kind)
-                if numpy.isnan(floats).any() or ((floats == 0) & numpy.signbit(floats)).any():
-                    return False
-            elif kind not in NUMERIC and not ((column >= 0) & (column < dictionary.extent(kind))).all():
-                return False
-        return True
-
-    @contextmanager
-    def given(self, columns: list[NDArray[Any]], names: list[str]) -> Iterator[str]:
-        """Return the name in SQL of a table of columns."""
-        import pyarrow as pa
-
-        self.connection.register("given", pa.table(list(map(numbers_to_arrow, columns)), names))
-        try:
-            yield "given"
-        finally:
-            self.connection.unregister("given")
-
     # --- the conditions ----------------------------------------------------------------------------------------------
 
     def without_fact(self, name: str) -> Iterator[Problem]:
@@ -232,18 +147,15 @@ class _Check:
         facts = self.certificate.facts(name)
         if not len(facts):
             return
-        if not self.has_values(name, facts):
-            message = f"condition 1 (facts): the facts of {name} have a row that does not fit its declaration"
-            yield Problem("E0801", message, hint="save the certificate again", place=self.certificate.place)
+        if not has_values(facts, self.kinds(name), self.certificate.dictionary.extent):
+            yield self.findings.unfit_fact(name)
             return
         names = [f"h{i}" for i in range(facts.shape[1])]
         columns = [*self.columns(name, facts), numpy.full(len(facts), NO_BIRTH, numpy.int64)]
-        with self.given(columns, [*names, "youngest"]) as select:
+        with given(self.connection, columns, [*names, "youngest"]) as select:
             view = self.certificate.program.candidates.get(name, name)
             if self.mark(view, select):
-                message = f"condition 1 (facts): {self.missing(view, select)} is a fact, but not in the view"
-                hint = "check that the view and the facts belong together"
-                yield Problem("E0801", message, hint=hint, place=self.certificate.place)
+                yield self.findings.lost_fact(view, self.missing(view, select))
 
     def not_closed(self, rule: CoreRule | AggregateRule) -> Iterator[Problem]:
         """Yield the problems of condition 2 for a rule, and mark the tuples that it supports."""
@@ -251,11 +163,7 @@ class _Check:
         select = f"({instances(rule, table, self.certificate.strata, self.functors)})"
         name = head_of(rule)
         if self.mark(name, select):
-            message = f"condition 2 (closed): rule {rule.origin} derives {self.missing(name, select)} from the view,"
-            chosen = name in self.certificate.selects and self.certificate.selects[name].domains
-            message += f" but the view does not contain it{', nor a tuple of its key' if chosen else ''}"
-            hint = "check that the view is complete, and that the rule reads the right tuples"
-            yield Problem("E0802", message, rule.span, hint=hint, place=self.certificate.place)
+            yield self.findings.not_closed(rule, self.missing(name, select))
 
     def not_founded(self) -> Iterator[Problem]:
         """Yield the problems of condition 3, once all facts and rules have marked the tuples that they support."""
@@ -263,12 +171,7 @@ class _Check:
         supported = dict(self.connection.execute(counts).fetchall())
         for name, table in self.tables.items():
             if supported.get(table.number, 0) < table.rows:
-                message = f"condition 3 (founded): {self.unsupported(name)} is in the view, but is no fact and no rule"
-                message += " derives it from older tuples of the view"
-                rules = [rule for rule in self.certificate.rules if head_of(rule) == name]
-                notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:_SHOWN] if rule.span)
-                hint = "remove it from the view, or look for a missing fact or a wrong birth"
-                yield Problem("E0803", message, None, notes, hint, self.certificate.place)
+                yield self.findings.not_founded(name, self.unsupported(name))
 
     def not_selected(self, selection: NodeSelection) -> Iterator[Problem]:
         """Yield the problem of condition 5 for a relation: a tuple of the view that another one dominates, or two that
@@ -277,13 +180,10 @@ class _Check:
         columns = ", ".join(f"v.c{i}" for i in range(len(self.kinds(name))))
         ways = [f"EXISTS (SELECT 1 FROM {table} u WHERE {way})" for way in contradicting(selection, "u.c{}", "v.c{}")]
         worse = self.connection.execute(
-            f"SELECT DISTINCT {columns} FROM {table} v WHERE {' OR '.join(ways)} LIMIT {_SHOWN + 1}"
+            f"SELECT DISTINCT {columns} FROM {table} v WHERE {' OR '.join(ways)} LIMIT {SHOWN + 1}"
         ).fetchall()
         if worse:
-            why = "another tuple of the same key" if selection.domains else "a tuple that dominates it"
-            message = f"condition 5 (selected): {self.shown(name, worse)} is in the view, with {why}"
-            hint = "keep one tuple of each key" if selection.domains else "remove it from the view"
-            yield Problem("E0805", message, hint=hint, place=self.certificate.place)
+            yield self.findings.not_selected(name, worse)
 
     def not_numbered(self) -> Iterator[Problem]:
         """Yield the problems of condition 6: substitutions without a number, and numbers that are given twice."""
@@ -291,8 +191,9 @@ class _Check:
         table = {name: table.name for name, table in self.tables.items()}.__getitem__
         hint = "check that the view has the numbers that the database gave"
         for rule in rules:
-            if rows := self.connection.execute(f"{unnumbered(rule, table)} LIMIT {_SHOWN + 1}").fetchall():
-                message = f"condition 6 (numbered): rule {rule.origin} has no number for {self.shown(rule.inner, rows)}"
+            if rows := self.connection.execute(f"{unnumbered(rule, table)} LIMIT {SHOWN + 1}").fetchall():
+                shown = self.findings.shown(rule.inner, rows)
+                message = f"condition 6 (numbered): rule {rule.origin} has no number for {shown}"
                 yield Problem("E0806", message, rule.span, hint=hint, place=self.certificate.place)
         for query in repeated(rules, table) if rules else ():
             if rows := self.connection.execute(f"{query} ORDER BY 1 LIMIT 1").fetchall():
@@ -333,46 +234,28 @@ class _Check:
         ((value,),) = self.connection.execute(query).fetchall()
         return int(value)
 
-    # --- messages ----------------------------------------------------------------------------------------------------
+    # --- rows for messages --------------------------------------------------------------------------------------------
 
-    def unsupported(self, name: str) -> str:
-        """Return some of the rows of a view without marks, as text."""
+    def unsupported(self, name: str) -> list[tuple[Any, ...]]:
+        """Return some of the rows of a view without marks."""
         table = self.tables[name]
         marks = f"(SELECT bit_or(supported) FROM marks WHERE relation = {table.number})"
         columns = ", ".join(f"c{i}" for i in range(len(self.kinds(name)))) or "1"
         rows = self.connection.execute(
             f"SELECT {columns} FROM {table.name} v"
-            f" WHERE coalesce(get_bit({marks}, v.rowid::INTEGER), 0) = 0 LIMIT {_SHOWN + 1}"
+            f" WHERE coalesce(get_bit({marks}, v.rowid::INTEGER), 0) = 0 LIMIT {SHOWN + 1}"
         )
-        return self.shown(name, rows.fetchall())
+        return rows.fetchall()
 
-    def missing(self, name: str, select: str) -> str:
-        """Return some of the heads of `select` that are not in a view, as text."""
+    def missing(self, name: str, select: str) -> list[tuple[Any, ...]]:
+        """Return some of the heads of `select` that are not in a view."""
         heads = ", ".join(f"i.h{i}" for i in range(len(self.kinds(name)))) or "1"
         rows = self.connection.execute(
             f"SELECT DISTINCT {heads} FROM {select} i"
             f" WHERE NOT EXISTS (SELECT 1 FROM {self.tables[name].name} v WHERE {self.same(name)})"
-            f"{self.wanted(name)} LIMIT {_SHOWN + 1}"
+            f"{self.wanted(name)} LIMIT {SHOWN + 1}"
         )
-        return self.shown(name, rows.fetchall())
-
-    def shown(self, name: str, rows: list[tuple[Any, ...]]) -> str:
-        """Return a few tuples of a relation as text, without a name if a rewrite of a rule made the relation."""
-        auxiliary = self.certificate.program.relations[name].auxiliary
-        texts = []
-        for row in rows[:_SHOWN]:
-            values = zip(row, self.kinds(name), strict=False)  # without columns there is a 1
-            cells = ", ".join(format_value(self.decoded(value, kind), _quoted) for value, kind in values)
-            texts.append(f"{'' if auxiliary else name}({cells})")
-        more = " and more" if len(rows) > _SHOWN else ""
-        return f"{', '.join(texts)}{more}{' (an intermediate result)' if auxiliary else ''}"
-
-    def called(self, name: str) -> str:
-        """Return the name of a relation in messages. Relations that a rewrite of a rule made have no name."""
-        return "an intermediate result" if self.certificate.program.relations[name].auxiliary else name
-
-    def decoded(self, value: Any, kind: Kind) -> Value:
-        return value if kind in NUMERIC else self.certificate.dictionary.decode(value, kind)
+        return rows.fetchall()
 
 
 def _slices(cuts: tuple[str, ...]) -> list[str]:
@@ -380,7 +263,3 @@ def _slices(cuts: tuple[str, ...]) -> list[str]:
     lows = ["TRUE", *(f"{{0}} >= {cut}" for cut in cuts)]
     highs = [*(f"{{0}} < {cut}" for cut in cuts), "TRUE"]
     return [f"{low} AND {high}" for low, high in zip(lows, highs, strict=True)]
-
-
-def _quoted(text: str, _in_branch: bool) -> str:
-    return json.dumps(text)

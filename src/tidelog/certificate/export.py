@@ -34,7 +34,7 @@ def certificate_of(engine: EngineState, checked: CheckedProgram, look: Look = un
         return numpy.empty((0, len(program.relations[name].columns)), numpy.int64)
 
     whole = tuple(sorted(engine.unsettled.keys() & program.relations.keys()))
-    return Certificate(program, engine.dictionary, facts, view, "the database", whole)
+    return Certificate(program, engine.dictionary, "the database", facts, view, whole)
 
 
 def program_text(programs: Iterable[Program], look: Look = unlimited) -> str:

@@ -79,7 +79,7 @@ def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None =
         return numpy.concatenate(words), numpy.concatenate(births)
 
     certificate = Certificate(
-        program, dictionary, lambda name: rows(name, "facts")[0], lambda name: rows(name, "views"), str(folder), whole
+        program, dictionary, str(folder), lambda name: rows(name, "facts")[0], lambda name: rows(name, "views"), whole
     )
     layout = Layout.of(certificate)
     _check_manifest(manifest, layout, folder / MANIFEST)

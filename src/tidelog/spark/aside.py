@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.certificate import Certificate, certificate_of
-from tidelog.engine import Engine, RowChange
+from tidelog.certificate import Certificate, CertifiedProgram, certificate_of, certified, check, look
+from tidelog.engine import Engine, EpochOptions, RowChange
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
 from tidelog.language.syntax import Column
@@ -27,8 +28,10 @@ from tidelog.queries.answers import NAME, Query
 from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, remaining
+from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.engine import ClusterChanges, PartitionedEngine
+from tidelog.spark.cluster.verdict import check_partitions
 from tidelog.spark.failures import answering
 from tidelog.spark.fetched import FetchedViews
 from tidelog.spark.rows import DriverRows, Rows, no_rows
@@ -40,7 +43,7 @@ from tidelog.workspace import Workspace
 class Aside:
     """Evaluations for the database of a workspace; `another` makes a cluster engine."""
 
-    def __init__(self, workspace: Workspace[Any], another: Callable[[], Engine[Rows]]) -> None:
+    def __init__(self, workspace: Workspace[Any], another: Callable[[], PartitionedEngine]) -> None:
         self._workspace = workspace
         self._another = another
         self._engines: list[Engine[Rows]] = []
@@ -111,6 +114,29 @@ class Aside:
         changes = {name: RowChange(found, no_rows(found.arity)) for name, found in rows.items()}
         other.epoch(core, changes, options.watch(), options)
         return other.relation(QUERY)
+
+    def check(self, engine: PartitionedEngine, most: int, watch: Watch) -> None:
+        """Check the views of the last epoch of `engine`: on the driver if they have at most `most` rows, otherwise in
+        the partitions. Raise as `tidelog.certificate.check`, or UsageError (E0688) for more rows of a program that
+        selects: partitions have no births of selected tuples."""
+        committed = self._workspace.committed
+        program = certified(compile_program(committed.checked, look=partial(look, watch)))
+        views = CertifiedProgram(program, self._workspace.dictionary, "the database")
+        if views.selects or sum(map(engine.size, committed.checked.relations)) <= most:
+            check(self.certificate(engine, most, watch), watch)
+            return
+        if engine.plan is None or not engine.plan.cycles:
+            check_partitions(views, engine, engine, watch)
+            return
+        ranked = self._another()
+        ranked.limits = replace(ranked.limits, ranked=True)
+        try:
+            facts = {name: engine.facts(name) for name in committed.checked.relations}
+            changes = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in facts.items()}
+            ranked.epoch(committed.core, changes, watch, EpochOptions())
+            check_partitions(views, engine, ranked, watch)
+        finally:
+            ranked.close()
 
     def certificate(self, engine: Engine[Rows], most: int, watch: Watch) -> Certificate:
         """Return the certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most`

@@ -468,7 +468,7 @@ class SparkDatabase(SparkReads):
         """Return True if the next epoch runs on the driver with so many asserted facts."""
         return self._wanted(incoming)[0] == "embedded"
 
-    def _cluster_engine(self) -> Engine[Rows]:
+    def _cluster_engine(self) -> PartitionedEngine:
         """Return a cluster engine, with a folder of its own, in the state folder if there is one. UsageError (E0691)
         where executors do not see that, SetupError (E0704) without workers."""
         from tidelog.spark.cluster import ClusterEngine

@@ -126,6 +126,12 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
         assert isinstance(self.engine, PartitionedEngine)
         return self._aside.explained(self.engine, self._choice.embedded_limit)
 
+    def _check(self, watch: Watch) -> None:
+        if isinstance(self.engine, PartitionedEngine):
+            self._aside.check(self.engine, self._choice.embedded_limit, watch)
+        else:
+            super()._check(watch)
+
     def _certificate(self, watch: Watch) -> Certificate:
         if isinstance(self.engine, Embedded):
             return certificate_of(self.engine.state, self.workspace.committed.checked, partial(look, watch))

@@ -16,7 +16,6 @@ from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
 from tidelog.callables import FunctorSource, marked
-from tidelog.certificate import check
 from tidelog.engine import FactCall, Outcome, net_changes
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
@@ -116,7 +115,10 @@ class Cluster:
         return outcome
 
     def check(self) -> None:
-        check(self.aside.certificate(self.engine, 1_000_000, Watch()))
+        """Check the views on the driver, and in the partitions."""
+        self.aside.check(self.engine, self.most, Watch())
+        if not any(node.selects for node in self.workspace.committed.core.nodes):
+            self.aside.check(self.engine, -1, Watch())
 
     @property
     def explained(self) -> EngineViews:

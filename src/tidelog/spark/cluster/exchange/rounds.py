@@ -39,6 +39,8 @@ class Round:
     """Cycles in which they forget what has been found."""
     epoch: int = 0
     """The number of the epoch for `blame`, negative if its facts have come in that epoch or before."""
+    clock: int = 0
+    """No birth before this round is larger; those of this round are (a logical clock, as Lamport's)."""
 
     @property
     def name(self) -> str:
@@ -114,3 +116,5 @@ class Reply:
     restored: bool
     frequent: Mapping[str, Frequent]
     """The frequent words of relations."""
+    clock: int
+    """The largest birth so far."""

@@ -32,6 +32,8 @@ MODULES = (
     "tidelog.spark.cluster.placement.plan",
     "tidelog.spark.cluster.exchange.pieces",
     "tidelog.spark.cluster.exchange.rounds",
+    "tidelog.spark.cluster.checking.joins",
+    "tidelog.spark.cluster.checking.steps",
     "tidelog.spark.cluster.placement.skew",
 )
 _LONG = 40

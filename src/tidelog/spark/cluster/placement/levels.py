@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tidelog.rules.components import components
+from tidelog.rules.core import CoreAtom, CoreConstant, CoreRule, CoreVariable, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.spark.cluster.placement.plan import Cycle, Export
+
+NEVER = "#never"
+"""The relation without columns that never holds."""
 
 
 def levels(
@@ -49,3 +53,17 @@ def levels(
                     reads[name] = reads.get(name, False) or negated
         cycles.append(Cycle(2 * depth[group], group, reads, frozenset(own)))
     return tuple(found), tuple(cycles)
+
+
+def joining(cycle: Collection[str], relations: Mapping[str, RelationInfo]) -> Iterator[CoreRule]:
+    """Yield rules that derive nothing, by which the relations of a cycle feed each other within a partition as well.
+    Its engine evaluates them as one hyper-node then, so that each tuple is younger than those that it follows from."""
+    names = sorted(cycle)
+    for name, target in zip(names, [*names[1:], names[0]], strict=True):
+        args = tuple(CoreVariable(f"x{i}", column.kind) for i, column in enumerate(relations[name].columns))
+        zeros = tuple(
+            CoreConstant(0.0, "float") if column.kind == "float" else CoreConstant(0, "number")
+            for column in relations[target].columns
+        )
+        rule = f"{NEVER} {target}"
+        yield CoreRule(rule, rule, CoreAtom(target, zeros), (CoreAtom(name, args), CoreAtom(NEVER, ())))

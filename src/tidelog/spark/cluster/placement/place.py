@@ -39,7 +39,7 @@ from tidelog.rules.literals import substituted
 from tidelog.spark.cluster.placement.buckets import FIRST, MINE, PARTITIONS, mine
 from tidelog.spark.cluster.placement.ends import ends_of, reading_ends
 from tidelog.spark.cluster.placement.intermediates import in_two
-from tidelog.spark.cluster.placement.levels import levels
+from tidelog.spark.cluster.placement.levels import NEVER, joining, levels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
 from tidelog.spark.cluster.placement.selecting import gathered, recursions_that_select
 from tidelog.spark.cluster.placement.sites import (
@@ -66,12 +66,14 @@ _GROWTH = 10.0
 @dataclass(frozen=True)
 class PlacementLimits:
     """Rows up to which facts are everywhere (`replicate`), the edges of a closure are (`closures`), and a recursion is
-    gathered in one partition (`gather`); and those that a word has at least to be spread over partitions (`skew`)."""
+    gathered in one partition (`gather`); and those that a word has at least to be spread over partitions (`skew`). With
+    `ranked`, births of a recursion that crosses partitions can be compared, see `levels.joining`."""
 
     replicate: int = 1_000_000
     closures: int = 20_000_000
     gather: int = 4_000_000
     skew: int = 100_000
+    ranked: bool = False
 
 
 def place_program(
@@ -432,6 +434,9 @@ class _Placer:
         for name in self.core.relations:
             self.declare(facts_name(name), self.infos[name])
         exports, cycles = levels(self.relations, self.rules, tuple(self.exports))
+        if self.limits.ranked:
+            self.declare(NEVER, RelationInfo(NEVER, (), True))
+            self.rules += [rule for cycle in cycles for rule in joining(cycle.relations, self.relations)]
         return ClusterPlan(
             self.program(self.rules),
             self.program([rule for rule in self.rules if rule not in self.single]),
@@ -440,7 +445,7 @@ class _Placer:
             self.homes,
             views,
             self.facts,
-            any(map(_needs_dictionary, self.rules)),
+            any(map(needs_dictionary, self.rules)),
             tuple(self.ways),
             self.skew.keys,
             frozenset((name, column) for name, shares in self.shares.items() for column in shares),
@@ -456,7 +461,7 @@ class _Placer:
         return CoreProgram(relations, self.core.records, nodes, functors=self.core.functors, dropping=dropping)
 
 
-def _needs_dictionary(rule: AnyRule) -> bool:
+def needs_dictionary(rule: AnyRule) -> bool:
     """Return True if a rule looks into symbols or records; an aggregate does when it compares symbols, and one in
     Python for its operands."""
     if isinstance(rule, AggregateRule) and rule.own is not None:

@@ -183,6 +183,7 @@ class Partition:
         known = values.extent(self.dictionary, kinds)
         suspicions = self.suspicions
         self.engine.epoch_number = round.epoch
+        self.engine.round = max(self.engine.round, round.clock)
         due, withdrawn = suspicions.end(plan, round.withdraw, self.engine.views)
         found = suspicions.begin(plan, round.suspect, self.base, self.engine.views)
         statements = [*withdrawn, *self.statements(round)]
@@ -221,6 +222,7 @@ class Partition:
             time.perf_counter() - started,
             self.restored,
             self.lookout.look(plan, self.engine.views, deltas),
+            self.engine.round,
         )
         self.restored = False
         return self.reply

@@ -9,6 +9,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.limits.watch import WithinMemory
+from tidelog.spark.cluster.checking import steps
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.processes.moving import signed, spread
@@ -36,7 +37,8 @@ class Keeper:
     @_WITHIN_MEMORY
     def perform(self, task: Task) -> Any:
         """Do a task that has an answer: a round, writing facts or rows to move, looking rows up, the changes of an
-        epoch, since when facts are there. Do no round twice. Raise LimitError (E0503) if memory does not suffice."""
+        epoch, since when facts are there, a part of a check. Do no round twice. Raise LimitError (E0503) if memory does
+        not suffice."""
         if task.what == "round":
             kept = self.partition
             round = None
@@ -50,7 +52,11 @@ class Keeper:
             reply = partition.apply(round, task.options)
             self.partition = partition
             return reply
+        if task.what in ("evaluate", "compare"):
+            return steps.perform(task)
         partition = self.partition_for(task)
+        if task.what == "lend":
+            return steps.lend(partition.engine, partition.number, *task.arguments)
         if task.what == "match":
             return [partition.matching(lookup) for lookup in task.arguments]
         if task.what == "epochs":

@@ -1,0 +1,96 @@
+"""A database of DuckDB for a check, with functions for what rules compute, and its errors as ours."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import AnyWords
+from tidelog.certificate.functors import Functors, typed
+from tidelog.certificate.stopping import look, stopping
+from tidelog.certificate.tables import out_of_memory
+from tidelog.errors import InternalError, Problem, TidelogError
+from tidelog.language.functors import NUMERIC
+from tidelog.language.syntax import Kind
+from tidelog.limits.watch import Watch
+from tidelog.storage.arrow_arrays import numbers_to_arrow
+from tidelog.storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@contextmanager
+def checking(
+    dictionary: Dictionary, watch: Watch, config: Mapping[str, Any] | None = None
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Functors]]:
+    """Open a database in memory for the block, and the functions for its rules. Raise LimitError where memory does not
+    suffice (E0503) or the time of `watch` is over (E0501); KeyboardInterrupt where Ctrl-C was pressed."""
+    import duckdb
+
+    with session(config or {}) as connection, stopping(connection, watch):
+        functors = Functors(connection, dictionary, partial(look, watch))
+        try:
+            yield connection, functors
+        except duckdb.OutOfMemoryException as error:
+            raise out_of_memory(error) from None
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error as error:
+            raise _raised(functors.failure or error) from error
+        except MemoryError as error:
+            raise out_of_memory(error) from None
+
+
+@contextmanager
+def session(config: Mapping[str, Any]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a database in memory for the block, with a temporary folder for data that do not fit."""
+    import duckdb
+
+    with (
+        tempfile.TemporaryDirectory(prefix="tidelog-check-") as folder,
+        duckdb.connect(config={"temp_directory": folder, **config}) as connection,
+    ):
+        yield connection
+
+
+def _raised(error: BaseException) -> BaseException:
+    """Return the error for the reason that ended a statement, or a function that it called."""
+    if isinstance(error, MemoryError):
+        return out_of_memory(error)
+    if isinstance(error, (TidelogError, KeyboardInterrupt)):
+        return error
+    return InternalError(Problem("E0901", f"DuckDB could not check the views: {error}"))
+
+
+@contextmanager
+def given(connection: duckdb.DuckDBPyConnection, columns: list[NDArray[Any]], names: list[str]) -> Iterator[str]:
+    """Return the name in SQL of a table of columns."""
+    import pyarrow as pa
+
+    connection.register("given", pa.table(list(map(numbers_to_arrow, columns)), names))
+    try:
+        yield "given"
+    finally:
+        connection.unregister("given")
+
+
+def has_values(rows: AnyWords, kinds: Sequence[Kind], extent: Callable[[Kind], int]) -> bool:
+    """Return True if all rows are tuples of columns of these kinds: their words encode values. `extent` returns the
+    number of words that a kind of symbols or records has."""
+    if rows.shape[1] != len(kinds):
+        return False
+    for column, kind in zip(rows.T, kinds, strict=True):
+        if kind == "float":
+            floats = typed(column, kind)
+            if numpy.isnan(floats).any() or ((floats == 0) & numpy.signbit(floats)).any():
+                return False
+        elif kind not in NUMERIC and not ((column >= 0) & (column < extent(kind))).all():
+            return False
+    return True

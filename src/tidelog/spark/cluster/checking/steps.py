@@ -1,0 +1,278 @@
+"""The part of a partition in a check: it lends rows to tables, evaluates steps, and compares views with heads.
+
+Rows travel as in a round: each partition writes a file with a piece for each receiver. Behind the columns of a relation
+they have a birth: that of a tuple, of the youngest tuple of a rule instance, or NO_BIRTH for facts. Heads of rules have
+the number of their source besides. DuckDB evaluates steps by the statements of `tidelog.certificate.sql`, so that
+nothing here shares code with the evaluation of rules.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy
+
+from tidelog.arrays import Words
+from tidelog.callables import GivenFunctions
+from tidelog.certificate.functors import sql_type, typed
+from tidelog.certificate.session import checking, given, has_values
+from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances
+from tidelog.certificate.wrong import SHOWN
+from tidelog.language.syntax import Kind, RecordType
+from tidelog.limits.watch import Watch
+from tidelog.rules.core import NodeSelection
+from tidelog.spark.cluster.checking.joins import HEAD, RuleStep
+from tidelog.spark.cluster.exchange import values, wire
+from tidelog.spark.cluster.exchange.folder import Folder
+from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile, read_pieces
+from tidelog.spark.cluster.placement.buckets import EVERYBODY, row_owners
+from tidelog.storage.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tidelog.certificate.functors import Functors
+    from tidelog.maintain.state import EngineState
+    from tidelog.spark.cluster.exchange.rounds import Task
+
+FACT = -1
+"""The source of facts among heads; that of a rule is its number."""
+_AT_ONCE = 1 << 20
+"""Rows of a relation that are lent at a time."""
+
+Sent = tuple[int, int, Piece]
+"""The number of the table, the partition that gets the piece, and the piece."""
+
+
+@dataclass(frozen=True)
+class Lending:
+    """Rows of a relation of the partitions' program for a table, in the partition that the words in the columns `key`
+    say, everywhere for None. Of rows that all partitions have, `replicated`, the first one lends all. Those of a "view"
+    have births, "facts" are heads, and "rows" have nothing besides."""
+
+    copy: str
+    replicated: bool
+    what: Literal["view", "facts", "rows"]
+    key: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """A step and where its results go: to the partition that the words in the columns `key` say. They have the number
+    of their `source` if they are heads."""
+
+    step: RuleStep
+    key: tuple[int, ...] | None
+    source: int | None
+
+
+@dataclass(frozen=True)
+class ViewComparison:
+    """The comparison of a view with columns of these kinds with what rules and facts derive. `shown` says that it has
+    to have the rows of another table of this name as well."""
+
+    kinds: tuple[Kind, ...]
+    selection: NodeSelection | None
+    shown: bool
+
+
+@dataclass(frozen=True)
+class CheckPlan:
+    """The evaluations and comparisons of a check, in a file. Rules that look into symbols and records find them in the
+    file `symbols`, if it has a name."""
+
+    evaluations: tuple[PlannedStep, ...]
+    comparisons: tuple[ViewComparison, ...]
+    records: Mapping[str, RecordType]
+    symbols: str
+    extents: Mapping[str, int]
+    """The number of words of each kind of symbols and records."""
+
+
+class Work(NamedTuple):
+    """The evaluation or comparison with a number, and the pieces for its tables."""
+
+    number: int
+    pieces: tuple[tuple[Piece, ...], ...]
+
+
+class Difference(NamedTuple):
+    """Some tuples of each kind in which a view is wrong; those that are `missing` with their source."""
+
+    missing: list[tuple[Any, ...]]
+    unsupported: list[tuple[Any, ...]]
+    dominated: list[tuple[Any, ...]]
+    unfit: bool
+
+
+def lend(
+    engine: EngineState, number: int, folder: str, name: str, partitions: int, lendings: Sequence[Lending]
+) -> list[Sent]:
+    """Write what the partition with a number lends to so many others into a file in a folder."""
+    file = PieceFile(f"{name}-{number}-{secrets.token_hex(4)}")
+    sent = []
+    for table, lending in enumerate(lendings):
+        homes = partial(_homes, lending.key, partitions)
+        for rows in _rows(engine, number, lending):
+            sent += [(table, target, piece) for target, piece in file.parted([PieceChange("", True, rows)], homes)]
+    file.write(Folder(folder))
+    return sent
+
+
+def _rows(engine: EngineState, number: int, lending: Lending) -> Iterator[Words]:
+    """Yield the rows of a lending with their births, or as heads, some at a time."""
+    stored = (engine.asserted if lending.what == "facts" else engine.views).get(lending.copy)
+    if stored is None or (lending.replicated and number):
+        return
+    words = stored.words()
+    births = engine.births(lending.copy) if lending.what == "view" else numpy.empty(0, numpy.int64)
+    for start in range(0, len(words), _AT_ONCE):
+        rows = words[start : start + _AT_ONCE].astype(numpy.int64)
+        last = {
+            "view": [births[start : start + _AT_ONCE]],
+            "facts": [_column(rows, NO_BIRTH), _column(rows, FACT)],
+            "rows": [],
+        }
+        yield numpy.column_stack([rows, *last[lending.what]])
+
+
+def _column(rows: Words, value: int) -> Words:
+    return numpy.full(len(rows), value, numpy.int64)
+
+
+def _homes(key: tuple[int, ...] | None, partitions: int, rows: Words) -> Words:
+    """Return the partition of each row."""
+    if key is None:
+        return _column(rows, EVERYBODY)
+    return row_owners(rows[:, list(key)], partitions) if key else _column(rows, 0)
+
+
+def perform(task: Task) -> Any:
+    """Evaluate steps, and return what was sent; or compare views, and return the differences."""
+    folder = Folder(task.folder)
+    functions = GivenFunctions()
+    for function in task.functions:
+        functions.put(function.given("an executor"))
+    at, name, work, timeout = task.arguments
+    plan: CheckPlan = wire.loads(folder.read(at), functions)
+    dictionary = Dictionary(plan.records)
+    if plan.symbols:
+        values.learn(dictionary, folder.read(plan.symbols))
+    with checking(dictionary, Watch(timeout), _config()) as (connection, functors):
+        if task.what == "compare":
+            return [_compared(plan, each.number, _tables(folder, each), connection) for each in work]
+        file = PieceFile(f"{name}-{task.partition}-{secrets.token_hex(4)}")
+        sent = []
+        for each in work:
+            evaluation = plan.evaluations[each.number]
+            found = _evaluated(evaluation.step, _tables(folder, each), connection, functors)
+            if evaluation.source is not None:
+                found = numpy.column_stack([found, _column(found, evaluation.source)])
+            homes = partial(_homes, evaluation.key, task.partitions)
+            pieces = file.parted([PieceChange("", True, found)], homes)
+            sent += [(each.number, target, piece) for target, piece in pieces]
+    file.write(folder)
+    return sent
+
+
+def _tables(folder: Folder, work: Work) -> list[list[Words]]:
+    """Return the rows of the tables of some work, in parts."""
+    return [[each.words for each in read_pieces(folder, pieces)] for pieces in work.pieces]
+
+
+def _config() -> dict[str, Any]:
+    """Return the settings of DuckDB for one of as many partitions as this machine has cores."""
+    cores = os.cpu_count() or 1
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (2 * cores)
+    return {"threads": 1, "memory_limit": f"{memory}B"}
+
+
+def _evaluated(
+    step: RuleStep, tables: Sequence[list[Words]], connection: duckdb.DuckDBPyConnection, functors: Functors
+) -> Words:
+    """Return the heads of a step over tables, each once, with the least birth of the youngest."""
+    rows = {each.table: sum(map(len, parts)) for each, parts in zip(step.inputs, tables, strict=True)}
+    if not all(rows[table] for table in step.needed):
+        return numpy.empty((0, len(step.kinds) + 1), numpy.int64)
+    for each, parts in zip(step.inputs, tables, strict=True):
+        _load(connection, _sql_name(each.table), each.kinds, ["birth"], parts)
+    strata = {HEAD: 1} | {each.table: int(each.table in step.older) for each in step.inputs}
+    select = instances(step.rule, _sql_name, strata, functors)
+    heads = ", ".join(f"h{i}::{sql_type(kind)} AS h{i}" for i, kind in enumerate(step.kinds))
+    groups = f"GROUP BY {', '.join(f'h{i}' for i in range(len(step.kinds)))}" if step.kinds else ""
+    least = f"{', ' if heads else ''}min(youngest)::BIGINT AS birth, count(*) AS n"
+    query = f"SELECT * EXCLUDE n FROM (SELECT {heads}{least} FROM ({select}) {groups}) WHERE n > 0"
+    found = connection.execute(query).fetchnumpy()
+    columns = [numpy.ascontiguousarray(numpy.ma.getdata(column)).view(numpy.int64) for column in found.values()]
+    return numpy.column_stack(columns)
+
+
+def _sql_name(table: str) -> str:
+    return f"t{table.removeprefix('#')}"
+
+
+def _load(
+    connection: duckdb.DuckDBPyConnection, table: str, kinds: Sequence[Kind], last: Sequence[str], parts: list[Words]
+) -> None:
+    """Make a table of rows with columns of these kinds and further numbers."""
+    names = [*(f"c{i}" for i in range(len(kinds))), *last]
+    rows = numpy.concatenate([numpy.empty((0, len(names)), numpy.int64), *parts])
+    columns = [typed(column, kind) for column, kind in zip(rows.T, [*kinds, *["number"] * len(last)], strict=True)]
+    if not names:  # DuckDB has no tables without columns.
+        columns, names = [_column(rows, 0)], ["unit"]
+    with given(connection, columns, names) as source:
+        connection.execute(f"CREATE OR REPLACE TABLE {table} AS FROM {source}")
+
+
+def _compared(
+    plan: CheckPlan, number: int, tables: Sequence[list[Words]], connection: duckdb.DuckDBPyConnection
+) -> Difference:
+    """Return the differences between the view in the first table, and the heads in the second one."""
+    comparison = plan.comparisons[number]
+    kinds = comparison.kinds
+    columns = [f"c{i}" for i in range(len(kinds))]
+    listed = ", ".join(columns) or "1"
+    unfit = not all(has_values(rows[:, : len(kinds)], kinds, plan.extents.__getitem__) for rows in tables[0])
+    if not any(map(len, tables)):
+        return Difference([], [], [], unfit)
+    _load(connection, "view", kinds, ["birth"], tables[0])
+    _load(connection, "heads", kinds, ["birth", "source"], tables[1])
+    by = f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
+    selected = ", ".join([*columns, "min(birth) AS birth", "min(source) AS source"])
+    connection.execute(f"CREATE OR REPLACE TABLE best AS SELECT {selected} FROM heads{by}")
+
+    def same(one: str, other: str) -> str:
+        return " AND ".join(["TRUE", *(f"{one}.{column} = {other}.{column}" for column in columns)])
+
+    def some(query: str) -> list[tuple[Any, ...]]:
+        return connection.execute(f"{query} LIMIT {SHOWN + 1}").fetchall()
+
+    ways = [] if comparison.selection is None else excluding(comparison.selection, "u.c{}", "b.c{}")
+    others = "".join(f" AND NOT EXISTS (SELECT 1 FROM view u WHERE {way})" for way in ways)
+    missing = some(
+        f"SELECT {listed}, source FROM best b WHERE NOT EXISTS (SELECT 1 FROM view v WHERE {same('v', 'b')}){others}"
+    )
+    unsupported = some(
+        f"SELECT {listed} FROM view v"
+        f" WHERE NOT EXISTS (SELECT 1 FROM best b WHERE {same('v', 'b')} AND b.birth < v.birth)"
+    )
+    dominated = []
+    if comparison.selection is not None:
+        worse = contradicting(comparison.selection, "u.c{}", "v.c{}")
+        found = " OR ".join(f"EXISTS (SELECT 1 FROM view u WHERE {way})" for way in worse)
+        dominated = some(f"SELECT {listed} FROM view v WHERE {found}")
+    if comparison.shown:
+        _load(connection, "shown", kinds, [], tables[2])
+        missing += some(
+            f"SELECT {listed}, source FROM best b WHERE NOT EXISTS (SELECT 1 FROM shown s WHERE {same('b', 's')})"
+            f" AND EXISTS (SELECT 1 FROM view v WHERE {same('b', 'v')})"
+        )
+        unsupported += some(
+            f"SELECT {listed} FROM shown s WHERE NOT EXISTS (SELECT 1 FROM view v WHERE {same('v', 's')})"
+        )
+    return Difference(missing, unsupported, dominated, unfit)

@@ -1,0 +1,311 @@
+"""The verdict on views that are spread over partitions: the conditions of `tidelog.certificate.check`, in their tasks.
+
+For each rule, rows of the relations that it reads go where they meet (`joins`), and its heads to where the view has
+them. Heads that a view lacks break condition 2, tuples without an older rule instance condition 3. The driver sees a
+few tuples of each kind, and the places of pieces.
+
+A view proves itself by births. Within a partition they can be compared. Where a recursion crosses partitions, they come
+from another evaluation, from nothing. Each of its rounds begins with births above all those before (a logical clock, as
+Lamport's), so that a tuple is older than whatever another partition derives from it. The rows of this evaluation are
+checked, and the views have to be the same.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from tidelog.certificate.certificate import CertifiedProgram
+from tidelog.certificate.stopping import look
+from tidelog.certificate.wrong import Findings, wrong_strata
+from tidelog.errors import CertificateRejected, Problem
+from tidelog.language.functors import NUMERIC
+from tidelog.limits.watch import Watch
+from tidelog.rules.core import AggregateRule, CoreConstant, CoreValue
+from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.literals import substituted, values
+from tidelog.spark.cluster.checking.joins import FOUND, steps_of
+from tidelog.spark.cluster.checking.steps import (
+    FACT,
+    CheckPlan,
+    Difference,
+    Lending,
+    PlannedStep,
+    Sent,
+    ViewComparison,
+    Work,
+)
+from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.cluster.exchange import values as words
+from tidelog.spark.cluster.exchange import wire
+from tidelog.spark.cluster.exchange.pieces import Piece
+from tidelog.spark.cluster.placement.buckets import EVERYBODY
+from tidelog.spark.cluster.placement.place import needs_dictionary
+from tidelog.spark.cluster.placement.plan import facts_name
+
+MOST = 10
+"""Problems that an error lists."""
+_AT_ONCE = 20_000_000
+"""Rows that are lent for the relations that are checked at a time, unless one of them needs more."""
+
+
+def check_partitions(
+    certified: CertifiedProgram, shown: PartitionedEngine, ranked: PartitionedEngine, watch: Watch
+) -> None:
+    """Return if the views of `shown` follow from its facts. `ranked` has births that can be compared: it is the same
+    engine, or another one that has evaluated the same program over the same facts.
+
+    Raise CertificateRejected, LimitError (E0501, E0503), or KeyboardInterrupt."""
+    problems = list(wrong_strata(certified))
+    if not problems:
+        check = _Check(certified, shown, ranked, watch)
+        try:
+            problems = check.problems()
+        finally:
+            check.clear()
+    if problems:
+        raise CertificateRejected(*problems[:MOST])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A table of an evaluation or, with `compares`, of a comparison."""
+
+    compares: bool
+    number: int
+    table: int
+
+
+class _Check:
+    """The check of the views of partitions."""
+
+    def __init__(
+        self, certified: CertifiedProgram, shown: PartitionedEngine, ranked: PartitionedEngine, watch: Watch
+    ) -> None:
+        self.certified = certified
+        self.shown = shown
+        self.ranked = ranked
+        self.watch = watch
+        self.findings = Findings(certified)
+        self.prefix = f"check-{secrets.token_hex(6)}"
+        self.names = list(certified.program.relations)
+        self.facts_in: dict[str, list[str]] = {}
+        """The declared relations whose facts are in the view of each relation."""
+        for name in certified.declared:
+            self.facts_in.setdefault(certified.program.candidates.get(name, name), []).append(name)
+        self.evaluations: list[PlannedStep] = []
+        self.following: list[_Place] = []
+        """Where the results of each evaluation go."""
+        self.depths: list[int] = []
+        """How many evaluations come before each."""
+        self.of_relation: dict[str, list[int]] = {name: [] for name in self.names}
+        for number, rule in enumerate(certified.rules):
+            self.plan_rule(number, rule)
+
+    def problems(self) -> list[Problem]:
+        """Return the problems of conditions 1 to 3 and 5."""
+        self.write_plan()
+        found: list[Problem] = []
+        for names in self.batches():
+            found += self.checked(names)
+            self.clear(keep=self.prefix)
+        return found
+
+    # --- the plan ----------------------------------------------------------------------------------------------------
+
+    def plan_rule(self, number: int, rule: AnyRule) -> None:
+        """Plan the evaluations of a rule."""
+        name = head_of(rule)
+        own = rule if needs_dictionary(rule) else self.worded(rule)
+        steps = steps_of(own, self.certified.program.relations, self.certified.strata)
+        for depth, step in enumerate(steps):
+            place = len(self.evaluations)
+            self.of_relation[name].append(place)
+            self.depths.append(depth)
+            if depth + 1 < len(steps):
+                inputs = steps[depth + 1].inputs
+                table = next(i for i, each in enumerate(inputs) if each.source == FOUND)
+                self.evaluations.append(PlannedStep(step, inputs[table].key, None))
+                self.following.append(_Place(False, place + 1, table))
+            else:
+                self.evaluations.append(PlannedStep(step, self.key(name), number))
+                self.following.append(_Place(True, self.names.index(name), 1))
+
+    def worded(self, rule: AnyRule) -> AnyRule:
+        """Return a rule with words in the place of constant symbols and records."""
+
+        def word(value: CoreValue) -> CoreValue:
+            if isinstance(value, CoreConstant) and value.kind not in NUMERIC:
+                return CoreConstant(self.certified.dictionary.encode(value.value, value.kind), "number")
+            return value
+
+        if isinstance(rule, AggregateRule):
+            return rule
+        body = tuple(substituted(literal, word) for literal in rule.body)
+        head = replace(rule.head, args=tuple(map(word, rule.head.args)))
+        return replace(rule, head=head, body=body)
+
+    def key(self, name: str) -> tuple[int, ...]:
+        """Return the columns by whose words the tuples of a view meet its heads, and those that dominate them."""
+        selection = self.certified.selects.get(name)
+        if selection is not None:
+            return tuple(selection.keys)
+        return tuple(range(len(self.certified.program.relations[name].columns)))
+
+    def write_plan(self) -> None:
+        """Write the plan to where the partitions find it, with the symbols and records if rules look into them."""
+        program, dictionary = self.certified.program, self.certified.dictionary
+        comparisons = tuple(
+            ViewComparison(
+                tuple(column.kind for column in program.relations[name].columns),
+                self.certified.selects.get(name),
+                self.ranked is not self.shown,
+            )
+            for name in self.names
+        )
+        symbols = ""
+        if any(map(needs_dictionary, self.certified.rules)):
+            self.know_constants()
+            symbols = f"{self.prefix}-symbols"
+            self.shown.folder.write(symbols, words.told(dictionary, {}, words.extent(dictionary, program.records)))
+        kinds = {column.kind for info in program.relations.values() for column in info.columns} - NUMERIC
+        extents = {kind: dictionary.extent(kind) for kind in kinds}
+        plan = CheckPlan(tuple(self.evaluations), comparisons, program.records, symbols, extents)
+        self.shown.folder.write(f"{self.prefix}-plan", wire.dumps(plan))
+
+    def know_constants(self) -> None:
+        """Give the constants of rules words, before the dictionary is written."""
+        for rule in self.certified.rules:
+            for literal in () if isinstance(rule, AggregateRule) else (rule.head, *rule.body):
+                for value in values(literal):
+                    if isinstance(value, CoreConstant) and value.kind not in NUMERIC:
+                        self.certified.dictionary.encode(value.value, value.kind)
+
+    def batches(self) -> Iterator[list[str]]:
+        """Yield the relations that are checked together."""
+        batch: list[str] = []
+        rows = 0
+        for name in self.names:
+            reads = {each for rule in self.certified.rules if head_of(rule) == name for each, _ in body_of(rule)}
+            size = sum(map(self.shown.size, (name, *reads)))
+            if batch and rows + size > _AT_ONCE:
+                yield batch
+                batch, rows = [], 0
+            batch.append(name)
+            rows += size
+        if batch:
+            yield batch
+
+    # --- tasks -------------------------------------------------------------------------------------------------------
+
+    def checked(self, names: Sequence[str]) -> list[Problem]:
+        """Return the problems of some relations."""
+        numbers = [number for name in names for number in self.of_relation[name]]
+        waiting: dict[_Place, dict[int, list[Piece]]] = {}
+        self.lend(names, numbers, waiting)
+        for depth in range(max((self.depths[number] for number in numbers), default=-1) + 1):
+            now = [number for number in numbers if self.depths[number] == depth]
+            for sent in self.work("evaluate", [_Place(False, number, 0) for number in now], waiting):
+                for number, target, piece in sent:
+                    waiting.setdefault(self.following[number], {}).setdefault(target, []).append(piece)
+        compared = [_Place(True, self.names.index(name), 0) for name in names]
+        differences: list[list[Difference]] = self.work("compare", compared, waiting)
+        return [
+            problem for i, name in enumerate(names) for problem in self.found(name, [parts[i] for parts in differences])
+        ]
+
+    def lend(self, names: Sequence[str], numbers: Sequence[int], waiting: dict[_Place, dict[int, list[Piece]]]) -> None:
+        """Have partitions lend what the evaluations and comparisons of some relations read."""
+        views: list[tuple[_Place, Lending]] = []
+        others: list[tuple[_Place, Lending]] = []
+        for number in numbers:
+            for table, each in enumerate(self.evaluations[number].step.inputs):
+                if each.source != FOUND:
+                    views.append(
+                        (_Place(False, number, table), self.lending(self.ranked, each.source, "view", each.key))
+                    )
+        for name in names:
+            number, key = self.names.index(name), self.key(name)
+            views.append((_Place(True, number, 0), self.lending(self.ranked, name, "view", key)))
+            others += [(_Place(True, number, 1), self.lending_facts(own, key)) for own in self.facts_in.get(name, ())]
+            if self.ranked is not self.shown:
+                others.append((_Place(True, number, 2), self.lending(self.shown, name, "rows", key)))
+        for engine, lent in ((self.ranked, views), (self.shown, others)):
+            asked = [each for each in lent if each[1].copy]
+            if not asked:
+                continue
+            lendings = tuple(lending for _, lending in asked)
+            arguments = (self.shown.folder.address, self.prefix, self.shown.committed.partitions, lendings)
+            found: list[list[Sent]] = engine.executors.run(engine.tasks("lend", arguments))
+            for sent in found:
+                for i, target, piece in sent:
+                    waiting.setdefault(asked[i][0], {}).setdefault(target, []).append(piece)
+
+    def lending(
+        self, engine: PartitionedEngine, name: str, what: Literal["view", "rows"], key: tuple[int, ...] | None
+    ) -> Lending:
+        plan = engine.plan
+        known = plan is not None and name in plan.views
+        copy, home = (plan.views[name], plan.homes[name]) if plan is not None and known else ("", 0)
+        return Lending(copy, home == "all", what, key)
+
+    def lending_facts(self, name: str, key: tuple[int, ...]) -> Lending:
+        plan, core = self.shown.plan, self.shown.committed.core
+        own = core.candidates.get(name, name) if core is not None else name
+        if plan is None or own not in plan.facts:
+            return Lending("", False, "facts", key)
+        return Lending(facts_name(own), plan.facts[own] == "all", "facts", key)
+
+    def work(self, what: str, places: Sequence[_Place], waiting: dict[_Place, dict[int, list[Piece]]]) -> list[Any]:
+        """Have each partition do what has pieces for it, and return the answers."""
+        look(self.watch)
+        shown = self.shown
+        left = None if self.watch.timeout is None else self.watch.timeout - (time.perf_counter() - self.watch.started)
+        tasks = []
+        for task in shown.tasks(what):
+            works = []
+            for place in places:
+                count = 2 + (self.ranked is not shown) if place.compares else len(self.inputs(place.number))
+                pieces = [
+                    tuple(
+                        piece
+                        for target in (task.partition, EVERYBODY)
+                        for piece in waiting.get(replace(place, table=table), {}).get(target, ())
+                    )
+                    for table in range(count)
+                ]
+                works.append(Work(place.number, tuple(pieces)))
+            tasks.append(replace(task, arguments=(f"{self.prefix}-plan", self.prefix, tuple(works), left)))
+        return shown.executors.run(tasks)
+
+    def inputs(self, number: int) -> Sequence[object]:
+        return self.evaluations[number].step.inputs
+
+    def clear(self, keep: str = "") -> None:
+        """Remove the files of the check, but for the plan and the symbols if these are kept."""
+        kept = {f"{keep}-plan", f"{keep}-symbols"}
+        folder = self.shown.folder
+        folder.remove(name for name in folder.names() if name.startswith(self.prefix) and name not in kept)
+
+    # --- problems ----------------------------------------------------------------------------------------------------
+
+    def found(self, name: str, parts: Iterable[Difference]) -> Iterator[Problem]:
+        """Yield the problems of a view by its differences in all partitions."""
+        parts = list(parts)
+        missing: dict[int, list[tuple[object, ...]]] = {}
+        for *row, source in (row for part in parts for row in part.missing):
+            missing.setdefault(int(source), []).append(tuple(row))
+        for source, rows in sorted(missing.items()):
+            if source == FACT:
+                yield self.findings.lost_fact(name, rows)
+            else:
+                yield self.findings.not_closed(self.certified.rules[source], rows)
+        if any(part.unfit for part in parts):
+            yield self.findings.unfit(name)
+        if rows := [row for part in parts for row in part.unsupported]:
+            yield self.findings.not_founded(name, rows)
+        if rows := [row for part in parts for row in part.dominated]:
+            yield self.findings.not_selected(name, rows)
