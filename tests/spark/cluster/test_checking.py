@@ -4,6 +4,7 @@ the driver."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tidelog.limits.watch import Watch
 from tidelog.rules import compile_program
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.checking.joins import FOUND, steps_of
+from tidelog.spark.cluster.placement.buckets import owners
 from tidelog.spark.cluster.placement.place import PlacementLimits
 
 WALKS = """
@@ -132,6 +134,20 @@ def test_tuples_that_only_support_each_other_are_rejected() -> None:
         forged(db, "r", (2,), True)
         with pytest.raises(CertificateRejected, match=r"r\([12]\)"):
             checked_in_partitions(db)
+
+
+def test_a_partition_that_goes_ahead_is_older_than_others() -> None:
+    """The first partition walks ten nodes of its own in its first round, and the second one goes on from there."""
+    with Cluster(2, NOTHING_EVERYWHERE) as db:
+        nodes = np.arange(100)
+        first, second = (nodes[owners(nodes, 2) == number][:10].tolist() for number in (0, 1))
+        db.load(".decl e(x: number, y: number) .decl s(x: number) .decl r(x: number)")
+        db.load("r(x) :- s(x). r(y) :- r(x), e(x, y).")
+        db.insert("s", [(first[0],)])
+        db.insert("e", pairwise([*first, *second]))
+        db.commit()
+        assert len(db["r"]) == 20
+        checked_in_partitions(db)
 
 
 def test_the_time_of_a_check_is_limited(graph: Cluster) -> None:
