@@ -9,7 +9,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-lake clean
+.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -91,6 +91,9 @@ mutants: .venv/stamp ## plant small faults at random and list those that no test
 
 test-lake: .venv/stamp ## test sinks and sources with Delta, Iceberg, PostgreSQL and Kafka: jars from Maven Central, under six minutes
 	@scripts/lake -q
+
+test-versions: .venv/stamp ## test sessions, classic and of Spark Connect, with each PySpark: from PyPI, some nine minutes
+	@scripts/versions -q
 
 clean: ## remove what make has made, .venv too
 	@rm -rf .venv docs/_build proofs/_build build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

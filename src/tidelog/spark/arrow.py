@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from tidelog.spark.older import from_arrow
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -25,7 +27,7 @@ def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
         return session.range(table.num_rows).select()
     schema = pa.schema([pa.field(f.name, spark_type(f.type)) for f in table.schema])
     if table.num_rows:
-        return session.createDataFrame(table.cast(schema))
+        return from_arrow(session, table.cast(schema))
     # PySpark cannot take columns without chunks, nor with Spark Connect a table without rows.
     fields = from_arrow_schema(schema).fields
     return session.range(0).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in fields])

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pyspark
 from pyspark.errors import PySparkException
-from pyspark.logger import PySparkLogger
 
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
+from tidelog.spark.older import loggers
 from tidelog.spark.sessions import all_stopped
 
 NOTHING_CHANGED = "correct the cause that Spark gives; nothing has changed"
@@ -144,9 +144,9 @@ def _package(text: str) -> str | None:
 def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
     """Turn failures of Spark inside the block into errors of tidelog, which include all that PySpark would log
     besides."""
-    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
+    quiet = loggers(*_LOGGERS)
+    before = [logger.disabled for logger in quiet]
+    for logger in quiet:
         logger.disabled = True
     try:
         yield
@@ -160,7 +160,7 @@ def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
             raise
         raise as_error(error) from error
     finally:
-        for logger, disabled in zip(loggers, before, strict=True):
+        for logger, disabled in zip(quiet, before, strict=True):
             logger.disabled = disabled
 
 

@@ -28,8 +28,8 @@ except ImportError as error:
     message = "tidelog.spark needs PySpark, which is not installed"
     raise SetupError(Problem("E0701", message, hint=how_to_install("spark"))) from error
 
-if int(pyspark.__version__.split(".")[0]) < 4:
-    message = f"tidelog.spark needs PySpark 4, found {pyspark.__version__}"
+if tuple(map(int, pyspark.__version__.split(".")[:2])) < (3, 5):
+    message = f"tidelog.spark needs PySpark 3.5 or newer, found {pyspark.__version__}"
     raise SetupError(Problem("E0701", message, hint=how_to_install("spark")))
 
 if not is_installed("pandas"):  # PySpark asks for it when it exchanges tables with Python.
@@ -38,6 +38,7 @@ if not is_installed("pandas"):  # PySpark asks for it when it exchanges tables w
 
 # isort: split
 # PySpark is there from here on.
+from tidelog.spark.older import IS_LATER
 from tidelog.spark.sessions import is_alive, is_connect, is_on_one_machine
 
 JAVA_AT_LEAST = 17
@@ -135,10 +136,15 @@ def java_lacks(home: Path) -> str | None:
 
 
 def check_session(spark: object) -> None:
-    """Raise SetupError (E0705) if the session was stopped, and UsageError (E0689) if it is not a session."""
+    """Raise SetupError if the session was stopped (E0705) or is one of Spark Connect with PySpark 3.5 (E0706), and
+    UsageError (E0689) if it is not a session."""
     if not isinstance(spark, SparkSession) and not is_connect(spark):
         message = f"expected a Spark session, found a value of type {type(spark).__name__}"
         raise UsageError(Problem("E0689", message, hint="start a local one with tidelog.spark.session()"))
+    if is_connect(spark) and not IS_LATER:
+        message = f"Spark Connect needs PySpark 4, found {pyspark.__version__}"
+        hint = "install PySpark 4 here and on the server, or start a classic session with .master(…)"
+        raise SetupError(Problem("E0706", message, hint=hint))
     if not is_alive(cast(SparkSession, spark)):
         hint = "make a session and connect again; a state folder keeps its facts"
         raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))

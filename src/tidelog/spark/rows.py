@@ -18,6 +18,7 @@ from tidelog.engine import RowChange
 from tidelog.queries.pattern import Pattern
 from tidelog.spark.arrow import to_spark
 from tidelog.spark.jobs import described
+from tidelog.spark.older import to_arrow
 from tidelog.storage.dictionary import Dictionary
 
 MOST_AT_ONCE = 4_000_000  # rows that come to the driver in one Spark job, if no partition has more
@@ -147,7 +148,7 @@ class SparkRows(Rows):
         return SparkRows(rows, self.arity)
 
     def _collected(self, frame: DataFrame) -> Words:
-        table = frame.toArrow()
+        table = to_arrow(frame)
         if not self.arity:
             return np.empty((table.num_rows, 0), np.int64)
         return np.stack([column.to_numpy() for column in table.columns], axis=1)

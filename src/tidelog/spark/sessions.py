@@ -8,6 +8,7 @@ broadcasts, and no common file system unless the server runs on this machine.
 from __future__ import annotations
 
 import secrets
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.errors import Problem, SetupError
@@ -119,3 +120,17 @@ def ship(session: SparkSession, path: str) -> None:
         session.addArtifacts(path, pyfile=True)
     else:
         session.sparkContext.addPyFile(path)
+
+
+def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
+    """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3` of
+    the PATH unless somebody has said otherwise before the session started."""
+    if is_connect(frame.sparkSession) or not is_on_one_machine(frame.sparkSession):
+        return frame.mapInArrow(function, schema)
+    context: Any = frame.sparkSession.sparkContext
+    before = context.pythonExec
+    context.pythonExec = sys.executable  # No configuration of a running session says this.
+    try:
+        return frame.mapInArrow(function, schema)
+    finally:
+        context.pythonExec = before

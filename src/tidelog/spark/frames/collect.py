@@ -19,6 +19,7 @@ from tidelog.io.columns import column_words
 from tidelog.io.rows import place_in
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
 from tidelog.spark.jobs import step
+from tidelog.spark.older import to_arrow
 from tidelog.spark.rows import MOST_AT_ONCE, DriverRows
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.storage.dictionary import Dictionary
@@ -38,7 +39,7 @@ def _tables(facts: FactFrame) -> Iterator[pa.Table]:
     """Yield the leaf columns, and `_row`, which is there for relations without columns."""
     rows = facts.frame.withColumn("_row", F.lit(0))
     if facts.rows <= MOST_AT_ONCE or not facts.kept:
-        yield rows.toArrow()
+        yield to_arrow(rows)
         return
     partition = F.spark_partition_id()
     sizes = rows.groupBy(partition.alias("partition")).count().orderBy("partition").collect()
@@ -46,11 +47,11 @@ def _tables(facts: FactFrame) -> Iterator[pa.Table]:
     held = 0
     for number, size in sizes:
         if group and held + size > MOST_AT_ONCE:
-            yield rows.where(partition.isin(group)).toArrow()
+            yield to_arrow(rows.where(partition.isin(group)))
             group, held = [], 0
         group.append(number)
         held += size
-    yield rows.where(partition.isin(group)).toArrow()
+    yield to_arrow(rows.where(partition.isin(group)))
 
 
 def words_of(table: pa.Table, columns: Sequence[Column], dictionary: Dictionary) -> Words:

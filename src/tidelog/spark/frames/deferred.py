@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import secrets
 import socketserver
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
@@ -25,7 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.machine import check_workers
-from tidelog.spark.sessions import is_connect, is_on_one_machine, slots
+from tidelog.spark.sessions import is_on_one_machine, mapped, slots
 
 if TYPE_CHECKING:
     from tidelog.arrays import Words
@@ -40,20 +39,6 @@ def is_over() -> UsageError:
     message = "this frame belongs to an earlier epoch: the database has committed since, or is closed"
     hint = "ask the database for it again, or persist and count() it before the commit"
     return UsageError(Problem("E0687", message, hint=hint))
-
-
-def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
-    """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3` of
-    the PATH unless somebody has said otherwise before the session started."""
-    if is_connect(frame.sparkSession) or not is_on_one_machine(frame.sparkSession):
-        return frame.mapInArrow(function, schema)
-    context: Any = frame.sparkSession.sparkContext
-    before = context.pythonExec
-    context.pythonExec = sys.executable  # No configuration of a running session says this.
-    try:
-        return frame.mapInArrow(function, schema)
-    finally:
-        context.pythonExec = before
 
 
 def frame_of_tasks(

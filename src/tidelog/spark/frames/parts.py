@@ -27,9 +27,9 @@ from tidelog.durable.local import LocalFiles
 from tidelog.durable.remote import RemoteFiles
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import working
-from tidelog.spark.frames.deferred import frame_of_tasks, mapped
+from tidelog.spark.frames.deferred import frame_of_tasks
 from tidelog.spark.jobs import step
-from tidelog.spark.sessions import slots
+from tidelog.spark.sessions import mapped, slots
 from tidelog.store.manifest import NAME
 from tidelog.store.tables import FilePart, PartFolder
 

@@ -19,8 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.errors import InternalError, Problem
+from tidelog.spark.arrow import to_spark
 from tidelog.spark.failures import letting_go
 from tidelog.spark.jobs import step
+from tidelog.spark.older import to_arrow
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.spark.sources.readers import empty_frame
 from tidelog.storage.dictionary import Dictionary
@@ -83,7 +85,7 @@ class SymbolTable:
         try:
             placed.persist(StorageLevel.MEMORY_AND_DISK)
             numbered = self._number(placed, partitions)
-            new = numbered.toArrow().sort_by("id")
+            new = to_arrow(numbered).sort_by("id")
             if new.num_rows:
                 self._extend(new)
             if new.num_rows > FEW_SYMBOLS:
@@ -142,9 +144,7 @@ class SymbolTable:
         import pyarrow as pa
 
         ids = self._dictionary.present("symbol", start, start + count)
-        return self._session.createDataFrame(
-            pa.table({"symbol": self._dictionary.decode_column(ids, "symbol"), "id": ids})
-        )
+        return to_spark(self._session, pa.table({"symbol": self._dictionary.decode_column(ids, "symbol"), "id": ids}))
 
     def _add(self, part: _Part) -> None:
         """Add a part, or replace smaller parts by one that includes them."""

@@ -32,6 +32,7 @@ from tidelog.spark.database import SparkDatabase
 from tidelog.spark.failures import reading, working
 from tidelog.spark.frames.collect import collect_words, distinct
 from tidelog.spark.jobs import described, step
+from tidelog.spark.older import to_arrow
 from tidelog.spark.pipelines.description import PipelineDescription, Source
 from tidelog.spark.pipelines.result import Result
 from tidelog.spark.pipelines.unread import Unread, key_of, unread
@@ -408,7 +409,7 @@ class _Run:
         rows = self.bad_rows(checked)
         if not any(source.quarantined for source in checked):
             return rows
-        return to_spark(self.session, rows.limit(MOST_BAD_ROWS).toArrow())
+        return to_spark(self.session, to_arrow(rows.limit(MOST_BAD_ROWS)))
 
     def bad_rows(self, checked: Sequence[CheckedSource]) -> DataFrame:
         """Return the rows that do not fit, of the sources that have any."""

@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
 from tidelog.spark.failures import is_of_spark, said
 from tidelog.spark.jobs import step
+from tidelog.spark.older import IS_LATER
 from tidelog.spark.sinks.databases import DatabaseTarget, database_of
 from tidelog.spark.sinks.fitting import check_fit, wanted_fields
 from tidelog.spark.sinks.folders import FolderTarget, folder_of
@@ -202,6 +203,8 @@ def _check_schema(session: SparkSession, name: str, sink: Sink) -> None:
 
 def _check_merged(sink: Sink, provider: str | None) -> None:
     """Raise DataError (E0488) if rows cannot be merged into a table."""
+    if sink.mode == "merge" and not IS_LATER:
+        raise _unfit(sink, "PySpark 3.5 cannot merge rows into tables", 'install PySpark 4, or write mode = "replace"')
     if sink.mode == "merge" and provider not in LAKES:
         what = "the session's default format" if provider is None else f"the format {provider}"
         hint = 'write mode = "replace", or format = "delta" or "iceberg"'

@@ -27,6 +27,7 @@ from pyspark.sql import types as T
 from tidelog.errors import Problem
 from tidelog.io.values import article
 from tidelog.language.syntax import PRIMITIVES, Kind, RecordType
+from tidelog.spark.older import is_valid_utf8, try_cast
 
 MOST_NUMBER = 2**63 - 1
 _BEYOND_UNSIGNED = Decimal(2**64)
@@ -176,7 +177,7 @@ def _primitive(column: Expression, given: T.DataType, kind: Kind, place: str) ->
             raise WrongType(_wrong_type(place, given, kind, "a string"))
         # The cast drops a collation: symbols are equal when their bytes are.
         text = column.cast(T.StringType())
-        return text, F.when(~F.is_valid_utf8(text), F.lit("not valid UTF-8"))
+        return text, F.when(~is_valid_utf8(text), F.lit("not valid UTF-8"))
     if isinstance(given, T.NullType):
         return F.lit(None).cast("double" if kind == "float" else "long"), F.lit("null")
     if not isinstance(given, (*_INTEGERS, *_FRACTIONS, *_TEXTS, T.DecimalType)):
@@ -187,7 +188,7 @@ def _primitive(column: Expression, given: T.DataType, kind: Kind, place: str) ->
 
 
 def _float(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
-    value = column.try_cast("double")
+    value = try_cast(column, "double")
     reason = F.when(F.isnan(value), F.lit("NaN"))
     if isinstance(given, _TEXTS):
         infinite = F.abs(value) == F.lit(float("inf"))
@@ -207,19 +208,19 @@ def is_kept(column: Expression, given: T.DataType, value: Expression) -> Express
     """Return True if an integer or a decimal is what its float says: equal for whole numbers of 64 bits, signed or not;
     for all others the digits are, in which floats are written."""
     # The largest long is no float, and what is cast back from the float above it.
-    whole = (value < F.lit(2.0**63)) & (value.try_cast("long") == column)
+    whole = (value < F.lit(2.0**63)) & (try_cast(value, "long") == column)
     if isinstance(given, T.DecimalType):
         is_whole = F.floor(column) == column
-        is_long = is_whole & column.try_cast("long").isNotNull()
+        is_long = is_whole & try_cast(column, "long").isNotNull()
         is_unsigned = is_whole & (value >= F.lit(2.0**63)) & (value < F.lit(2.0**64))
-        upper = (value - F.lit(2.0**64)).try_cast("long").cast("decimal(20,0)") + F.lit(_BEYOND_UNSIGNED) == column
-        digits = value.try_cast(T.DecimalType(given.precision, given.scale)) == column
+        upper = try_cast(value - F.lit(2.0**64), "long").cast("decimal(20,0)") + F.lit(_BEYOND_UNSIGNED) == column
+        digits = try_cast(value, T.DecimalType(given.precision, given.scale)) == column
         whole = F.when(is_long, whole).when(is_unsigned, upper).otherwise(digits)
     return F.coalesce(whole, F.lit(False))
 
 
 def _number(column: Expression, given: T.DataType) -> tuple[Expression, Expression]:
-    value = column.try_cast("long")
+    value = try_cast(column, "long")
     if isinstance(given, _FRACTIONS):  # Spark takes the float above the largest long for that one.
         value = F.when(column < F.lit(2.0**63), value)
     out_of_range = F.when(value.isNull(), F.lit("out of range"))
@@ -232,16 +233,16 @@ def _unsigned(column: Expression, given: T.DataType) -> tuple[Expression, Expres
     if isinstance(given, _FRACTIONS):
         # A decimal has the digits in which a double is written, which are those of another number from 2^53 on.
         large = (column >= F.lit(2.0**63)) & (column < F.lit(2.0**64))
-        value = F.when(large, (column - F.lit(2.0**64)).try_cast("long"))
-        value = value.when((column >= 0) & (column < F.lit(2.0**63)), column.try_cast("long"))
+        value = F.when(large, try_cast(column - F.lit(2.0**64), "long"))
+        value = value.when((column >= 0) & (column < F.lit(2.0**63)), try_cast(column, "long"))
         beyond_it = F.when(value.isNull(), F.lit("out of range"))
         return value, _whole(column, given).when(column < 0, F.lit("negative")).otherwise(beyond_it)
-    wide = column.try_cast("decimal(38,0)")
+    wide = try_cast(column, "decimal(38,0)")
     # The upper half of the unsigned numbers has the bit patterns of the negative ones.
     beyond = F.lit(_BEYOND_UNSIGNED)
     lower = (wide >= 0) & (wide <= MOST_NUMBER)
     upper = (wide > MOST_NUMBER) & (wide < beyond)
-    value = F.when(lower, wide.try_cast("long")).when(upper, (wide - beyond).try_cast("long"))
+    value = F.when(lower, try_cast(wide, "long")).when(upper, try_cast(wide - beyond, "long"))
     out_of_range = F.when(value.isNull(), F.lit("out of range"))
     if isinstance(given, _TEXTS):
         reason = (

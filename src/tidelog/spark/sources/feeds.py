@@ -18,6 +18,7 @@ from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import PRIMITIVES, Kind, RecordType, RelationType
+from tidelog.spark.older import try_cast
 from tidelog.spark.sources.changes import Operation
 from tidelog.spark.sources.readers import TORN, quoted
 
@@ -187,9 +188,9 @@ def _position(operation: Operation, frame: DataFrame, envelope: _Part) -> dict[s
         message = "the records have no source.lsn or source.pos, by which to order them"
         raise DataError(Problem("E0480", message, place="debezium", hint=hint))
     if "pos" not in source:
-        return {"source.lsn": source["lsn"].try_cast("long")}
-    position = F.coalesce(source["lsn"].try_cast("long"), source["pos"].try_cast("long"))
-    row = F.coalesce(source["row"].try_cast("long"), F.lit(0).cast("long"))
+        return {"source.lsn": try_cast(source["lsn"], "long")}
+    position = F.coalesce(try_cast(source["lsn"], "long"), try_cast(source["pos"], "long"))
+    row = F.coalesce(try_cast(source["row"], "long"), F.lit(0).cast("long"))
     file = F.coalesce(source["file"].cast("string"), F.lit("0"))  # which an order takes for a number
     return {"source.file": file, "source.pos": position, "source.row": row}
 

@@ -22,6 +22,7 @@ from pyspark.sql import types as T
 
 from tidelog.errors import Problem
 from tidelog.language.syntax import Kind
+from tidelog.spark.older import applied, is_valid_utf8, try_cast
 from tidelog.spark.sources.checks import FLOAT_TEXT, Leaf, WrongType
 
 OrderForm: TypeAlias = Literal["whole", "fraction", "text"]
@@ -95,26 +96,26 @@ def _parts(column: Expression, given: T.DataType) -> _Parts:
         case T.TimestampType():
             return _of_microseconds(F.unix_micros(column))
         case T.TimestampNTZType():
-            epoch = F.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
-            return _of_microseconds(F.timestamp_diff("MICROSECOND", epoch, column))
+            epoch = "timestamp_ntz'1970-01-01 00:00:00'"
+            return _of_microseconds(applied(f"timestampdiff(MICROSECOND, {epoch}, v)", column))
         case T.StringType():
             is_number = column.rlike(FLOAT_TEXT)
-            parts = _of_decimal(F.when(is_number, F.trim(column)).try_cast(_DIGITS))
+            parts = _of_decimal(try_cast(F.when(is_number, F.trim(column)), _DIGITS))
             return _Parts(
                 F.when(is_number, parts.whole).otherwise(zero),
                 F.when(is_number, parts.billionths).otherwise(zero),
                 F.when(is_number, F.lit("")).otherwise(column.cast(T.StringType())),
                 F.when(column == "", F.lit("empty"))
-                .when(~F.is_valid_utf8(column), F.lit("not valid UTF-8"))
+                .when(~is_valid_utf8(column), F.lit("not valid UTF-8"))
                 .when(is_number, parts.reason),
             )
         case T.FloatType() | T.DoubleType():
-            parts = _of_decimal(column.try_cast(_DIGITS))
+            parts = _of_decimal(try_cast(column, _DIGITS))
             return _Parts(
                 parts.whole, parts.billionths, parts.text, F.when(F.isnan(column), F.lit("NaN")).otherwise(parts.reason)
             )
     if isinstance(given, T.DecimalType):
-        return _of_decimal(column.try_cast(_DIGITS))
+        return _of_decimal(try_cast(column, _DIGITS))
     return _Parts(column.cast("long"), zero, F.lit(""), none)
 
 
@@ -128,7 +129,7 @@ def _of_decimal(value: Expression) -> _Parts:
     floor = F.floor(value)
     # In steps of these types no digit is lost.
     after = ((value - floor).cast("decimal(10,9)") * F.lit(1_000_000_000).cast("decimal(10,0)")).cast("long")
-    whole = floor.try_cast("long")
+    whole = try_cast(floor, "long")
     return _Parts(whole, after, F.lit(""), F.when(whole.isNull(), F.lit("out of range")))
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import reading
+from tidelog.spark.older import try_cast
 from tidelog.spark.sessions import is_on_one_machine
 from tidelog.spark.sources.checks import is_kept
 
@@ -47,7 +48,7 @@ def json_frame(
         lost = reduce(Expression.__or__, [_is_lost(quoted(name)) for name in fractions], F.lit(False))
         frame = frame.withColumn(TORN, F.when(lost, row).otherwise(quoted(TORN)))
         for name in fractions:
-            frame = frame.withColumn(name, quoted(name).try_cast("double"))
+            frame = frame.withColumn(name, try_cast(quoted(name), "double"))
     reason = F.lit("not JSON")
     for name in fractions:
         reason = F.when(F.abs(quoted(name)) >= 2.0**53, F.lit(f"{name}: no float is equal to it")).otherwise(reason)
@@ -56,7 +57,7 @@ def json_frame(
 
 def _is_lost(text: Expression) -> Expression:
     """Return True if a text is no double, a number beyond doubles, or an integer that no double is equal to."""
-    double, whole = text.try_cast("double"), text.try_cast(_WHOLE)
+    double, whole = try_cast(text, "double"), try_cast(text, _WHOLE)
     is_beyond = text.rlike("^-?[0-9]") & (F.abs(double) == F.lit(float("inf")))
     is_rounded = text.rlike("^-?[0-9]+$") & whole.isNotNull() & ~is_kept(whole, _WHOLE, double)
     return text.isNotNull() & (double.isNull() | is_beyond | is_rounded)

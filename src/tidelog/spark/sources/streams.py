@@ -9,7 +9,6 @@ checkpoint that is ahead of the facts is refused (E0683).
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 import threading
@@ -29,8 +28,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tidelog.errors import DataError, Problem, TidelogError, UsageError
 from tidelog.language.syntax import CheckedProgram
+from tidelog.spark.arrow import to_spark
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
 from tidelog.spark.jobs import described, step
+from tidelog.spark.older import last_progress, to_arrow
 from tidelog.spark.records import Phases, Records
 from tidelog.spark.sessions import is_connect, is_on_one_machine
 from tidelog.spark.sources.facts import Counts, PendingFacts
@@ -223,12 +224,12 @@ class Streams:
         stream.bad.pop((query, number), None)
         room = MOST_BAD_ROWS - sum(table.num_rows for table in stream.bad.values())
         if room > 0:
-            stream.bad[query, number] = bad.limit(room).toArrow()
+            stream.bad[query, number] = to_arrow(bad.limit(room))
 
     def bad_rows(self) -> DataFrame:
         """Return the bad rows of all streams, those in the state folder also of earlier processes."""
         session = self._database.session
-        frames = [session.createDataFrame(table) for stream in self._streams.values() for table in stream.bad.values()]
+        frames = [to_spark(session, table) for stream in self._streams.values() for table in stream.bad.values()]
         folders = {stream.quarantine for stream in self._streams.values()} | {self._database.keeper.quarantine}
         columns = [column.split(" ")[0] for column in QUARANTINE_COLUMNS]
         for folder in sorted(folder for folder in folders if folder is not None):
@@ -289,8 +290,7 @@ def _progress(stream: Stream) -> dict[str, Any]:
     """Return the progress of a stream. The counts are this process's; `last` is what Spark says about the last trigger,
     with the offsets that the sources have reached and, where they know, those of the latest data."""
     query = stream.query
-    found = query.lastProgress if query is not None else None
-    last = json.loads(found.json) if found is not None else {}
+    last = {} if query is None else last_progress(query)
     sources = last.get("sources", [])
 
     def total(name: str) -> float | None:
