@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tidelog.errors import SetupError
 from tidelog.spark import check_workers, session
-from tidelog.spark.machine import java_home, java_lacks
+from tidelog.spark.machine import check_session, java_home, java_lacks
 
 
 def program(folder: Path, text: str) -> Path:
@@ -88,3 +88,12 @@ def test_an_active_session_is_taken_as_it_is(spark: SparkSession) -> None:
     before = dict(spark.conf.getAll)
     assert session(threads=1).sparkContext is spark.sparkContext
     assert dict(spark.conf.getAll) == before
+
+
+def test_spark_connect_needs_pyspark_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Remote:
+        __module__ = "pyspark.sql.connect.session"
+
+    monkeypatch.setattr("tidelog.spark.machine.IS_LATER", False)
+    with pytest.raises(SetupError, match="E0706"):
+        check_session(Remote())

@@ -131,6 +131,11 @@ class Sessions:
             ("no_such_table", "E0482", "no_such_table"),
             (items.withColumnRenamed("price", "cost"), "E0406", "price"),
             (items.selectExpr("nullif(id, 2) as id", "name", "price", "pieces"), "E0403", "1 of 3 rows"),
+            (
+                items.selectExpr("id", "if(id = 1, cast(X'ff' as string), name) as name", "price", "pieces"),
+                "E0408",
+                "UTF-8",
+            ),
             (items.selectExpr("id", "name", "price", "if(id = 3, raise_error('bad'), 1) as pieces"), "E0482", "bad"),
         ):
             with pytest.raises(TidelogError) as caught:
