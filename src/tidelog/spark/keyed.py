@@ -280,14 +280,22 @@ class SparkFacts(KeyedFacts):
         for i in texts:
             mine[i], theirs[i] = F.col(f"_mine{i}"), F.col(f"_theirs{i}")
         is_known = F.col("_known_" + names[-1]).isNotNull()
-        one, other = F.struct(*mine, F.lit(int(asserts)).cast("long")), F.struct(*theirs, F.col("_known_" + names[-1]))
+        mine.append(F.lit(int(asserts)).cast("long"))
+        theirs.append(F.col("_known_" + names[-1]))
+        # PySpark 3.5 compares structs whose fields have the same names.
+        one, other = (F.struct(*[each.alias(f"_{i}") for i, each in enumerate(side)]) for side in (mine, theirs))
         return joined.withColumns(
-            {"_known": is_known, "_new": ~is_known | (one > other), "_rows": F.col(f"c{width + len(mine)}")}
+            {
+                "_known": is_known,
+                "_new": ~is_known | (one > other),
+                "_rows": F.col(f"c{width + len(latest.order_kinds)}"),
+            }
         )
 
     def _with_texts(self, rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
         """Return rows with the texts of some columns of symbols as columns of other names."""
-        rows = rows.withColumns({other: F.col(name) for name, other in names.items()})
+        for name, other in names.items():
+            rows = rows.withColumn(other, F.col(name))
         return self._translation.with_texts(rows, list(names.values()))
 
 
