@@ -159,3 +159,21 @@ def test_the_number_of_partitions_follows_executors_that_stay() -> None:
 def test_a_fixed_number_of_partitions_follows_nobody() -> None:
     count = PartitionCount(3)
     assert [count.next(present, slots) for present, slots in ((0, 1), (3, 8), (3, 8), (3, 1))] == [3, 3, 3, 3]
+
+
+def test_what_the_driver_holds_of_a_round_grows_with_partitions_not_with_their_square() -> None:
+    """A message is all that a partition sends in a round, however many partitions get a part of it."""
+    held = {}
+    for partitions in (8, 32):
+        with Cluster(partitions, NOTHING_EVERYWHERE) as db:
+            db.load(
+                ".decl e(x: number, y: number) .decl t(x: number, y: number)"
+                "t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z)."
+            )
+            db.insert("e", [(i, 7 * i % 1_000) for i in range(1_000)])
+            db.commit()
+            last, folder = db.engine.explanation, db.engine.folder
+            assert last.messages <= 2 * partitions * last.rounds
+            assert last.rows > partitions * partitions
+            held[partitions] = sum(len(folder.read(name)) for name in db.engine.committed.since) / last.rounds
+    assert held[32] < 4.5 * held[8], held

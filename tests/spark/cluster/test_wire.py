@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -12,7 +13,8 @@ import pytest
 
 from tests.suite import compiled
 from tidelog.spark.cluster.exchange import wire
-from tidelog.spark.cluster.exchange.pieces import Piece
+from tidelog.spark.cluster.exchange.folder import Folder
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, read_pieces
 from tidelog.spark.cluster.exchange.rounds import Logged, Round
 
 PROGRAM = """
@@ -22,6 +24,7 @@ PROGRAM = """
 r: t(x, ["\\"ä", nil]) :- e(x, y), !e(x, 0.5), y < 3.0, x = range(0, 7).
 c: t(n, nil) :- n = count : { e(_, _) }.
 """
+BUNDLE = Bundle("f", 0, 8, 1, 8, b"\x05")
 LONG = "x" * 100
 
 
@@ -34,8 +37,8 @@ LONG = "x" * 100
         [[], (), {}, frozenset()],
         {1: ("a", [2]), ("k", 1): {"x": b"\x00\xff"}, None: frozenset([1, (2, 3)])},
         [LONG, (LONG, [LONG])],
-        Round("t", 3, "p", pieces={1: [Piece("f", 0, 8, 1)]}, shared=[Piece("g", 8, 16, 2)], symbols=("s",)),
-        {0: (Logged(("a",), (), (Piece("f", 0, 8, 1),), -7, True),) * 2},
+        Round("t", 3, "p", bundles=[BUNDLE], shared=[Piece("g", 8, 16, 2)], symbols=("s",)),
+        (Logged(("a",), (), (Piece("f", 0, 8, 1),), (BUNDLE,), -7, True),) * 2,
     ],
     ids=range(8),
 )
@@ -98,7 +101,7 @@ def test_other_bytes_are_damage(data: bytes) -> None:
 
 
 def test_changed_bytes_are_damage_or_another_value() -> None:
-    data = wire.dumps((compiled(PROGRAM), Round("t", 3, "p", pieces={1: [Piece("f", 0, 8, 1)]})))
+    data = wire.dumps((compiled(PROGRAM), Round("t", 3, "p", bundles=[BUNDLE])))
     rng = random.Random(5)
     for _ in range(300):
         changed = bytearray(data)
@@ -109,3 +112,22 @@ def test_changed_bytes_are_damage_or_another_value() -> None:
             continue
     with pytest.raises(wire.DamagedError):
         wire.loads(json.dumps(["c", "rounds.Round", *range(99)]).encode())
+
+
+def test_a_partition_finds_its_piece_in_a_bundle(tmp_path: Path) -> None:
+    folder, file = Folder(str(tmp_path)), PieceFile("f")
+    rows = {number: numpy.full((number + 1, 2), number) for number in (0, 3, 900)}
+    shared = file.add([PieceChange("all", True, rows[0])])
+    bundle = file.bundle({number: [PieceChange("e", True, words)] for number, words in rows.items()})
+    file.write(folder)
+    assert bundle is not None
+    assert bundle.numbers() == [0, 3, 900]
+    assert bundle.rows == 1 + 4 + 901
+    assert len(bundle.targets) == 113
+    for number in (0, 1, 3, 899, 900, 901, 5_000):
+        found = list(read_pieces(folder, number, [shared], [bundle]))
+        assert [each.relation for each in found] == ["all", "e"][: 2 if number in rows else 1]
+        assert number not in rows or numpy.array_equal(found[1].words, rows[number])
+    whole = list(read_pieces(folder, 7, [bundle.whole], []))
+    assert [len(each.words) for each in whole] == [1, 4, 901]
+    assert PieceFile("g").bundle({}) is None

@@ -179,7 +179,7 @@ class PartitionedEngine:
         if not self.is_own:
             return
         manifest = self.committed
-        plan, log = read_past(self.folder, manifest.past, manifest.partitions)
+        plan, log = read_past(self.folder, manifest.past)
         rounds = [wire.loads(self.folder.read(name)) for name in manifest.since]
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
         symbols = {*manifest.symbols, *self.symbols}

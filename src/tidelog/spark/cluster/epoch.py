@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.counting import PartitionCount
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.exchange.pieces import Piece, PieceMessage
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceMessage
 from tidelog.spark.cluster.exchange.reports import merged
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import gone_name
@@ -26,7 +26,7 @@ from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
-from tidelog.spark.cluster.processes.moving import MovedPiece, has_signed
+from tidelog.spark.cluster.processes.moving import Moved, has_signed
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary
@@ -128,7 +128,7 @@ class Attempt:
     def run(self, facts: Mapping[str, RowChange[Rows]]) -> ClusterManifest:
         """Do everything but the commit; return the manifest for it."""
         self.look_back()
-        pieces, shared = self.deliver(facts)
+        bundles, shared = self.deliver(facts)
         changed = self.make_plan()
         self.explanation.nodes = self.plan.nodes
         before = self.engine.plan
@@ -137,9 +137,9 @@ class Attempt:
             gone = set(before.routes().values()) - set(self.plan.routes().values())
             forget = tuple(sorted({target for _, target, *_ in gone} | set(map(facts_name, self.spread))))
             self.dirty = _weakened(before, self.plan, forget)
-        if changed or pieces or shared or self.moves:
+        if changed or bundles or shared or self.moves:
             narrow = tuple(map(facts_name, self.narrowed))
-            first = Round(self.token, 1, self.plan_name, forget, (), narrow, pieces, shared)
+            first = Round(self.token, 1, self.plan_name, forget, (), narrow, bundles, shared)
             everybody = changed or bool(shared) or self.moves
             self.round(first, self.core.relations if changed else facts, everybody)
         while True:
@@ -159,7 +159,7 @@ class Attempt:
     def look_back(self) -> None:
         """Make what has been up to now the past, shortened where it has become long."""
         manifest = self.committed
-        _, log = read_past(self.folder, manifest.past, self.partitions)
+        _, log = read_past(self.folder, manifest.past)
         rounds: list[Round] = [wire.loads(self.folder.read(name)) for name in manifest.since]
         if self.moves:
             log = self.moved()
@@ -169,47 +169,34 @@ class Attempt:
         self.folder.write(self.past, wire.dumps((manifest.plan, log)))
 
     def shortened(self) -> Log:
-        """Return the net content of all that partitions have been sent, as one entry for each."""
+        """Return the net content of all that partitions have been sent, as one entry."""
         with step("shorten the log"):
             written = self.engine.executors.run(self.engine.tasks("keep", (f"kept-{self.token}",)))
         shared = [each for each, _ in written if each is not None]
-        return {
-            number: (Logged((), (), (*shared, *([own] if own is not None else [])), 0),)
-            for number, (_, own) in enumerate(written)
-        }
+        own = [each for _, each in written if each is not None]
+        return (Logged((), (), tuple(shared), tuple(own), 0),)
 
     def moved(self) -> Log:
-        """Return all that partitions have been sent, as one entry for each of the partitions that there are to be."""
+        """Return all that partitions have been sent, as one entry for the partitions that there are to be."""
         before, now = self.committed.partitions, self.partitions
         self.explanation.repartitioned = self.engine.counting.reason(before, now)
         executors, plan = self.engine.executors, self.engine.plan
-        entries = {number: list[Piece]() for number in range(now)}
-        lacking = {number: list[Piece]() for number in range(now)}
-
-        def add(written: list[list[MovedPiece]]) -> None:
-            for each in (piece for pieces in written for piece in pieces):
-                into = lacking if each.signed else entries
-                for number in range(now) if each.target < 0 else (each.target,):
-                    into[number].append(each.piece)
-
-        def log(*parts: dict[int, list[Piece]]) -> Log:
-            every = {number: tuple(piece for part in parts for piece in part[number]) for number in range(now)}
-            return {number: (Logged((), (), pieces, 0),) for number, pieces in every.items()}
-
         asked = self.engine.tasks("spread", (f"moved-{self.token}", now))
         with step(f"move rows from {before} to {now} partitions"):
-            add(executors.run(asked))
+            written: list[tuple[Moved, Moved]] = executors.run(asked)
         executors.stop(self.folder)  # The partitions are others from now on.
         self.states.clear()
+        moved = [rows for rows, _ in written]
         if plan is not None and has_signed(plan):
             past = f"moving-{self.token}"
-            self.folder.write(past, wire.dumps((self.committed.plan, log(entries, lacking))))
+            seeded = [*moved, *(seeds for _, seeds in written)]
+            self.folder.write(past, wire.dumps((self.committed.plan, _log_of(seeded))))
             state = past, 0, ""  # None that a round leads to: what these have been sent lacks its senders.
             arguments = (f"signed-{self.token}",)
             tasks = [self.task(number, "signed", state, past, (), arguments) for number in range(now)]
             with step(f"move what {now} partitions send"):
-                add(executors.run(tasks))
-        return log(entries)
+                moved += executors.run(tasks)
+        return _log_of(moved)
 
     def task(
         self,
@@ -236,9 +223,9 @@ class Attempt:
 
     # --- facts -----------------------------------------------------------------------------------------------------
 
-    def deliver(self, facts: Mapping[str, RowChange[Rows]]) -> tuple[dict[int, list[Piece]], list[Piece]]:
+    def deliver(self, facts: Mapping[str, RowChange[Rows]]) -> tuple[list[Bundle], list[Piece]]:
         """Write the facts to where they live: pieces for single partitions, and pieces for all."""
-        own: dict[int, list[Piece]] = {}
+        own: list[Bundle] = []
         shared: list[Piece] = []
         for name in () if self.moves else self.uneven():  # Another epoch comes.
             self.places[name] = "rows"
@@ -246,12 +233,10 @@ class Attempt:
             asked = self.engine.tasks("send home", (f"facts-{self.token}", facts_name(name)))
             with step(f"spread facts of {name}"):
                 found = self.engine.executors.run(asked)
-            for pieces in found:
-                for target, piece in pieces:
-                    own.setdefault(target, []).append(piece)
+            own += [bundle for bundle in found if bundle is not None]
         for name, change in facts.items():
             came = self.scattered(name, change.inserted, True)
-            count = sum(piece.rows for each in came for _, piece in each.pieces)
+            count = sum(each.bundle.rows for each in came if each.bundle is not None)
             if count and name not in self.places:
                 small = count <= self.engine.limits.replicate or not self.core.relations[name].columns
                 self.places[name] = "all" if small else 0
@@ -264,11 +249,10 @@ class Attempt:
             self.fact_rows[name] = count
             self.seen += [{name: each.frequent} for each in came]
             for each in (*self.scattered(name, change.deleted, False), *came):
-                for target, piece in each.pieces:
-                    if self.places.get(name, "all") == "all":
-                        shared.append(piece)
-                    else:
-                        own.setdefault(target, []).append(piece)
+                if each.bundle is not None and self.places.get(name, "all") == "all":
+                    shared.append(each.bundle.whole)
+                elif each.bundle is not None:
+                    own.append(each.bundle)
         return own, shared
 
     def scattered(self, name: str, rows: Rows, asserts: bool) -> list[Scattered]:
@@ -326,15 +310,10 @@ class Attempt:
         """Run a round in which partitions get the messages of a level, and of others' suspects in cycles if there are
         any."""
         waiting = self.pending.pop(level)
-        pieces: dict[int, list[Piece]] = {}
-        shared = []
-        for message in waiting:
-            if message.target < 0:
-                shared.append(message.piece)
-            else:
-                pieces.setdefault(message.target, []).append(message.piece)
+        bundles = [each.bundle for each in waiting if each.bundle is not None]
+        shared = [each.shared for each in waiting if each.shared is not None]
         number = len(self.rounds) + 1
-        round = Round(self.token, number, self.plan_name, (), (), (), pieces, shared, suspect=suspect)
+        round = Round(self.token, number, self.plan_name, (), (), (), bundles, shared, suspect=suspect)
         sent = {relation_of(export.target) for export in self.plan.exports if export.level == level}
         self.round(round, sent, bool(shared), level % 2 == 0)
 
@@ -350,7 +329,7 @@ class Attempt:
         self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, suspect=cycles), names, True)
         suspected = 0
         while waiting := self.pending.get(level):
-            suspected += sum(message.piece.rows for message in waiting)
+            suspected += sum(message.rows for message in waiting)
             if suspected > max(many, _FEW):
                 self.dirty.update(cycles)
                 return
@@ -379,7 +358,9 @@ class Attempt:
         clock = max((reply.clock for reply in self.replies.values()), default=0)
         round = replace(round, symbols=self.engine.symbols, epoch=self.engine.epoch_number, clock=clock)
         self.folder.write(round.name, wire.dumps(round))
-        numbers = range(self.partitions) if everybody else sorted(round.pieces)
+        numbers: Iterable[int] = range(self.partitions)
+        if not everybody:
+            numbers = sorted({number for bundle in round.bundles for number in bundle.numbers()})
         done = tuple(each.name for each in self.rounds)
         options = {**vars(self.choice), "timeout": self.watch.timeout, "max_rows": self.watch.max_rows}
         if cyclic and self.choice.strategy == "auto":
@@ -411,10 +392,11 @@ class Attempt:
         self.explanation.restored += reply.restored
         for message in reply.messages:
             self.pending.setdefault(message.level, []).append(message)
-            copies = self.partitions - 1 if message.target < 0 else message.target != reply.partition
             self.explanation.messages += 1
-            self.explanation.bytes += message.piece.length * copies
-            self.explanation.rows += message.piece.rows * copies
+            for piece, copies in ((message.bundle, 1), (message.shared, self.partitions - 1), (message.own, -1)):
+                if piece is not None:
+                    self.explanation.bytes += piece.length * copies
+                    self.explanation.rows += piece.rows * copies
         self.shrunk |= set(reply.shrunk) - set(round.cycles) - set(round.withdraw)
         if reply.symbols:
             values.learn(self.engine.dictionary, self.folder.read(reply.symbols))
@@ -511,6 +493,13 @@ def reading_rules(core: CoreProgram, names: Iterable[str]) -> str:
     first, last = found[0][0], found[-1][0]
     where = f"hyper-node {first}" if first == last else f"hyper-nodes {first} to {last}"
     return f"{'rule' if len(rules) == 1 else 'rules'} {told} of {where}"
+
+
+def _log_of(moved: Sequence[Moved]) -> Log:
+    """Return the log of pieces that moved from partition to partition."""
+    shared = tuple(each.shared for each in moved if each.shared is not None)
+    bundles = tuple(each.bundle for each in moved if each.bundle is not None)
+    return (Logged((), (), shared, bundles, 0),)
 
 
 def _weakened(before: ClusterPlan, plan: ClusterPlan, forget: tuple[str, ...]) -> set[int]:

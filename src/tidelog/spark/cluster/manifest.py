@@ -13,7 +13,6 @@ from typing import TypeAlias
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.exchange.pieces import Piece
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Round, RoundState
 from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent
@@ -22,7 +21,7 @@ MANIFEST = "manifest"
 _ENTRIES = 40
 _PER_ENTRY = 1 << 19
 _BYTES = 1 << 24
-Log: TypeAlias = dict[int, tuple[Logged, ...]]
+Log: TypeAlias = tuple[Logged, ...]
 
 
 @dataclass(frozen=True)
@@ -51,36 +50,34 @@ class ClusterManifest:
         return self.states.get(partition, NOWHERE)
 
 
-def read_past(folder: Folder, name: str, partitions: int) -> tuple[str, Log]:
+def read_past(folder: Folder, name: str) -> tuple[str, Log]:
     """Return a plan's file and the log before the last epoch."""
     if not name:
-        return "", dict.fromkeys(range(partitions), ())
+        return "", ()
     plan, log = wire.loads(folder.read(name))
     return plan, log
 
 
-def continued(log: Mapping[int, tuple[Logged, ...]], rounds: Iterable[Round]) -> Log:
+def continued(log: Log, rounds: Iterable[Round]) -> Log:
     """Return the log with rounds behind it."""
-    longer = {number: list(entries) for number, entries in log.items()}
+    longer = list(log)
     for round in rounds:
-        for number, entries in longer.items():
-            pieces = (*round.shared, *round.pieces.get(number, ()))
-            if pieces or round.forget or round.narrow or round.withdraw:
-                entries.append(Logged(round.forget, round.narrow, pieces, round.epoch, bool(round.withdraw)))
-    return {number: tuple(entries) for number, entries in longer.items()}
+        if round.shared or round.bundles or round.forget or round.narrow or round.withdraw:
+            pieces = tuple(round.shared), tuple(round.bundles)
+            longer.append(Logged(round.forget, round.narrow, *pieces, round.epoch, bool(round.withdraw)))
+    return tuple(longer)
 
 
-def files_of(log: Mapping[int, tuple[Logged, ...]]) -> set[str]:
+def files_of(log: Log) -> set[str]:
     """Return the files that a log reads."""
-    return {Piece(*piece).file for entries in log.values() for entry in entries for piece in entry.pieces}
+    pieces = {piece.file for entry in log for piece in entry.shared}
+    return pieces | {bundle.file for entry in log for bundle in entry.bundles}
 
 
-def is_long(log: Mapping[int, tuple[Logged, ...]], kept: Mapping[int, int]) -> bool:
+def is_long(log: Log, kept: Mapping[int, int]) -> bool:
     """Return True if a log is worth writing anew: it has many entries, more if there is much to write, or is mostly
     about rows that have gone."""
-    for number, entries in log.items():
-        holds = kept.get(number, 0)
-        told = sum(Piece(*piece).length for entry in entries for piece in entry.pieces)
-        if len(entries) > _ENTRIES + holds // _PER_ENTRY or told > 2 * holds + _BYTES:
-            return True
-    return False
+    told = sum(bundle.length for entry in log for bundle in entry.bundles)
+    shared = sum(piece.length for entry in log for piece in entry.shared)
+    most, all_kept, count = max(kept.values(), default=0), sum(kept.values()), max(len(kept), 1)
+    return len(log) > _ENTRIES + most // _PER_ENTRY or told + count * shared > 2 * all_kept + count * _BYTES

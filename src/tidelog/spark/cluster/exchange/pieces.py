@@ -1,14 +1,18 @@
 """Pieces: the rows that one partition sends another in a round, as part of a file.
 
 A piece is a sequence of statements: rows that are asserted or retracted in a relation. As bytes it is the length of a
-JSON header, the header, padding to 8 bytes, and the words of all rows. Facts that are written once more, to another
-place or in the place of many pieces, are statements with the epochs in which the facts came.
+JSON header, the header, padding to 8 bytes, and the words of all rows; some pieces behind each other are a piece, too.
+Facts that are written once more, to another place or in the place of many pieces, are statements with the epochs in
+which the facts came.
+
+A bundle is the pieces of a file for single partitions, with an index behind them: the driver and the files of rounds
+know bundles, and each partition finds its piece itself. So what they hold is in proportion to the number of partitions.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,13 +41,57 @@ class Piece(NamedTuple):
     rows: int
 
 
+class Bundle(NamedTuple):
+    """Pieces for single partitions, one behind the other from `first` on, `length` bytes and `rows` rows in all. The
+    `targets` are a bit for each partition, and from `entries` on each of these has its offset and length."""
+
+    file: str
+    first: int
+    length: int
+    rows: int
+    entries: int
+    targets: bytes
+
+    @property
+    def whole(self) -> Piece:
+        """Return all of its pieces as one."""
+        return Piece(self.file, self.first, self.length, self.rows)
+
+    def numbers(self) -> list[int]:
+        """Return the partitions that get a piece, ascending."""
+        return numpy.flatnonzero(self._bits()).tolist()
+
+    def place(self, folder: Folder, number: int) -> tuple[int, int] | None:
+        """Return the offset and the length of the piece for a partition, None if it gets none."""
+        bits = self._bits()
+        if number >= len(bits) or not bits[number]:
+            return None
+        start = self.entries + _ENTRY * int(numpy.count_nonzero(bits[:number]))
+        offset, length = numpy.frombuffer(folder.read(self.file, start, _ENTRY), numpy.int64).tolist()
+        return offset, length
+
+    def _bits(self) -> Words:
+        return numpy.unpackbits(numpy.frombuffer(self.targets, numpy.uint8), bitorder="little").astype(numpy.int64)
+
+
+_ENTRY = 16
+"""The bytes of an entry of an index."""
+
+
 @dataclass(frozen=True)
 class PieceMessage:
-    """A piece for the partition `target`, or for all of them (-1), released with those of the same `level`."""
+    """Pieces that a partition sends, released with those of the same `level`: a `bundle` for single partitions, and a
+    piece `shared` by all. The bundle's piece `own` goes to the sender itself."""
 
-    target: int
     level: int
-    piece: Piece
+    bundle: Bundle | None
+    shared: Piece | None
+    own: Piece | None
+
+    @property
+    def rows(self) -> int:
+        """The rows of its pieces."""
+        return sum(each.rows for each in (self.bundle, self.shared) if each is not None)
 
 
 def packed(statements: Iterable[PieceChange]) -> bytes:
@@ -59,18 +107,26 @@ def packed(statements: Iterable[PieceChange]) -> bytes:
 
 def unpacked(piece: bytes) -> Iterator[PieceChange]:
     """Yield the statements of a piece."""
-    start = 8 + int.from_bytes(piece[:8], "little")
-    for name, asserts, rows, arity, *epoch in json.loads(piece[8:start]):
-        words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
-        start += words.nbytes
-        yield PieceChange(name, asserts, words, *epoch)
+    start = 0
+    while start < len(piece):
+        header = start + 8
+        start = header + int.from_bytes(piece[start:header], "little")
+        for name, asserts, rows, arity, *epoch in json.loads(piece[header:start]):
+            words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
+            start += words.nbytes
+            yield PieceChange(name, asserts, words, *epoch)
 
 
-def read_pieces(folder: Folder, pieces: Iterable[Sequence[object]]) -> Iterator[PieceChange]:
-    """Yield the statements of pieces in turn."""
-    for piece in pieces:
-        file, offset, length, _ = Piece(*piece)  # type: ignore[arg-type]  # lists, where they have been JSON
-        yield from unpacked(folder.read(file, offset, length))
+def read_pieces(
+    folder: Folder, number: int, shared: Iterable[Piece], bundles: Iterable[Bundle]
+) -> Iterator[PieceChange]:
+    """Yield the statements of pieces for all partitions and of those for the partition `number`, in turn."""
+    for piece in shared:
+        yield from unpacked(folder.read(piece.file, piece.offset, piece.length))
+    for bundle in bundles:
+        place = bundle.place(folder, number)
+        if place is not None:
+            yield from unpacked(folder.read(bundle.file, *place))
 
 
 class PieceFile:
@@ -80,6 +136,8 @@ class PieceFile:
         self.name = name
         self._parts: list[bytes] = []
         self._length = 0
+        self.bundled: dict[int, Piece] = {}
+        """The pieces of the last bundle, by their partitions."""
 
     def add(self, statements: Sequence[PieceChange]) -> Piece:
         """Append a piece; returns where it will be."""
@@ -89,13 +147,27 @@ class PieceFile:
         self._length += len(data)
         return piece
 
-    def parted(self, statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> list[tuple[int, Piece]]:
+    def bundle(self, parts: Mapping[int, Sequence[PieceChange]]) -> Bundle | None:
+        """Append a piece for each of some partitions, and their index; return None without any."""
+        if not parts:
+            return None
+        first, targets = self._length, numpy.zeros(max(parts) + 1, numpy.uint8)
+        targets[list(parts)] = 1
+        self.bundled = {number: self.add(parts[number]) for number in sorted(parts)}
+        index, rows = self._length, sum(piece.rows for piece in self.bundled.values())
+        entries = numpy.array([(piece.offset, piece.length) for piece in self.bundled.values()], numpy.int64)
+        self._parts.append(entries.tobytes())
+        self._length += entries.nbytes
+        bits = numpy.packbits(targets, bitorder="little").tobytes()
+        return Bundle(self.name, first, index - first, rows, index, bits)
+
+    def parted(self, statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> Bundle | None:
         """Append a piece for each partition that `homes` returns for one of the rows."""
         parts: dict[int, list[PieceChange]] = {}
         for each in statements:
             for target, rows in parcels(homes(each.words), each.words) if len(each.words) else ():
                 parts.setdefault(target, []).append(each._replace(words=rows))
-        return [(target, self.add(own)) for target, own in sorted(parts.items())]
+        return self.bundle(parts)
 
     def write(self, folder: Folder) -> None:
         """Write the file, if it has any piece."""

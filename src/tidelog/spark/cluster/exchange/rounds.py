@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from tidelog.arrays import Words
 from tidelog.callables import Named
 from tidelog.engine import NodeReport
-from tidelog.spark.cluster.exchange.pieces import PieceMessage
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceMessage
 from tidelog.spark.cluster.placement.skew import Frequent
 
 RoundState: TypeAlias = tuple[str, int, str]
@@ -20,8 +20,9 @@ NOWHERE: RoundState = ("", 0, "")
 @dataclass(frozen=True)
 class Round:
     """A round as all partitions get it, as a file. They `forget` what they have been sent for these relations
-    and send what the exports of `cycles` say anew; `pieces` are for one partition each, `shared` ones for all. Of facts
-    that have been everywhere and have become too many for that they keep those that live with them (`narrow`)."""
+    and send what the exports of `cycles` say anew. `bundles` have pieces for single partitions, `shared` are those for
+    all. Of facts that have been everywhere and have become too many for that they keep those that live with them
+    (`narrow`)."""
 
     token: str
     number: int
@@ -29,8 +30,8 @@ class Round:
     forget: tuple[str, ...] = ()
     cycles: tuple[int, ...] = ()
     narrow: tuple[str, ...] = ()
-    pieces: Mapping[int, Sequence[Any]] = field(default_factory=dict)
-    shared: Sequence[Any] = ()
+    bundles: Sequence[Bundle] = ()
+    shared: Sequence[Piece] = ()
     symbols: Sequence[str] = ()
     """The files of symbols and records, in order."""
     suspect: tuple[int, ...] = ()
@@ -50,12 +51,13 @@ class Round:
 
 @dataclass(frozen=True)
 class Logged:
-    """One entry of what came to a partition in the past: pieces, and relations to forget or narrow before them, the
+    """One entry of what came to partitions in the past: pieces, and relations to forget or narrow before them, the
     epoch of the facts in these pieces, and whether it took back what was suspected."""
 
     forget: tuple[str, ...]
     narrow: tuple[str, ...]
-    pieces: tuple[Any, ...]
+    shared: tuple[Piece, ...]
+    bundles: tuple[Bundle, ...]
     epoch: int
     withdraw: bool = False
 

@@ -20,7 +20,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile
+from tidelog.spark.cluster.exchange.pieces import Bundle, PieceChange, PieceFile
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.placement.buckets import homes_of
 from tidelog.spark.cluster.placement.plan import Placement
@@ -72,7 +72,7 @@ class Delivery:
 class Scattered:
     """Rows in a file: a piece for each partition that gets any, and the frequent words of the rows."""
 
-    pieces: Sequence[tuple[int, Piece]]
+    bundle: Bundle | None
     frequent: Frequent
 
     @classmethod
@@ -80,9 +80,9 @@ class Scattered:
         """Write rows to a file."""
         file = PieceFile(f"{name}-{secrets.token_hex(6)}")
         homes = partial(homes_of, delivery.place, skewed_keys=(), partitions=delivery.partitions)
-        pieces = file.parted([PieceChange(*delivery.statement, words)], homes)
+        bundle = file.parted([PieceChange(*delivery.statement, words)], homes)
         file.write(folder)
-        return cls(pieces, frequent(words, delivery.partitions) if delivery.statement[1] else {})
+        return cls(bundle, frequent(words, delivery.partitions) if delivery.statement[1] else {})
 
 
 class LocalExecutors:

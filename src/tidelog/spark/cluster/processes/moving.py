@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, homes_of, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Placement, facts_name
 
@@ -31,12 +31,11 @@ _NOBODY = -1
 """The sender of rows of which nobody knows yet who sends them."""
 
 
-class MovedPiece(NamedTuple):
-    """A piece for the partition `target`, or for all of them (-1); `signed` if its rows lack their senders."""
+class Moved(NamedTuple):
+    """The pieces that a partition has written: one for all, and those for single partitions."""
 
-    target: int
-    signed: bool
-    piece: Piece
+    shared: Piece | None
+    bundle: Bundle | None
 
 
 def has_signed(plan: ClusterPlan) -> bool:
@@ -44,27 +43,28 @@ def has_signed(plan: ClusterPlan) -> bool:
     return any(export.signed for export in plan.exports)
 
 
-def spread(partition: Partition, prefix: str, count: int) -> list[MovedPiece]:
-    """Write all that a partition has been sent to a file, for as many partitions as `count`."""
+def spread(partition: Partition, prefix: str, count: int) -> tuple[Moved, Moved]:
+    """Write all that a partition has been sent to a file, for as many partitions as `count`. Return the pieces, apart
+    those whose rows lack their senders."""
     assert partition.plan is not None
-    parts: dict[tuple[int, bool], list[PieceChange]] = {}
+    parts: dict[bool, dict[int, list[PieceChange]]] = {False: {}, True: {}}
     for signed, place, each in _sent(partition, partition.plan):
         homes = homes_of(place, each.words[:, :-1] if signed else each.words, partition.plan.skewed_keys, count)
         for target, rows in parcels(homes, each.words) if len(each.words) else ():
             if target != EVERYBODY or partition.number == 0:  # All have these, and one writes them.
-                parts.setdefault((target, signed), []).append(each._replace(words=rows))
-    return _written(partition, prefix, parts)
+                parts[signed].setdefault(target, []).append(each._replace(words=rows))
+    return _written(partition, f"{prefix}-rows", parts[False]), _written(partition, f"{prefix}-seeds", parts[True])
 
 
-def signed(partition: Partition, prefix: str) -> list[MovedPiece]:
+def signed(partition: Partition, prefix: str) -> Moved:
     """Write the rows that a partition sends with its number to a file."""
     assert partition.plan is not None
-    parts: dict[tuple[int, bool], list[PieceChange]] = {}
+    parts: dict[int, list[PieceChange]] = {}
     for export in partition.plan.exports:
         if export.signed:
             words = partition.engine.views[export.source].words().astype(numpy.int64)
             for target, rows in partition.directed(partition.plan, export, words):
-                parts.setdefault((target, False), []).append(PieceChange(export.target, True, rows))
+                parts.setdefault(target, []).append(PieceChange(export.target, True, rows))
     return _written(partition, prefix, parts)
 
 
@@ -89,8 +89,9 @@ def _unsigned(words: Words) -> Words:
     return numpy.column_stack([rows, numpy.full(len(rows), _NOBODY, numpy.int64)])
 
 
-def _written(partition: Partition, prefix: str, parts: dict[tuple[int, bool], list[PieceChange]]) -> list[MovedPiece]:
+def _written(partition: Partition, prefix: str, parts: dict[int, list[PieceChange]]) -> Moved:
     file = PieceFile(f"{prefix}-{partition.number}-{secrets.token_hex(4)}")
-    found = [MovedPiece(target, lacking, file.add(own)) for (target, lacking), own in sorted(parts.items())]
+    everybody = parts.pop(EVERYBODY, None)
+    moved = Moved(None if everybody is None else file.add(everybody), file.bundle(parts))
     file.write(partition.folder)
-    return found
+    return moved

@@ -27,7 +27,7 @@ from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile, PieceMessage, read_pieces
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, PieceMessage, read_pieces
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, OWN, PARTITIONS, homes_of, owners, parcels
@@ -82,7 +82,7 @@ class Partition:
         if task.past:
             plan, log = wire.loads(partition.folder.read(task.past))
             if plan:
-                partition.repeat(plan, log[task.partition])
+                partition.repeat(plan, log)
         for name in task.since:
             partition.apply(wire.loads(partition.folder.read(name)), task.options, send=False)
         partition.state = task.state
@@ -108,7 +108,7 @@ class Partition:
                 rows.setdefault(str(watched(name)), []).extend(told)
             for name in entry.narrow:
                 rows[name] = [each._replace(words=self.living(each.words, True)) for each in rows.get(name, ())]
-            for each in read_pieces(self.folder, entry.pieces):
+            for each in read_pieces(self.folder, self.number, entry.shared, entry.bundles):
                 rows.setdefault(each.relation, []).append(each._replace(epoch=each.epoch or entry.epoch))
         self.go_to(plan)
         assert self.plan is not None
@@ -241,7 +241,7 @@ class Partition:
         for name in round.narrow:
             words = asserted[name].words().astype(numpy.int64)
             forgotten.append(PieceChange(name, False, words[owners(words[:, 0], self.partitions) != self.number]))
-        told = read_pieces(self.folder, [*round.shared, *round.pieces.get(self.number, ())])
+        told = read_pieces(self.folder, self.number, round.shared, round.bundles)
         return [each for each in [*forgotten, *told] if each.relation in relations]
 
     def note_moves(self, before: ClusterPlan, plan: ClusterPlan) -> None:
@@ -270,12 +270,16 @@ class Partition:
         self, plan: ClusterPlan, said: Iterable[tuple[Export, PieceChange]], file: PieceFile
     ) -> Iterator[PieceMessage]:
         """Write what exports say into a file, a piece for each receiver and level."""
-        parts: dict[tuple[int, int], list[PieceChange]] = {}
+        parts: dict[int, dict[int, list[PieceChange]]] = {}
         for export, (name, asserts, words, _) in said:
             for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
-                parts.setdefault((target, export.level), []).append(PieceChange(name, asserts, rows))
-        for (target, level), statements in sorted(parts.items(), key=lambda part: part[0]):
-            yield PieceMessage(target, level, file.add(statements))
+                part = parts.setdefault(export.level, {}).setdefault(target, [])
+                part.append(PieceChange(name, asserts, rows))
+        for level, pieces in sorted(parts.items()):
+            everybody = pieces.pop(EVERYBODY, None)
+            shared = None if everybody is None else file.add(everybody)
+            bundle = file.bundle(pieces)
+            yield PieceMessage(level, bundle, shared, file.bundled[self.number] if self.number in pieces else None)
 
     def said(
         self,
@@ -403,7 +407,7 @@ class Partition:
             if came or went:
                 yield name, (came, went)
 
-    def kept(self, name: str) -> tuple[Piece | None, Piece | None]:
+    def kept(self, name: str) -> tuple[Piece | None, Bundle | None]:
         """Write all that has been sent here to files: what all partitions have, once, and the rest."""
         assert self.plan is not None
         facts = {facts_name(each): place for each, place in self.plan.facts.items()}
@@ -420,20 +424,20 @@ class Partition:
         own = [each for each in told if each.relation not in everywhere]
         pieces = (
             file.add(shared) if shared and self.number == 0 else None,
-            file.add(own) if own else None,
+            file.bundle({self.number: own}) if own else None,
         )
         file.write(self.folder)
         return pieces
 
-    def sent_home(self, prefix: str, facts: str) -> list[tuple[int, Piece]]:
+    def sent_home(self, prefix: str, facts: str) -> Bundle | None:
         """Write all facts of a relation here, to be asserted where the words of each row together say, to a file."""
         if facts not in self.engine.asserted:
-            return []
+            return None
         file = PieceFile(f"{prefix}-{self.number}-{secrets.token_hex(4)}")
         homes = partial(homes_of, "rows", skewed_keys=(), partitions=self.partitions)
-        pieces = file.parted(self.dated(facts), homes)
+        bundle = file.parted(self.dated(facts), homes)
         file.write(self.folder)
-        return pieces
+        return bundle
 
     def present(self, copy: str) -> PieceChange:
         """Return the statement of all that is asserted here for a relation."""
