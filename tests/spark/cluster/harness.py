@@ -196,6 +196,7 @@ def followed(script: Script, partitions: int, limits: PlacementLimits, **how: An
                 problem = difference(there.views(), {name: set(here[name]) for name in here.relations})
                 if problem:
                     return f"{place}: {problem}"
+                check_now_and_then(there, f"{place} {script.text()}")
     except Exception:
         return f"{place}: {traceback.format_exc()}"
     return ""

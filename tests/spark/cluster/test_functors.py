@@ -11,6 +11,7 @@ import pytest
 
 import tidelog
 from tests import functions
+from tests.depth import cases
 from tests.generate import Row
 from tests.scripts import Script, scripted
 from tests.spark.cluster.harness import LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster, followed
@@ -92,20 +93,20 @@ def script_for(seed: int) -> Script:
 
 @pytest.mark.parametrize("way", [(1, LIMITS[0]), (16, SKEWED), *((3, limits) for limits in LIMITS)], ids=str)
 def test_views_are_those_of_the_embedded_engine(way: tuple[int, PlacementLimits]) -> None:
-    for seed in range(FIRST_SEED, FIRST_SEED + 4):
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(2)):
         problem = followed(script_for(seed), *way, functors=functions)
         assert not problem, f"{problem}\n{script_for(seed)}"
 
 
 def test_groups_that_are_merged_from_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_groups, "LARGE", 3)
-    for seed in range(FIRST_SEED + 70, FIRST_SEED + 74):
+    for seed in range(FIRST_SEED + 70, FIRST_SEED + 70 + cases(2)):
         problem = followed(script_for(seed), 3, NOTHING_EVERYWHERE, functors=functions)
         assert not problem, f"{problem}\n{script_for(seed)}"
 
 
 def test_partitions_that_are_lost_call_the_functions_again() -> None:
-    for seed in range(FIRST_SEED + 50, FIRST_SEED + 53):
+    for seed in range(FIRST_SEED + 50, FIRST_SEED + 50 + cases(2)):
         problem = followed(script_for(seed), 3, NOTHING_EVERYWHERE, functors=functions, executors=Forgetful(seed))
         assert not problem, f"{problem}\n{script_for(seed)}"
 

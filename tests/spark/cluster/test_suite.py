@@ -6,6 +6,7 @@ from zlib import crc32
 
 import pytest
 
+from tests.depth import cases
 from tests.scripts import script_for
 from tests.spark.cluster.harness import LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster, evaluated, followed
 from tests.suite import FIRST_SEED, Facts, Suite, Views
@@ -30,13 +31,13 @@ def evaluate(text: str, facts: Facts) -> Views:
 
 class TestCluster(Suite):
     evaluate = staticmethod(evaluate)
-    random_programs = 30
+    random_programs = cases(15)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_random_changes(way: tuple[int, PlacementLimits]) -> None:
     """After every epoch views and net changes are those of the embedded engine."""
-    for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + 6):
+    for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + cases(3)):
         problem = followed(script_for(seed), *way)
         assert not problem, f"{problem}\n{script_for(seed)}"
 
