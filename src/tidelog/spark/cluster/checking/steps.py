@@ -116,7 +116,7 @@ def lend(
     for table, lending in enumerate(lendings):
         homes = partial(_homes, lending.key, partitions)
         for rows in _rows(engine, number, lending):
-            sent += [(table, target, piece) for target, piece in file.parted([PieceChange("", True, rows)], homes)]
+            sent += [(table, target, piece) for target, piece in file.pieces([PieceChange("", True, rows)], homes)]
     file.write(Folder(folder))
     return sent
 
@@ -171,7 +171,7 @@ def perform(task: Task) -> Any:
             if evaluation.source is not None:
                 found = numpy.column_stack([found, _column(found, evaluation.source)])
             homes = partial(_homes, evaluation.key, task.partitions)
-            pieces = file.parted([PieceChange("", True, found)], homes)
+            pieces = file.pieces([PieceChange("", True, found)], homes)
             sent += [(each.number, target, piece) for target, piece in pieces]
     file.write(folder)
     return sent
@@ -179,7 +179,7 @@ def perform(task: Task) -> Any:
 
 def _tables(folder: Folder, work: Work) -> list[list[Words]]:
     """Return the rows of the tables of some work, in parts."""
-    return [[each.words for each in read_pieces(folder, pieces)] for pieces in work.pieces]
+    return [[each.words for each in read_pieces(folder, 0, pieces, ())] for pieces in work.pieces]
 
 
 def _config() -> dict[str, Any]:
