@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from tidelog.certificate.certificate import CertifiedProgram
 from tidelog.certificate.stopping import look
-from tidelog.certificate.wrong import MOST, Findings, wrong_strata
+from tidelog.certificate.wrong import Findings, wrong_strata
 from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.functors import NUMERIC
 from tidelog.limits.watch import Watch
@@ -46,6 +46,8 @@ from tidelog.spark.cluster.placement.buckets import EVERYBODY
 from tidelog.spark.cluster.placement.place import needs_dictionary
 from tidelog.spark.cluster.placement.plan import facts_name
 
+MOST = 10
+"""Problems that an error lists."""
 _AT_ONCE = 20_000_000
 """Rows that are lent for the relations that are checked at a time, unless one of them needs more."""
 
@@ -54,7 +56,7 @@ def check_partitions(
     certified: CertifiedProgram, shown: PartitionedEngine, ranked: PartitionedEngine, watch: Watch
 ) -> None:
     """Return if the views of `shown` follow from its facts. `ranked` has births that can be compared: it is the same
-    engine, or another one that has evaluated the same program over the same facts. The program has no selections.
+    engine, or another one that has evaluated the same program over the same facts.
 
     Raise CertificateRejected, LimitError (E0501, E0503), or KeyboardInterrupt."""
     problems = list(wrong_strata(certified))
@@ -104,7 +106,7 @@ class _Check:
             self.plan_rule(number, rule)
 
     def problems(self) -> list[Problem]:
-        """Return the problems of conditions 1 to 3."""
+        """Return the problems of conditions 1 to 3 and 5."""
         self.write_plan()
         found: list[Problem] = []
         for names in self.batches():
@@ -147,7 +149,10 @@ class _Check:
         return replace(rule, head=head, body=body)
 
     def key(self, name: str) -> tuple[int, ...]:
-        """Return the columns by whose words the tuples of a view meet its heads: all of them."""
+        """Return the columns by whose words the tuples of a view meet its heads, and those that dominate them."""
+        selection = self.certified.selects.get(name)
+        if selection is not None:
+            return tuple(selection.keys)
         return tuple(range(len(self.certified.program.relations[name].columns)))
 
     def write_plan(self) -> None:
@@ -156,6 +161,7 @@ class _Check:
         comparisons = tuple(
             ViewComparison(
                 tuple(column.kind for column in program.relations[name].columns),
+                self.certified.selects.get(name),
                 self.ranked is not self.shown,
             )
             for name in self.names
@@ -301,3 +307,5 @@ class _Check:
             yield self.findings.unfit(name)
         if rows := [row for part in parts for row in part.unsupported]:
             yield self.findings.not_founded(name, rows)
+        if rows := [row for part in parts for row in part.dominated]:
+            yield self.findings.not_selected(name, rows)

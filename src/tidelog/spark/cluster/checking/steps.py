@@ -21,10 +21,11 @@ from tidelog.arrays import Words
 from tidelog.callables import GivenFunctions
 from tidelog.certificate.functors import sql_type, typed
 from tidelog.certificate.session import checking, given, has_values
-from tidelog.certificate.sql import NO_BIRTH, instances
+from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances
 from tidelog.certificate.wrong import SHOWN
 from tidelog.language.syntax import Kind, RecordType
 from tidelog.limits.watch import Watch
+from tidelog.rules.core import NodeSelection
 from tidelog.spark.cluster.checking.joins import HEAD, RuleStep
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
@@ -76,6 +77,7 @@ class ViewComparison:
     to have the rows of another table of this name as well."""
 
     kinds: tuple[Kind, ...]
+    selection: NodeSelection | None
     shown: bool
 
 
@@ -104,6 +106,7 @@ class Difference(NamedTuple):
 
     missing: list[tuple[Any, ...]]
     unsupported: list[tuple[Any, ...]]
+    dominated: list[tuple[Any, ...]]
     unfit: bool
 
 
@@ -236,7 +239,7 @@ def _compared(
     listed = ", ".join(columns) or "1"
     unfit = not all(has_values(rows[:, : len(kinds)], kinds, plan.extents.__getitem__) for rows in tables[0])
     if not any(map(len, tables)):
-        return Difference([], [], unfit)
+        return Difference([], [], [], unfit)
     _load(connection, "view", kinds, ["birth"], tables[0])
     _load(connection, "heads", kinds, ["birth", "source"], tables[1])
     by = f" GROUP BY {', '.join(columns)}" if columns else " HAVING count(*) > 0"
@@ -249,13 +252,20 @@ def _compared(
     def some(query: str) -> list[tuple[Any, ...]]:
         return connection.execute(f"{query} LIMIT {SHOWN + 1}").fetchall()
 
+    ways = [] if comparison.selection is None else excluding(comparison.selection, "u.c{}", "b.c{}")
+    others = "".join(f" AND NOT EXISTS (SELECT 1 FROM view u WHERE {way})" for way in ways)
     missing = some(
-        f"SELECT {listed}, source FROM best b WHERE NOT EXISTS (SELECT 1 FROM view v WHERE {same('v', 'b')})"
+        f"SELECT {listed}, source FROM best b WHERE NOT EXISTS (SELECT 1 FROM view v WHERE {same('v', 'b')}){others}"
     )
     unsupported = some(
         f"SELECT {listed} FROM view v"
         f" WHERE NOT EXISTS (SELECT 1 FROM best b WHERE {same('v', 'b')} AND b.birth < v.birth)"
     )
+    dominated = []
+    if comparison.selection is not None:
+        worse = contradicting(comparison.selection, "u.c{}", "v.c{}")
+        found = " OR ".join(f"EXISTS (SELECT 1 FROM view u WHERE {way})" for way in worse)
+        dominated = some(f"SELECT {listed} FROM view v WHERE {found}")
     if comparison.shown:
         _load(connection, "shown", kinds, [], tables[2])
         missing += some(
@@ -265,4 +275,4 @@ def _compared(
         unsupported += some(
             f"SELECT {listed} FROM shown s WHERE NOT EXISTS (SELECT 1 FROM view v WHERE {same('v', 's')})"
         )
-    return Difference(missing, unsupported, unfit)
+    return Difference(missing, unsupported, dominated, unfit)
