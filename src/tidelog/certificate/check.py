@@ -36,7 +36,7 @@ from tidelog.certificate.functors import Functors, sql_type, typed
 from tidelog.certificate.session import checking, given, has_values
 from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances, repeated, unnumbered
 from tidelog.certificate.stopping import look
-from tidelog.certificate.wrong import SHOWN, Findings, wrong_strata
+from tidelog.certificate.wrong import MOST, SHOWN, Findings, wrong_strata
 from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.syntax import Kind
 from tidelog.limits.watch import Watch
@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 _SLICE = 2_000_000
 """Rows of a head's view that are joined at a time, so that the hash table over them stays small."""
-MOST = 10
-"""Problems that an error lists."""
 
 
 def check(certificate: Certificate, watch: Watch | None = None) -> None:

@@ -16,6 +16,8 @@ from tidelog.storage.record_text import format_value
 
 SHOWN = 3
 """Tuples that a message names."""
+MOST = 10
+"""Problems that an error lists."""
 
 
 def wrong_strata(certified: CertifiedProgram) -> Iterator[Problem]:

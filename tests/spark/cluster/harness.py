@@ -117,8 +117,7 @@ class Cluster:
     def check(self) -> None:
         """Check the views on the driver, and in the partitions."""
         self.aside.check(self.engine, self.most, Watch())
-        if not self.workspace.committed.core.candidates:
-            self.aside.check(self.engine, -1, Watch())
+        self.aside.check(self.engine, -1, Watch())
 
     @property
     def explained(self) -> EngineViews:

@@ -16,11 +16,11 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from tidelog.certificate.certificate import CertifiedProgram
 from tidelog.certificate.stopping import look
-from tidelog.certificate.wrong import Findings, wrong_strata
+from tidelog.certificate.wrong import MOST, Findings, wrong_strata
 from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.functors import NUMERIC
 from tidelog.limits.watch import Watch
@@ -41,13 +41,10 @@ from tidelog.spark.cluster.checking.steps import (
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange import values as words
 from tidelog.spark.cluster.exchange import wire
-from tidelog.spark.cluster.exchange.pieces import Piece
-from tidelog.spark.cluster.placement.buckets import EVERYBODY
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece
 from tidelog.spark.cluster.placement.place import needs_dictionary
 from tidelog.spark.cluster.placement.plan import facts_name
 
-MOST = 10
-"""Problems that an error lists."""
 _AT_ONCE = 20_000_000
 """Rows that are lent for the relations that are checked at a time, unless one of them needs more."""
 
@@ -77,6 +74,10 @@ class _Place:
     compares: bool
     number: int
     table: int
+
+
+_Waiting: TypeAlias = dict[_Place, list[Bundle | Piece]]
+"""The rows that partitions have sent to tables."""
 
 
 class _Check:
@@ -204,20 +205,20 @@ class _Check:
     def checked(self, names: Sequence[str]) -> list[Problem]:
         """Return the problems of some relations."""
         numbers = [number for name in names for number in self.of_relation[name]]
-        waiting: dict[_Place, dict[int, list[Piece]]] = {}
+        waiting: _Waiting = {}
         self.lend(names, numbers, waiting)
         for depth in range(max((self.depths[number] for number in numbers), default=-1) + 1):
             now = [number for number in numbers if self.depths[number] == depth]
             for sent in self.work("evaluate", [_Place(False, number, 0) for number in now], waiting):
-                for number, target, piece in sent:
-                    waiting.setdefault(self.following[number], {}).setdefault(target, []).append(piece)
+                for number, rows in sent:
+                    waiting.setdefault(self.following[number], []).append(rows)
         compared = [_Place(True, self.names.index(name), 0) for name in names]
         differences: list[list[Difference]] = self.work("compare", compared, waiting)
         return [
             problem for i, name in enumerate(names) for problem in self.found(name, [parts[i] for parts in differences])
         ]
 
-    def lend(self, names: Sequence[str], numbers: Sequence[int], waiting: dict[_Place, dict[int, list[Piece]]]) -> None:
+    def lend(self, names: Sequence[str], numbers: Sequence[int], waiting: _Waiting) -> None:
         """Have partitions lend what the evaluations and comparisons of some relations read."""
         views: list[tuple[_Place, Lending]] = []
         others: list[tuple[_Place, Lending]] = []
@@ -241,8 +242,8 @@ class _Check:
             arguments = (self.shown.folder.address, self.prefix, self.shown.committed.partitions, lendings)
             found: list[list[Sent]] = engine.executors.run(engine.tasks("lend", arguments))
             for sent in found:
-                for i, target, piece in sent:
-                    waiting.setdefault(asked[i][0], {}).setdefault(target, []).append(piece)
+                for i, rows in sent:
+                    waiting.setdefault(asked[i][0], []).append(rows)
 
     def lending(
         self, engine: PartitionedEngine, name: str, what: Literal["view", "rows"], key: tuple[int, ...] | None
@@ -259,27 +260,18 @@ class _Check:
             return Lending("", False, "facts", key)
         return Lending(facts_name(own), plan.facts[own] == "all", "facts", key)
 
-    def work(self, what: str, places: Sequence[_Place], waiting: dict[_Place, dict[int, list[Piece]]]) -> list[Any]:
-        """Have each partition do what has pieces for it, and return the answers."""
+    def work(self, what: str, places: Sequence[_Place], waiting: _Waiting) -> list[Any]:
+        """Have each partition do its part of some work, and return the answers."""
         look(self.watch)
         shown = self.shown
         left = None if self.watch.timeout is None else self.watch.timeout - (time.perf_counter() - self.watch.started)
-        tasks = []
-        for task in shown.tasks(what):
-            works = []
-            for place in places:
-                count = 2 + (self.ranked is not shown) if place.compares else len(self.inputs(place.number))
-                pieces = [
-                    tuple(
-                        piece
-                        for target in (task.partition, EVERYBODY)
-                        for piece in waiting.get(replace(place, table=table), {}).get(target, ())
-                    )
-                    for table in range(count)
-                ]
-                works.append(Work(place.number, tuple(pieces)))
-            tasks.append(replace(task, arguments=(f"{self.prefix}-plan", self.prefix, tuple(works), left)))
-        return shown.executors.run(tasks)
+        works = []
+        for place in places:
+            count = 2 + (self.ranked is not shown) if place.compares else len(self.inputs(place.number))
+            tables = [tuple(waiting.get(replace(place, table=table), ())) for table in range(count)]
+            works.append(Work(place.number, tuple(tables)))
+        arguments = (f"{self.prefix}-plan", self.prefix, tuple(works), left)
+        return shown.executors.run(shown.tasks(what, arguments))
 
     def inputs(self, number: int) -> Sequence[object]:
         return self.evaluations[number].step.inputs

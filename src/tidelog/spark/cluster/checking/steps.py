@@ -29,8 +29,8 @@ from tidelog.rules.core import NodeSelection
 from tidelog.spark.cluster.checking.joins import HEAD, RuleStep
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.exchange.pieces import Piece, PieceChange, PieceFile, read_pieces
-from tidelog.spark.cluster.placement.buckets import EVERYBODY, row_owners
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, read_pieces
+from tidelog.spark.cluster.placement.buckets import row_owners
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ FACT = -1
 _AT_ONCE = 1 << 20
 """Rows of a relation that are lent at a time."""
 
-Sent = tuple[int, int, Piece]
-"""The number of the table, the partition that gets the piece, and the piece."""
+Sent = tuple[int, Bundle | Piece]
+"""The number of a table, and rows for it: a bundle, or a piece for all partitions."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,10 @@ class CheckPlan:
 
 
 class Work(NamedTuple):
-    """The evaluation or comparison with a number, and the pieces for its tables."""
+    """The evaluation or comparison with a number, and the rows for each of its tables."""
 
     number: int
-    pieces: tuple[tuple[Piece, ...], ...]
+    tables: tuple[tuple[Bundle | Piece, ...], ...]
 
 
 class Difference(NamedTuple):
@@ -115,13 +115,20 @@ def lend(
 ) -> list[Sent]:
     """Write what the partition with a number lends to so many others into a file in a folder."""
     file = PieceFile(f"{name}-{number}-{secrets.token_hex(4)}")
-    sent = []
+    sent: list[Sent] = []
     for table, lending in enumerate(lendings):
-        homes = partial(_homes, lending.key, partitions)
         for rows in _rows(engine, number, lending):
-            sent += [(table, target, piece) for target, piece in file.pieces([PieceChange("", True, rows)], homes)]
+            sent += _sent(file, table, rows, lending.key, partitions)
     file.write(Folder(folder))
     return sent
+
+
+def _sent(file: PieceFile, table: int, rows: Words, key: tuple[int, ...] | None, partitions: int) -> Iterator[Sent]:
+    """Add rows for a table to a file, for the partitions that the words in the columns `key` say."""
+    if key is None:
+        yield table, file.add([PieceChange("", True, rows)])
+    elif bundle := file.parted([PieceChange("", True, rows)], partial(_homes, key, partitions)):
+        yield table, bundle
 
 
 def _rows(engine: EngineState, number: int, lending: Lending) -> Iterator[Words]:
@@ -145,10 +152,8 @@ def _column(rows: Words, value: int) -> Words:
     return numpy.full(len(rows), value, numpy.int64)
 
 
-def _homes(key: tuple[int, ...] | None, partitions: int, rows: Words) -> Words:
+def _homes(key: tuple[int, ...], partitions: int, rows: Words) -> Words:
     """Return the partition of each row."""
-    if key is None:
-        return _column(rows, EVERYBODY)
     return row_owners(rows[:, list(key)], partitions) if key else _column(rows, 0)
 
 
@@ -165,24 +170,27 @@ def perform(task: Task) -> Any:
         values.learn(dictionary, folder.read(plan.symbols))
     with checking(dictionary, Watch(timeout), _config()) as (connection, functors):
         if task.what == "compare":
-            return [_compared(plan, each.number, _tables(folder, each), connection) for each in work]
+            return [_compared(plan, each.number, _tables(task, each), connection) for each in work]
         file = PieceFile(f"{name}-{task.partition}-{secrets.token_hex(4)}")
-        sent = []
+        sent: list[Sent] = []
         for each in work:
             evaluation = plan.evaluations[each.number]
-            found = _evaluated(evaluation.step, _tables(folder, each), connection, functors)
+            found = _evaluated(evaluation.step, _tables(task, each), connection, functors)
             if evaluation.source is not None:
                 found = numpy.column_stack([found, _column(found, evaluation.source)])
-            homes = partial(_homes, evaluation.key, task.partitions)
-            pieces = file.pieces([PieceChange("", True, found)], homes)
-            sent += [(each.number, target, piece) for target, piece in pieces]
+            sent += _sent(file, each.number, found, evaluation.key, task.partitions)
     file.write(folder)
     return sent
 
 
-def _tables(folder: Folder, work: Work) -> list[list[Words]]:
-    """Return the rows of the tables of some work, in parts."""
-    return [[each.words for each in read_pieces(folder, 0, pieces, ())] for pieces in work.pieces]
+def _tables(task: Task, work: Work) -> list[list[Words]]:
+    """Return the rows that a partition has of the tables of some work, in parts."""
+    folder, tables = Folder(task.folder), []
+    for sent in work.tables:
+        shared = [each for each in sent if isinstance(each, Piece)]
+        bundles = [each for each in sent if isinstance(each, Bundle)]
+        tables.append([each.words for each in read_pieces(folder, task.partition, shared, bundles)])
+    return tables
 
 
 def _config() -> dict[str, Any]:
