@@ -163,22 +163,13 @@ class PieceFile:
 
     def parted(self, statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> Bundle | None:
         """Append a piece for each partition that `homes` returns for one of the rows."""
-        return self.bundle(_by_home(statements, homes))
-
-    def pieces(self, statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> list[tuple[int, Piece]]:
-        """Append a piece for each partition that `homes` returns for one of the rows, or for EVERYBODY, without an
-        index."""
-        return [(target, self.add(own)) for target, own in sorted(_by_home(statements, homes).items())]
+        parts: dict[int, list[PieceChange]] = {}
+        for each in statements:
+            for target, rows in parcels(homes(each.words), each.words) if len(each.words) else ():
+                parts.setdefault(target, []).append(each._replace(words=rows))
+        return self.bundle(parts)
 
     def write(self, folder: Folder) -> None:
         """Write the file, if it has any piece."""
         if self._parts:
             folder.write(self.name, b"".join(self._parts))
-
-
-def _by_home(statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> dict[int, list[PieceChange]]:
-    parts: dict[int, list[PieceChange]] = {}
-    for each in statements:
-        for target, rows in parcels(homes(each.words), each.words) if len(each.words) else ():
-            parts.setdefault(target, []).append(each._replace(words=rows))
-    return parts
