@@ -52,7 +52,8 @@ def connected(log: Path) -> Iterator[SparkSession]:
         while not listens(port):
             assert server.poll() is None, log.read_text()
             time.sleep(0.2)
-        started = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+        os.environ["TIDELOG_SERVER"] = f"sc://127.0.0.1:{port}"  # for further processes
+        started = SparkSession.builder.remote(os.environ["TIDELOG_SERVER"]).getOrCreate()
         yield started
         started.stop()
     finally:
