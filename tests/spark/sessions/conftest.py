@@ -21,6 +21,7 @@ CONFIGURATION = (
     "spark.log.level=ERROR",
     "spark.sql.shuffle.partitions=2",
     "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1",
+    "spark.python.authenticate.socketTimeout=120s",  # Workers start slowly on a busy machine.
 )
 
 
