@@ -69,7 +69,8 @@ def imported(name: ImportName, title: str, where: str) -> Callable[..., Any]:
         raise
     except BaseException as error:  # Code of a module may call `sys.exit`.
         message = f"{where} cannot import `{name}` for {title}: {type(error).__name__}: {error}"
-        hint = "install the module there, or ship it with `spark.sparkContext.addPyFile`"
+        ship = "`spark.sparkContext.addPyFile`, over Spark Connect with `spark.addArtifacts(…, pyfile=True)`"
+        hint = f"install the module there, or ship it with {ship}"
         raise UsageError(Problem("E0649", message, hint=hint)) from error
     found: Callable[..., Any] = function
     return found

@@ -290,7 +290,15 @@ class Relation(SetOperators):
             raise wrong_argument("the session", "a SparkSession", session)
         table = self.to_arrow()
         fields = [pa.field(field.name, _signed(field.type)) for field in table.schema]
-        return session.createDataFrame(table.cast(pa.schema(fields)))
+        table = table.cast(pa.schema(fields))
+        from pyspark.sql import DataFrame
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        if table.num_rows and hasattr(DataFrame, "toArrow"):
+            return session.createDataFrame(table)
+        # PySpark 3.5 takes no table, and Spark Connect none without rows.
+        rows = [tuple(row.values()) for row in table.to_pylist()]
+        return session.createDataFrame(rows, from_arrow_schema(table.schema))
 
     # --- how it shows itself -----------------------------------------------------------------------------------------
 

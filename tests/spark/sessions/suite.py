@@ -103,6 +103,13 @@ class Sessions:
         db.commit()
         assert rows(db["number"]) == {(x, f"n{x}") for x in range(5)}
 
+    def test_relations_of_any_database_become_frames(self, spark: SparkSession) -> None:
+        with tidelog.connect() as local:
+            local.load('.decl e(x: number, u: unsigned, s: symbol)\n.decl none(x: number)\ne(1, 2, "a").')
+            local.commit()
+            assert rows(local["e"].to_spark(spark)) == {(1, 2, "a")}
+            assert rows(local["none"].to_spark(spark)) == set()
+
     def test_a_pipeline_reads_files_into_tables(self, spark: SparkSession, tmp_path: Path) -> None:
         (tmp_path / "orders.csv").write_text('who,item,amount\nann,tea,2\nbob,"jam,\nred",3\nbob,oil,few\n')
         (tmp_path / "orders.json").write_text('{"who": "cid", "item": "tea", "amount": 5}\n{"who":\n')
