@@ -119,13 +119,12 @@ class Aside:
         """Check the views of the last epoch of `engine`: on the driver if they have at most `most` rows, otherwise in
         the partitions. Raise as `tidelog.certificate.check`."""
         committed = self._workspace.committed
-        program = certified(compile_program(committed.checked, look=partial(look, watch)))
-        views = CertifiedProgram(program, self._workspace.dictionary, "the database")
         if sum(map(engine.size, committed.checked.relations)) <= most:
             check(self.certificate(engine, most, watch), watch)
             return
+        program = compile_program(committed.checked, look=partial(look, watch))
         if engine.plan is None or not engine.plan.cycles:
-            check_partitions(views, engine, engine, watch)
+            self._check(program, engine, engine, watch)
             return
         ranked = self._another()
         ranked.limits = replace(ranked.limits, ranked=True)
@@ -133,9 +132,14 @@ class Aside:
             facts = {name: engine.facts(name) for name in committed.checked.relations}
             changes = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in facts.items()}
             ranked.epoch(committed.core, changes, watch, EpochOptions())
-            check_partitions(views, engine, ranked, watch)
+            self._check(program, engine, ranked, watch)
         finally:
             ranked.close()
+
+    def _check(self, program: CoreProgram, shown: PartitionedEngine, ranked: PartitionedEngine, watch: Watch) -> None:
+        """Check the views of `shown` in the partitions, see `check_partitions`."""
+        own = certified(program, ranked.unsettled())
+        check_partitions(CertifiedProgram(own, self._workspace.dictionary, "the database"), shown, ranked, watch)
 
     def certificate(self, engine: Engine[Rows], most: int, watch: Watch) -> Certificate:
         """Return the certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most`

@@ -36,7 +36,7 @@ from tidelog.spark.cluster.exchange.folder import LOCK, Folder
 from tidelog.spark.cluster.exchange.rounds import Lookup, Task
 from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued, files_of, read_past
 from tidelog.spark.cluster.placement.place import PlacementLimits
-from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved
+from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved, relation_of
 from tidelog.spark.cluster.processes.executors import Executors
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, no_rows
@@ -256,6 +256,11 @@ class PartitionedEngine:
         for part in parts:  # Facts that all partitions have are equally old in each.
             found = [numpy.where(known, known, more) for known, more in zip(found, part, strict=True)]
         return found
+
+    def unsettled(self) -> set[str]:
+        """Return the relations that select from all of their candidates in a partition, see `EngineState.unsettled`."""
+        found: list[list[str]] = self.executors.run(self.tasks("unsettled")) if self.plan else []
+        return {relation_of(name) for each in found for name in each}
 
     def _rows(self, what: str, name: str) -> Rows:
         if self.plan is None or name not in self.plan.views:

@@ -57,6 +57,8 @@ class Keeper:
         partition = self.partition_for(task)
         if task.what == "lend":
             return steps.lend(partition.engine, partition.number, *task.arguments)
+        if task.what == "unsettled":
+            return list(partition.engine.unsettled)
         if task.what == "match":
             return [partition.matching(lookup) for lookup in task.arguments]
         if task.what == "epochs":
