@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from benchmarks import data, findings, galen
 from benchmarks.evaluate import CLOSURE, NON_LINEAR
 from benchmarks.findings import Judged, promises
-from benchmarks.spark import cluster, growth, pipeline, scaling, seminaive, skew
+from benchmarks.spark import batches, cluster, growth, pipeline, scaling, seminaive, skew
 from benchmarks.spark.seminaive import Baseline
 from tidelog.spark import session as spark_session
 from tidelog.spark.cluster.placement.place import PlacementLimits
 
-PARTS = ("pipeline", "closures", "growth", "galen", "baselines", "scaling", "skew")
+PARTS = ("pipeline", "batches", "closures", "growth", "galen", "baselines", "scaling", "skew")
 _BASELINE_SECONDS = 60.0
 _GALEN_SECONDS = 150.0
 _TIMES_FASTER = 5
@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if "pipeline" in parts:
             found["pipeline"] = _pipeline(spark, pipeline.MOST_ROWS // (10 if asked.quick else 1), judged)
+        if "batches" in parts:
+            found["batches"] = _batches(spark, 10 if asked.quick else 40, judged)
         if {"closures", "growth", "galen"} & set(parts):
             print(f"start of workers and partitions: {cluster.warm(spark):.1f} s\n\n{cluster.HEAD}")
         if "closures" in parts:
@@ -89,6 +91,16 @@ def _pipeline(spark: Any, rows: int, judged: list[Judged]) -> dict[str, Any]:
         judged.append(Judged(what, one.seconds, pipeline.MOST_SECONDS, "s"))
         judged.append(Judged(f"{what}: memory of the driver's Python", one.peak / 1e9, pipeline.MOST_GB, "GB"))
     return asdict(one)
+
+
+def _batches(spark: Any, count: int, judged: list[Judged]) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder:
+        few = batches.small(spark, Path(folder) / "small", count)
+        many = batches.large(spark, Path(folder) / "large", 200_000, count // 4)
+    print(f"{batches.HEAD}\n{batches.line(few)}\n{batches.line(many)}\n", flush=True)
+    judged.append(Judged("a batch of ten rows: seconds more than an empty one", few.more, 0.2, "s"))
+    judged.append(Judged("batches of 200,000 rows: time by that of a join", many.ratio, 1.0, "x"))
+    return [asdict(few), asdict(many)]
 
 
 def _bootstrap(

@@ -20,6 +20,7 @@ import tidelog
 from tests.depth import stride
 from tests.pressing import pressed, presses
 from tidelog.errors import DataError, UsageError
+from tidelog.spark.sources import mapping
 
 PROGRAM = """
 .decl e(x: number, y: symbol)
@@ -48,6 +49,12 @@ def views(db: Any) -> Views:
     for name in db.relations:
         found[name] = set(db.local(name))
     return found
+
+
+@pytest.fixture(autouse=True)
+def few_rows_are_kept_in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rows are, which an interruption has to release."""
+    monkeypatch.setattr(mapping, "FEW_ROWS", 0)
 
 
 class Case:

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, TidelogError
-from tidelog.spark import Pipeline, Result, Source
+from tidelog.spark import Counts, Pipeline, Result, Source
+from tidelog.spark.sources import mapping
 
 KINDS = """
 .decl n(x: number)
@@ -273,3 +274,26 @@ def test_everything_that_is_wrong_is_told_at_once(spark: SparkSession) -> None:
         Pipeline(".decl e(x: number, y: symbol)", [Source("e", frame=frame), Source("e", table="nobody")]).run(spark)
     assert [problem.code for problem in caught.value.problems] == ["E0481", "E0481", "E0482"]
     assert 'hint: cast it: column.cast("int")' in str(caught.value)
+
+
+@pytest.mark.parametrize("few", [0, 2_000])
+@pytest.mark.parametrize("engine", ["embedded", "cluster"])
+def test_few_rows_and_many_rows_are_the_same_facts(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, engine: str, few: int
+) -> None:
+    monkeypatch.setattr(mapping, "FEW_ROWS", few)
+    types = ".type pair = [a: number, s: symbol]\n.decl e(p: pair, f: float, u: unsigned)\n"
+    frame = spark.createDataFrame(
+        [
+            ((1, "x"), 1.5, Decimal(2**63)),
+            (None, -0.0, Decimal(7)),
+            ((2, "y"), None, Decimal(8)),
+            ((1, "x"), 1.5, Decimal(2**63)),
+        ],
+        "p struct<a: long, s: string>, f double, u decimal(20,0)",
+    )
+    program = f"{types}.decl t(u: unsigned)\nt(u) :- e(_, _, u)."
+    with Pipeline(program, [Source("e", frame=frame)], engine=engine).run(spark) as result:
+        assert sorted(facts(result, "e"), key=repr) == [((1, "x"), 1.5, 2**63), (None, 0.0, 7)]
+        assert result.counts["e"] == Counts(4, 3, 1, 1)
+        assert [row.reason for row in result.quarantine.collect()] == ["f: null"]

@@ -37,6 +37,9 @@ def collect_words(facts: FactFrame, columns: Sequence[Column], dictionary: Dicti
 
 def _tables(facts: FactFrame) -> Iterator[pa.Table]:
     """Yield the leaf columns, and `_row`, which is there for relations without columns."""
+    if facts.table is not None:
+        yield facts.table
+        return
     rows = facts.frame.withColumn("_row", F.lit(0))
     if facts.rows <= MOST_AT_ONCE or not facts.kept:
         yield to_arrow(rows)

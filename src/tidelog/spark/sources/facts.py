@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
@@ -12,6 +13,9 @@ from tidelog.language.syntax import Column, RelationType
 from tidelog.spark.rows import DriverRows, Rows
 from tidelog.spark.sources.checks import Leaf
 from tidelog.spark.sources.latest import Latest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Counts:
 @dataclass(frozen=True)
 class FactFrame:
     """A frame of the leaf columns of at most `rows` facts. `kept` says that it is read from rows kept in Spark, so that
-    its partitions are the same whenever it is asked."""
+    its partitions are the same whenever it is asked. Few facts are in `table` as well, besides other columns."""
 
     relation: str
     frame: DataFrame
@@ -44,7 +48,8 @@ class FactFrame:
     rows: int
     kept: bool
     held: None = None
-    """The driver has none of them, see `Rows.held`."""
+    """The driver has no words of them, see `Rows.held`."""
+    table: pa.Table | None = None
 
 
 def unreported(events: int, late: int) -> None:

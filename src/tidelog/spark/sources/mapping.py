@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
 from pyspark.sql import Column as Expression
@@ -22,6 +23,7 @@ from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import is_of_spark, letting_go, reading, working
 from tidelog.spark.jobs import step
+from tidelog.spark.older import from_arrow, to_arrow
 from tidelog.spark.sources.changes import (
     ASSERTS,
     ROWS,
@@ -38,8 +40,13 @@ from tidelog.spark.sources.feeds import opened
 from tidelog.spark.sources.latest import Latest, key_positions, latest_of
 from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 REASON, ROW, FILE = "reason", "row", "source"
 ANOTHER = "another row has this key"
+FEW_ROWS = 2_000
+"""Rows of a single source that come to the driver at once."""
 QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"{FILE} string")
 
 
@@ -64,11 +71,13 @@ class Mapped:
 
 @dataclass(frozen=True)
 class CheckedSource:
-    """A source with its rows kept in Spark (`source.frame` is persisted) and counted."""
+    """A source with its rows kept and counted: few rows as `table`, from which `source.frame` is made, others in Spark
+    (`source.frame` is persisted)."""
 
     source: Mapped
     read: int
     quarantined: int
+    table: pa.Table | None = None
 
     @property
     def relation(self) -> str:
@@ -83,10 +92,11 @@ class CheckedSource:
             events = [(asserts, self._events(asserts)) for asserts in signs]
             return [PendingFacts(self.relation, asserts, facts, count, key) for asserts, facts in events]
         if source.operation is None:
-            return [PendingFacts(self.relation, True, self._facts(self._good(), kept=True), count)]
+            facts = replace(self._facts(self._good(), kept=True), table=self._good_rows())
+            return [PendingFacts(self.relation, True, facts, count)]
         voted = majority(self._good(), [leaf.name for leaf in source.leaves])
-        facts = [(False, self._facts(voted.where(~F.col(ASSERTS)))), (True, self._facts(voted.where(ASSERTS)))]
-        return [PendingFacts(self.relation, asserts, each, count) for asserts, each in facts]
+        votes = [(False, self._facts(voted.where(~F.col(ASSERTS)))), (True, self._facts(voted.where(ASSERTS)))]
+        return [PendingFacts(self.relation, asserts, each, count) for asserts, each in votes]
 
     @property
     def bad(self) -> DataFrame:
@@ -98,6 +108,14 @@ class CheckedSource:
         """Release the rows."""
         with letting_go():
             self.source.frame.unpersist()
+
+    def _good_rows(self) -> pa.Table | None:
+        """Return the good rows, if the driver has them."""
+        if self.table is None:
+            return None
+        import pyarrow.compute as pc
+
+        return self.table.filter(pc.is_null(self.table.column(REASON)))
 
     def _good(self) -> DataFrame:
         return self.source.frame.where(F.col(REASON).isNull())
@@ -242,6 +260,8 @@ def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
         for source in sources:
             source.frame.persist(StorageLevel.MEMORY_AND_DISK)
         with step(f"read {_relations(sources)}"):
+            if len(sources) == 1 and (few := _few(sources[0])) is not None:
+                return [few]
             counted = _tally(sources)
     except BaseException as error:
         for source in sources:
@@ -253,6 +273,19 @@ def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
         with working():  # Each by itself can be read.
             raise
     return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
+
+
+def _few(source: Mapped) -> CheckedSource | None:
+    """Return a source with its rows on the driver, None if it has more than a few. One job finds out, after which Spark
+    has the rows of a larger source; a small batch needs no other one."""
+    table = to_arrow(source.frame.limit(FEW_ROWS + 1))
+    if table.num_rows > FEW_ROWS:
+        return None
+    if not table.num_rows:
+        return CheckedSource(source, 0, 0, table)
+    local = replace(source, frame=from_arrow(source.frame.sparkSession, table))
+    source.frame.unpersist()
+    return CheckedSource(local, table.num_rows, table.num_rows - table.column(REASON).null_count, table)
 
 
 def _relations(sources: Sequence[Mapped]) -> str:

@@ -1,0 +1,133 @@
+"""The cost of micro-batches: small ones beside a `foreachBatch` that does nothing, large ones beside a join of
+DataFrames, written by hand, that writes the same rows.
+
+Both queries get the same files by turns, so that other work on the machine slows them alike. The seconds of a batch are
+those of Spark's progress (`addBatch`), which end when its rows are written.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+import tidelog
+from benchmarks.harness import BenchmarkError
+from tidelog.spark import Sink
+
+PROGRAM = """
+.decl ordered(order: number, customer: number, euros: number)
+.decl customer(customer: number, region: symbol)
+.decl placed(order: number, region: symbol)
+placed(o, r) :- ordered(o, c, _), customer(c, r).
+"""
+SCHEMA = "order long, customer long, euros long"
+CUSTOMERS = 10_000
+FIRST = 5
+"""Batches at the beginning that do not count, because Java compiles meanwhile."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Batches of so many `rows`: median seconds of tidelog and of the `baseline`, which does less or the same."""
+
+    rows: int
+    tidelog: float
+    baseline: float
+
+    @property
+    def more(self) -> float:
+        """Return the seconds that a batch takes more."""
+        return self.tidelog - self.baseline
+
+    @property
+    def ratio(self) -> float:
+        """Return the seconds by those of the baseline."""
+        return self.tidelog / self.baseline
+
+
+def small(spark: SparkSession, folder: Path, batches: int) -> Batches:
+    """Measure batches of ten rows beside those of a function that does nothing. Raise BenchmarkError."""
+    return _measured(spark, folder, 10, batches, lambda batch, number: None, [])
+
+
+def large(spark: SparkSession, folder: Path, rows: int, batches: int) -> Batches:
+    """Measure batches of so many rows, whose changes are written as Parquet, beside a join. Raise BenchmarkError."""
+    customers = _customers(spark).persist()
+
+    def joined(batch: DataFrame, number: int) -> None:
+        found = batch.join(customers, "customer").select("order", "region")
+        found.write.mode("overwrite").parquet(f"{folder}/joined/epoch={number}")
+
+    found = _measured(spark, folder, rows, batches, joined, [Sink("placed", folder / "placed", what="changes")])
+    written = [spark.read.parquet(f"{folder}/{name}").count() for name in ("joined", "placed")]
+    customers.unpersist()
+    if written != [rows * (FIRST + batches)] * 2:
+        raise BenchmarkError(f"the join and tidelog wrote {written} rows")
+    return found
+
+
+def _customers(spark: SparkSession) -> DataFrame:
+    return spark.range(CUSTOMERS).select(
+        F.col("id").alias("customer"), F.concat(F.lit("region "), F.col("id") % 50).alias("region")
+    )
+
+
+def _measured(
+    spark: SparkSession,
+    folder: Path,
+    rows: int,
+    batches: int,
+    baseline: Callable[[DataFrame, int], None],
+    sinks: Sequence[Sink],
+) -> Batches:
+    (folder / "in").mkdir(parents=True)
+
+    def stream() -> DataFrame:
+        return spark.readStream.schema(SCHEMA).parquet(str(folder / "in"))
+
+    with tidelog.connect(spark=spark) as db:
+        db.load(PROGRAM)
+        db.insert("customer", _customers(spark))
+        ours = db.maintain(stream(), "ordered", checkpoint=folder / "ours", sinks=sinks)
+        theirs = stream().writeStream.foreachBatch(baseline).option("checkpointLocation", f"{folder}/theirs").start()
+        seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
+        for number in range(FIRST + batches):
+            _put(spark, folder, number, rows)
+            for name, query in (("ours", ours), ("theirs", theirs)):
+                query.processAllAvailable()
+                seconds[name].append(_seconds(query, number))
+        theirs.stop()
+        if db.size("placed") != rows * (FIRST + batches):
+            raise BenchmarkError(f"{db.size('placed')} rows were derived of {batches + FIRST} batches of {rows}")
+    return Batches(rows, *(statistics.median(seconds[name][FIRST:]) for name in ("ours", "theirs")))
+
+
+def _put(spark: SparkSession, folder: Path, number: int, rows: int) -> None:
+    """Write a file of orders, and let the streams see it when it is whole."""
+    first = number * rows
+    orders = spark.range(first, first + rows, 1, 1).select(
+        F.col("id").alias("order"), (F.col("id") * 7 % CUSTOMERS).alias("customer"), (F.col("id") % 1000).alias("euros")
+    )
+    orders.write.parquet(str(folder / f"new-{number}"))
+    [file] = (folder / f"new-{number}").glob("*.parquet")
+    file.rename(folder / "in" / f"{number}.parquet")
+
+
+def _seconds(query: StreamingQuery, number: int) -> float:
+    progress = [json.loads(each.json) for each in query.recentProgress]
+    return float(max(each["durationMs"].get("addBatch", 0) for each in progress if each["batchId"] == number)) / 1000
+
+
+HEAD = f"{'rows':>10}{'tidelog':>10}{'baseline':>10}{'more':>10}{'ratio':>8}"
+
+
+def line(found: Batches) -> str:
+    """Return a line of the table; seconds of a batch."""
+    return f"{found.rows:>10,}{found.tidelog:>10.3f}{found.baseline:>10.3f}{found.more:>10.3f}{found.ratio:>8.2f}"
