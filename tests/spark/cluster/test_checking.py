@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.spark.cluster.harness import LIMITS, NOTHING_EVERYWHERE, Cluster
+from tests.spark.cluster.harness import GATHERED, LIMITS, NOTHING_EVERYWHERE, Cluster
 from tidelog.errors import CertificateRejected, LimitError
 from tidelog.limits.watch import Watch
 from tidelog.rules import compile_program
@@ -85,18 +85,18 @@ def graph() -> Iterator[Cluster]:
         yield db
 
 
-def forged(db: Cluster, relation: str, row: tuple[int, ...], there: bool) -> None:
-    """Put a row into the view of a relation in the first partition, or take it from where it is."""
+def forged(db: Cluster, relation: str, row: tuple[int, ...], there: bool, number: int = 0) -> None:
+    """Put a row into the view of a relation in the partition with a number, or take it from where it is."""
     assert db.engine.plan is not None
     copy = db.engine.plan.views[relation]
     words = np.array([row], np.int64)
     for task in db.engine.tasks("rows"):
         partition = db.engine.executors.keepers[task.folder, task.partition].partition  # type: ignore[attr-defined]
         stored = partition.engine.views[copy]
-        if there:
+        if there and task.partition == number:
             stored.insert(words)
             return
-        if stored.find(words)[0] >= 0:
+        if not there and stored.find(words)[0] >= 0:
             stored.start()
             stored.remove(stored.find(words))
             stored.finish()
@@ -120,6 +120,19 @@ def test_forged_views_are_rejected(
     with pytest.raises(CertificateRejected, match=tuples) as caught:
         checked_in_partitions(graph)
     assert code in {problem.code for problem in caught.value.problems}
+
+
+@pytest.mark.parametrize(("limits", "tuples"), [(PlacementLimits(), r"e\(5, 5\)"), (GATHERED, r"t\(5, 5\)")])
+def test_a_forged_copy_in_the_partition_that_users_read_is_rejected(limits: PlacementLimits, tuples: str) -> None:
+    """All partitions have e, and users read each row from the one in which it lives."""
+    with Cluster(2, limits) as db:
+        db.load(PATHS)
+        db.insert("e", [(0, 1), (1, 2)])
+        db.commit()
+        checked_in_partitions(db)
+        forged(db, "e", (5, 5), True, int(owners(np.array([5]), 2)[0]))
+        with pytest.raises(CertificateRejected, match=tuples):
+            checked_in_partitions(db)
 
 
 def test_tuples_that_only_support_each_other_are_rejected() -> None:

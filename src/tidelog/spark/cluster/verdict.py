@@ -163,7 +163,7 @@ class _Check:
             ViewComparison(
                 tuple(column.kind for column in program.relations[name].columns),
                 self.certified.selects.get(name),
-                self.ranked is not self.shown,
+                self.is_shown_apart(name),
             )
             for name in self.names
         )
@@ -176,6 +176,11 @@ class _Check:
         extents = {kind: dictionary.extent(kind) for kind in kinds}
         plan = CheckPlan(tuple(self.evaluations), comparisons, program.records, symbols, extents)
         self.shown.folder.write(f"{self.prefix}-plan", wire.dumps(plan))
+
+    def is_shown_apart(self, name: str) -> bool:
+        """Return True if users read other rows of a view than the ones with births: of another engine, or copies."""
+        plan = self.shown.plan
+        return self.ranked is not self.shown or (plan is not None and plan.homes.get(name) == "all")
 
     def know_constants(self) -> None:
         """Give the constants of rules words, before the dictionary is written."""
@@ -232,7 +237,7 @@ class _Check:
             number, key = self.names.index(name), self.key(name)
             views.append((_Place(True, number, 0), self.lending(self.ranked, name, "view", key)))
             others += [(_Place(True, number, 1), self.lending_facts(own, key)) for own in self.facts_in.get(name, ())]
-            if self.ranked is not self.shown:
+            if self.is_shown_apart(name):
                 others.append((_Place(True, number, 2), self.lending(self.shown, name, "rows", key)))
         for engine, lent in ((self.ranked, views), (self.shown, others)):
             asked = [each for each in lent if each[1].copy]
@@ -267,14 +272,11 @@ class _Check:
         left = None if self.watch.timeout is None else self.watch.timeout - (time.perf_counter() - self.watch.started)
         works = []
         for place in places:
-            count = 2 + (self.ranked is not shown) if place.compares else len(self.inputs(place.number))
+            count = 3 if place.compares else len(self.evaluations[place.number].step.inputs)
             tables = [tuple(waiting.get(replace(place, table=table), ())) for table in range(count)]
             works.append(Work(place.number, tuple(tables)))
         arguments = (f"{self.prefix}-plan", self.prefix, tuple(works), left)
         return shown.executors.run(shown.tasks(what, arguments))
-
-    def inputs(self, number: int) -> Sequence[object]:
-        return self.evaluations[number].step.inputs
 
     def clear(self, keep: str = "") -> None:
         """Remove the files of the check, but for the plan and the symbols if these are kept."""

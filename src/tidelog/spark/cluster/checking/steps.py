@@ -30,7 +30,7 @@ from tidelog.spark.cluster.checking.joins import HEAD, RuleStep
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, read_pieces
-from tidelog.spark.cluster.placement.buckets import row_owners
+from tidelog.spark.cluster.placement.buckets import owners, row_owners
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -52,8 +52,9 @@ Sent = tuple[int, Bundle | Piece]
 @dataclass(frozen=True)
 class Lending:
     """Rows of a relation of the partitions' program for a table, in the partition that the words in the columns `key`
-    say, everywhere for None. Of rows that all partitions have, `replicated`, the first one lends all. Those of a "view"
-    have births, "facts" are heads, and "rows" have nothing besides."""
+    say, everywhere for None. Those of a "view" have births, "facts" are heads, and "rows" have nothing besides. Of rows
+    that all partitions have, `replicated`, the first one lends the view with its births. Facts and rows are lent by the
+    partition in which they live, from which users read them."""
 
     copy: str
     replicated: bool
@@ -73,8 +74,8 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class ViewComparison:
-    """The comparison of a view with columns of these kinds with what rules and facts derive. `shown` says that it has
-    to have the rows of another table of this name as well."""
+    """The comparison of a view with columns of these kinds with what rules and facts derive. `shown` says that users
+    read its rows elsewhere, so that these have to be the same."""
 
     kinds: tuple[Kind, ...]
     selection: NodeSelection | None
@@ -117,7 +118,7 @@ def lend(
     file = PieceFile(f"{name}-{number}-{secrets.token_hex(4)}")
     sent: list[Sent] = []
     for table, lending in enumerate(lendings):
-        for rows in _rows(engine, number, lending):
+        for rows in _rows(engine, number, partitions, lending):
             sent += _sent(file, table, rows, lending.key, partitions)
     file.write(Folder(folder))
     return sent
@@ -131,12 +132,14 @@ def _sent(file: PieceFile, table: int, rows: Words, key: tuple[int, ...] | None,
         yield table, bundle
 
 
-def _rows(engine: EngineState, number: int, lending: Lending) -> Iterator[Words]:
+def _rows(engine: EngineState, number: int, partitions: int, lending: Lending) -> Iterator[Words]:
     """Yield the rows of a lending with their births, or as heads, some at a time."""
     stored = (engine.asserted if lending.what == "facts" else engine.views).get(lending.copy)
-    if stored is None or (lending.replicated and number):
+    if stored is None or (lending.replicated and number and (lending.what == "view" or not stored.arity)):
         return
     words = stored.words()
+    if lending.replicated and lending.what != "view" and stored.arity:
+        words = words[owners(words[:, 0], partitions) == number]
     births = engine.births(lending.copy) if lending.what == "view" else numpy.empty(0, numpy.int64)
     for start in range(0, len(words), _AT_ONCE):
         rows = words[start : start + _AT_ONCE].astype(numpy.int64)
