@@ -129,8 +129,7 @@ def test_a_database_moves_while_its_data_grow(spark: SparkSession) -> None:
         assert engines == ["embedded"] * 2 + ["cluster"] * 4
         assert switched[2] == f"{moved} facts are more than the embedded_limit of 25"
         assert switched[:2] + switched[3:] == [None] * 5
-        with pytest.raises(UsageError, match="E0688"):
-            db.check()
+        db.check()  # In the executors, and then on the driver.
         db.options(embedded_limit=1000)
         db.check()
         db.options(engine="embedded")
