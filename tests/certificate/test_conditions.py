@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 import numpy
@@ -300,6 +301,14 @@ def test_memory_that_does_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidelog.certificate.session.session", lambda _: limited("2MB"))
     db = loaded(".decl e(x: number) .decl p(x: number, y: number) e(x) :- x = range(0, 1000). p(x, y) :- e(x), e(y).")
     with pytest.raises(tidelog.LimitError, match="E0503"):
+        db.check()
+
+
+def test_a_disk_that_does_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    config: dict[str, Any] = {"memory_limit": "8MB", "temp_directory": "/dev/null/nowhere"}
+    monkeypatch.setattr("tidelog.certificate.session.session", lambda _: duckdb.connect(config=config))
+    db = loaded(".decl e(x: number) .decl p(x: number, y: number) e(x) :- x = range(0, 1000). p(x, y) :- e(x), e(y).")
+    with pytest.raises(tidelog.LimitError, match="E0508"):
         db.check()
 
 

@@ -15,7 +15,7 @@ from tidelog.arrays import AnyWords
 from tidelog.certificate.functors import Functors, typed
 from tidelog.certificate.stopping import look, stopping
 from tidelog.certificate.tables import out_of_memory
-from tidelog.errors import InternalError, Problem, TidelogError
+from tidelog.errors import InternalError, LimitError, Problem, TidelogError
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind
 from tidelog.limits.watch import Watch
@@ -31,7 +31,8 @@ def checking(
     dictionary: Dictionary, watch: Watch, config: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Functors]]:
     """Open a database in memory for the block, and the functions for its rules. Raise LimitError where memory does not
-    suffice (E0503) or the time of `watch` is over (E0501); KeyboardInterrupt where Ctrl-C was pressed."""
+    suffice (E0503), nor the disk for temporary files (E0508), or the time of `watch` is over (E0501); KeyboardInterrupt
+    where Ctrl-C was pressed."""
     import duckdb
 
     with session(config or {}) as connection, stopping(connection, watch):
@@ -42,6 +43,10 @@ def checking(
             raise out_of_memory(error) from None
         except duckdb.InterruptException:
             raise
+        except duckdb.IOException as error:  # The database is in memory, and only its temporary files are not.
+            hint = "make room in the folder for temporary files, or name another one by TMPDIR; nothing has been found"
+            message = f"the check has no room for temporary files: {str(error).splitlines()[0]:.200}"
+            raise LimitError(Problem("E0508", message, hint=hint)) from None
         except duckdb.Error as error:
             raise _raised(functors.failure or error) from error
         except MemoryError as error:

@@ -187,11 +187,27 @@ STEPS = {
 }
 
 
+SIZES = {"p": 1_000, "q": 1_000, "#projection.p(x0, _)": 1_000, "h": 0}
+
+
 @pytest.mark.parametrize("rule", STEPS)
 def test_tables_meet_by_variables(rule: str) -> None:
     with Cluster() as db:
         db.load(f".decl p(x: number, y: number) .decl q(x: number, y: number) .decl h(x: number, y: number) {rule}")
         program = compile_program(db.workspace.draft().checked)
         rules = [rule for node in program.nodes for rule in node.rules if str(rule).startswith("r1")]
-        steps = steps_of(rules[0], program.relations, dict.fromkeys(program.relations, 0))
+        steps = steps_of(rules[0], program.relations, dict.fromkeys(program.relations, 0), SIZES.__getitem__)
         assert [({each.source: each.key for each in step.inputs}, len(step.kinds)) for step in steps] == STEPS[rule]
+
+
+def test_tables_of_small_relations_meet_first() -> None:
+    """Here u and q by r would be all pairs with the same r."""
+    with Cluster() as db:
+        db.load(".decl p(x: number, y: number) .decl q(x: number, r: number, y: number)")
+        db.load(".decl u(w: number, r: number, z: number) p(x, z) :- p(y, w), u(w, r, z), q(x, r, y).")
+        program = compile_program(db.workspace.draft().checked)
+        (rule,) = [rule for node in program.nodes for rule in node.rules]
+        steps = steps_of(
+            rule, program.relations, dict.fromkeys(program.relations, 0), {"p": 7, "q": 9, "u": 2}.__getitem__
+        )
+        assert [sorted(each.source for each in step.inputs) for step in steps] == [["p", "u"], ["", "q"]]

@@ -55,7 +55,7 @@ def check_partitions(
     """Return if the views of `shown` follow from its facts. `ranked` has births that can be compared: it is the same
     engine, or another one that has evaluated the same program over the same facts.
 
-    Raise CertificateRejected, LimitError (E0501, E0503), or KeyboardInterrupt."""
+    Raise CertificateRejected, LimitError (E0501, E0503, E0508), or KeyboardInterrupt."""
     problems = list(wrong_strata(certified))
     if not problems:
         check = _Check(certified, shown, ranked, watch)
@@ -121,7 +121,7 @@ class _Check:
         """Plan the evaluations of a rule."""
         name = head_of(rule)
         own = rule if needs_dictionary(rule) else self.worded(rule)
-        steps = steps_of(own, self.certified.program.relations, self.certified.strata)
+        steps = steps_of(own, self.certified.program.relations, self.certified.strata, self.shown.size)
         for depth, step in enumerate(steps):
             place = len(self.evaluations)
             self.of_relation[name].append(place)

@@ -10,8 +10,9 @@ binds its arguments. Tables without a shared variable meet by all rows of one of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log
 
 from tidelog.errors import InternalError, Problem
 from tidelog.language.syntax import Kind
@@ -64,15 +65,17 @@ class RuleStep:
         return tuple(atom.relation for atom in atoms if not atom.negated)
 
 
-def steps_of(rule: AnyRule, relations: Mapping[str, RelationInfo], strata: Mapping[str, int]) -> list[RuleStep]:
-    """Return the steps of a rule."""
+def steps_of(
+    rule: AnyRule, relations: Mapping[str, RelationInfo], strata: Mapping[str, int], sizes: Callable[[str], int]
+) -> list[RuleStep]:
+    """Return the steps of a rule over relations of these sizes."""
     if isinstance(rule, AggregateRule):
         key = tuple(range(rule.groups))
         read = enumerate((rule.inner, rule.outer))
         tables = tuple(StepTable(f"#{i}", name, _kinds(relations[name]), key) for i, name in read)
         own = replace(rule, head=HEAD, inner="#0", outer="#1")
         return [RuleStep(own, tables, (), _kinds(relations[rule.head]))]
-    return list(_Steps(rule, relations, strata).all())
+    return list(_Steps(rule, relations, strata, sizes).all())
 
 
 def _kinds(info: RelationInfo) -> tuple[Kind, ...]:
@@ -82,8 +85,15 @@ def _kinds(info: RelationInfo) -> tuple[Kind, ...]:
 class _Steps:
     """The steps of a rule in the making: the literals that wait, and the variables that are bound."""
 
-    def __init__(self, rule: CoreRule, relations: Mapping[str, RelationInfo], strata: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        rule: CoreRule,
+        relations: Mapping[str, RelationInfo],
+        strata: Mapping[str, int],
+        sizes: Callable[[str], int],
+    ) -> None:
         self.rule = rule
+        self.sizes = sizes
         self.relations = relations
         self.strata = strata
         atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom)]
@@ -102,7 +112,7 @@ class _Steps:
     def next(self) -> RuleStep:
         """Return the next step."""
         waiting = self.atoms or self.negated
-        variable = self.most_shared(waiting)
+        variable = self.meeting(waiting)
         if variable is not None:
             taken = [atom for atom in waiting if variable in _names(atom)]
         else:
@@ -114,21 +124,28 @@ class _Steps:
                 self.bind(atom.args)
         computed = self.take_computed()
         if variable is not None and not self.atoms and not self.computed:
-            meeting = [atom for atom in self.negated if variable in _names(atom)]
-            self.negated = [atom for atom in self.negated if atom not in meeting]
-            taken = [*taken, *meeting]
+            last = [atom for atom in self.negated if variable in _names(atom)]
+            self.negated = [atom for atom in self.negated if atom not in last]
+            taken = [*taken, *last]
         return self.step(variable, taken, computed)
 
-    def most_shared(self, atoms: Collection[CoreAtom]) -> str | None:
-        """Return the variable that most of the atoms have, of those that have been found if there are any. A rule that
-        begins with negated atoms has none: its values are computed in one place."""
-        if self.found is None:
-            counts = Counter(name for atom in atoms if not atom.negated for name in _names(atom))
-        else:
-            known = {variable.name for variable in self.found}
-            counts = Counter(name for atom in atoms for name in _names(atom) & known)
+    def meeting(self, atoms: Collection[CoreAtom]) -> str | None:
+        """Return the variable by which the next tables meet, one that has been found if there are any: that of the
+        smallest relations on average, and of many of them. A rule that begins with negated atoms has none: its values
+        are computed in one place."""
+        known = None if self.found is None else {variable.name for variable in self.found}
+        sizes: dict[str, list[float]] = {}
+        for atom in atoms if known is not None else [atom for atom in atoms if not atom.negated]:
+            for name in _names(atom) if known is None else _names(atom) & known:
+                sizes.setdefault(name, []).append(log(1 + self.sizes(atom.relation)))
+        shared = {name: found for name, found in sizes.items() if len(found) > 1}
+        sizes = shared if known is None and shared else sizes
         later = Counter(name for atom in self.negated for name in _names(atom))
-        return max(sorted(counts), key=lambda name: (counts[name], later[name]), default=None)
+
+        def cost(name: str) -> tuple[float, int, int, str]:
+            return sum(sizes[name]) / len(sizes[name]), -len(sizes[name]), -later[name], name
+
+        return min(sizes, key=cost, default=None)
 
     def bind(self, given: Iterable[CoreValue]) -> None:
         self.bound |= {value.name: value for value in given if isinstance(value, CoreVariable)}
