@@ -77,7 +77,7 @@ class SparkDatabase(SparkReads):
         self.session = session
         self._epochs = 0
         self.records = Records()
-        """What happens, for the log and for metrics: for modules of this package."""
+        """The records of events for the log and for metrics: for modules of this package."""
         self.functors(functors)
         self.engine: Engine[Rows] = Embedded(self.workspace)
         self._translation = Translation(session, self.workspace.dictionary)

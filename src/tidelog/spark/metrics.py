@@ -37,7 +37,7 @@ _GAUGES = {
     "tidelog_relation_rows": ("Rows of a relation after the last epoch.", ("database", "relation")),
 }
 _OUTCOMES = ("accepted", "quarantined", "late")
-"""What becomes of rows; late ones are accepted, too."""
+"""The outcomes of rows; late ones are accepted, too."""
 
 
 class DatabaseMetrics:

@@ -50,8 +50,10 @@ def connected(log: Path) -> Iterator[SparkSession]:
     with log.open("w") as output:
         server = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
     try:
+        until = time.monotonic() + 120
         while not listens(port):
             assert server.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
             time.sleep(0.2)
         os.environ["TIDELOG_SERVER"] = f"sc://127.0.0.1:{port}"  # for further processes
         started = SparkSession.builder.remote(os.environ["TIDELOG_SERVER"]).getOrCreate()
