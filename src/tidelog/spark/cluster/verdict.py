@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from tidelog.certificate.certificate import CertifiedProgram
+from tidelog.certificate.layout import kinds_of
 from tidelog.certificate.stopping import look
 from tidelog.certificate.wrong import MOST, Findings, wrong_strata
 from tidelog.errors import CertificateRejected, Problem
@@ -161,7 +162,7 @@ class _Check:
         program, dictionary = self.certified.program, self.certified.dictionary
         comparisons = tuple(
             ViewComparison(
-                tuple(column.kind for column in program.relations[name].columns),
+                kinds_of(program.relations[name]),
                 self.certified.selects.get(name),
                 self.is_shown_apart(name),
             )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from math import log
 
+from tidelog.certificate.layout import kinds_of
 from tidelog.errors import InternalError, Problem
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import (
@@ -72,14 +73,10 @@ def steps_of(
     if isinstance(rule, AggregateRule):
         key = tuple(range(rule.groups))
         read = enumerate((rule.inner, rule.outer))
-        tables = tuple(StepTable(f"#{i}", name, _kinds(relations[name]), key) for i, name in read)
+        tables = tuple(StepTable(f"#{i}", name, kinds_of(relations[name]), key) for i, name in read)
         own = replace(rule, head=HEAD, inner="#0", outer="#1")
-        return [RuleStep(own, tables, (), _kinds(relations[rule.head]))]
+        return [RuleStep(own, tables, (), kinds_of(relations[rule.head]))]
     return list(_Steps(rule, relations, strata, sizes).all())
-
-
-def _kinds(info: RelationInfo) -> tuple[Kind, ...]:
-    return tuple(column.kind for column in info.columns)
 
 
 class _Steps:
@@ -175,7 +172,7 @@ class _Steps:
             table = f"#{number}"
             everywhere = variable is None and bool(self.found)
             key = None if everywhere else _key(atom.args, variable)
-            inputs.append(StepTable(table, atom.relation, _kinds(self.relations[atom.relation]), key))
+            inputs.append(StepTable(table, atom.relation, kinds_of(self.relations[atom.relation]), key))
             body.append(replace(atom, relation=table))
             if not atom.negated and self.strata[atom.relation] == self.strata[self.rule.head.relation]:
                 older.append(table)
@@ -189,7 +186,7 @@ class _Steps:
         args: tuple[CoreValue, ...] = self.found
         kinds = tuple(each.kind for each in self.found)
         if not (self.atoms or self.computed or self.negated):
-            args, kinds = self.rule.head.args, _kinds(self.relations[self.rule.head.relation])
+            args, kinds = self.rule.head.args, kinds_of(self.relations[self.rule.head.relation])
         rule = replace(self.rule, head=CoreAtom(HEAD, args), body=(*body, *computed))
         return RuleStep(rule, tuple(inputs), tuple(older), kinds)
 
