@@ -32,6 +32,7 @@ from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, atom_of, matching, remaining
 from tidelog.relation import Relation, WordRows
+from tidelog.rules.path_forms import has_nodes
 from tidelog.workspace import Workspace
 
 NO_ROWS: Mapping[str, Words] = {}
@@ -214,7 +215,8 @@ def answer(
 ) -> Relation:
     """Return the tuples that match a pattern, as of the last epoch of an engine.
 
-    A path finds the rows `given` in these relations, and its nodes are not those of the relations called `derived`.
+    A path finds the rows `given` in these relations, and its nodes are not those of the relations called `derived`;
+    with these, what rules keep of paths has other nodes.
     Raises LimitError; the caller keeps words from being given back meanwhile.
     """
     dictionary = workspace.dictionary
@@ -225,7 +227,7 @@ def answer(
         words: NDArray[Any] = none if stored is None or len(known) < len(pattern.constants) else stored.near(known)
     else:
         columns = pattern.program.relations[QUERY].columns
-        kept = {*engine.views, *given}
+        kept = {*given, *(name for name in engine.views if not (derived and has_nodes(name)))}
         asked = remaining(pattern, dictionary, workspace.committed.checked, kept, derived)
         watch = options.watch()
         with guarded(watch):

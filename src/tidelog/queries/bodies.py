@@ -43,6 +43,7 @@ from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.parameters import check_names
 from tidelog.queries.pattern import QUERY, with_nodes
 from tidelog.rules import Compiler
+from tidelog.rules.path_forms import has_nodes
 
 GIVEN = "#given"
 """The relation of the values of the parameters."""
@@ -57,15 +58,17 @@ class BodyQuery:
     parameters: tuple[Column, ...]
 
     def evaluation(
-        self, committed: CheckedProgram, others: Iterable[str] = (), given: Iterable[str] = ()
+        self, committed: CheckedProgram, others: Collection[str] = (), given: Iterable[str] = ()
     ) -> Evaluation:
         """Return the evaluation of the body over the views of a `committed` program; the relations `given` have other
-        rows than there. Relations that it derives, and `others`, give no nodes to paths. Raise ProgramError (E0305)."""
+        rows than there. Relations that it derives, and `others`, give no nodes to paths. With `others`, paths have
+        other nodes than those of the program. Raise ProgramError (E0305)."""
         program = with_nodes(self.program, committed, others)
         # A query that begins with a value reads few rows; a projection would read the whole of a relation.
         begins = bool(self.parameters) or any(isinstance(node, Constant) for node in walk(program.rules[0].body))
         core = Compiler(as_written=begins).compile(program)
-        return Evaluation(core, QUERY, tuple({*given, *([GIVEN] if self.parameters else [])}))
+        facts = tuple({*given, *([GIVEN] if self.parameters else [])})
+        return Evaluation(core, QUERY, facts, has_nodes if others else None)
 
 
 def body_of(

@@ -8,7 +8,7 @@ assembled plans of a single hyper-node without recursion (`assembled`). Evaluati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 
@@ -30,10 +30,14 @@ from tidelog.storage.stored import StoredRelation
 class Evaluation:
     """A program whose relation `goal` is asked for. The engine has all relations that it reads, except `facts`."""
 
-    def __init__(self, core: CoreProgram, goal: str, facts: tuple[str, ...]) -> None:
+    def __init__(
+        self, core: CoreProgram, goal: str, facts: tuple[str, ...], anew: Callable[[str], bool] | None = None
+    ) -> None:
         self._core = core
         self.goal = goal
         self._facts = facts
+        self._anew = anew
+        """Return True for a relation that is evaluated although the engine has one of this name."""
 
     @property
     def nodes(self) -> tuple[HyperNode, ...]:
@@ -53,7 +57,10 @@ class Evaluation:
 
     def _nodes(self, kept: Mapping[str, object]) -> tuple[HyperNode, ...]:
         """Return the hyper-nodes to evaluate: parts of paths may be there, under the same names."""
-        return tuple(node for node in self._core.nodes if any(name not in kept for name in node.relations))
+        anew = self._anew or (lambda _: False)
+        return tuple(
+            node for node in self._core.nodes if any(name not in kept or anew(name) for name in node.relations)
+        )
 
     def rows(self, state: EngineState, facts: Mapping[str, AnyWords], watch: Watch) -> AnyWords:
         """Return the rows of the goal, each once. Raises LimitError, KeyboardInterrupt and MemoryError; the state of

@@ -7,7 +7,7 @@
     schema      the consequences of the ontology alone;  matching, lists  patterns over it
     specialise  tables and schema to rules about relations;  rules  those in force at the moment
     guards      rules for schema facts that the data derive
-    prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree
+    prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree;  nodes  what paths lead to itself
     derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and
                 texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
     store       all of it together;  connect  a new one;  change, output  its results

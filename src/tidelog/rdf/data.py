@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tidelog.arrays import Words
 from tidelog.database import Database
 from tidelog.language.syntax import Column
-from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
+from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import TYPE, is_iri
 from tidelog.relation import Relation, WordRows
@@ -38,6 +38,7 @@ class Triples:
         self.dictionary = database.workspace.dictionary
         """Return the dictionary of the words of the triples."""
         self.turns = database.turns
+        self._nodes: tuple[int, Words] = -1, numpy.empty(0, numpy.int64)
         # For each of the first symbols whether it is a literal, and the dictionary's stamp then.
         self._literals: tuple[NDArray[numpy.bool_], tuple[int, int]] = numpy.empty(0, bool), self.dictionary.stamp
 
@@ -127,6 +128,28 @@ class Triples:
         ]
         return numpy.concatenate([numpy.empty((0, 2), numpy.int64), *parts])
 
+    def given(self) -> Iterator[tuple[str, Words]]:
+        """Yield the asserted triples as pairs of subject and object, for the relation that has them by their property,
+        see `Names.given`."""
+        for (predicate, class_), name, _ in [*self._relations(None, None)]:
+            stored = self.stored(name, asserted=True)
+            if stored is not None and len(stored):
+                rows = stored.words().astype(numpy.int64)
+                yield self._names.given(predicate), self.typed(rows, class_) if class_ else rows
+
+    def nodes(self, epoch: int, constants: Iterable[str]) -> Words:
+        """Return the subjects and objects of all triples as of an epoch, and constants, each as a pair with itself."""
+        if self._nodes[0] != epoch:
+            parts = [numpy.empty(0, numpy.int64)]
+            for (_, class_), name, _ in [*self._relations(None, None)]:
+                stored = self.stored(name, asserted=False)
+                if stored is not None and len(stored):
+                    parts.append(stored.words().astype(numpy.int64).reshape(-1))
+                    parts += [numpy.array([self.dictionary.encode(class_, "symbol")])] if class_ else []
+            self._nodes = epoch, numpy.unique(numpy.concatenate(parts))
+        more = [self.dictionary.encode(text, "symbol") for text in constants]
+        return numpy.column_stack([numpy.union1d(self._nodes[1], numpy.array(more, numpy.int64))] * 2)
+
     def typed(self, rows: Words, iri: str) -> Words:
         """Return the members of a class with the class, as pairs."""
         return numpy.column_stack([rows[:, 0], numpy.full(len(rows), self.dictionary.encode(iri, "symbol"))])
@@ -163,7 +186,7 @@ class Triples:
         """
         properties = self._names.properties
         for iri in properties if predicate is None else [predicate]:
-            if iri in properties and iri not in INTERNAL and iri != TYPE and is_iri(iri):
+            if iri in properties and not is_internal(iri) and iri != TYPE and is_iri(iri):
                 yield (iri, ""), properties[iri], 2
         if predicate in (None, TYPE):
             for iri, name in self._names.classes.items():

@@ -25,7 +25,7 @@ from tidelog.language.syntax import Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.rdf.derivations import TripleDerivations, TripleSearch
 from tidelog.rdf.matching import SchemaFacts
-from tidelog.rdf.names import INCONSISTENCY, INTERNAL, REST, TRIPLE, Names
+from tidelog.rdf.names import INCONSISTENCY, REST, TRIPLE, Names, is_internal
 from tidelog.rdf.proofs import ProofOfTriples, TripleProof, TripleViews
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.tables import CELL, MEMBER, TableRule, Triple
@@ -178,7 +178,7 @@ class TripleExplainer:
         if relation == TRIPLES:
             subject, predicate, value = map(str, values)
             known = self._names.classes.get(value) if predicate == TYPE else self._names.properties.get(predicate)
-            if predicate in INTERNAL:
+            if is_internal(predicate):
                 return None
             if known is not None:
                 relation, row = known, (subject,) if predicate == TYPE else (subject, value)
@@ -270,4 +270,4 @@ class TripleRepair(Repair):
     def is_internal(self, key: Key) -> bool:
         """Return True for a tuple that nobody can assert, such as one about the members of a list."""
         meaning = self.derivations.names.meaning(key.relation)
-        return meaning is None or meaning.predicate in INTERNAL or meaning == Triple("?s", TYPE, "?o")
+        return meaning is None or is_internal(meaning.predicate) or meaning == Triple("?s", TYPE, "?o")

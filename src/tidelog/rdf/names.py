@@ -26,10 +26,10 @@ REST = "tidelog:type"
 ITSELF = "tidelog:itself"
 """The property of what is the same as itself by other rules than eq-ref, where rules read owl:sameAs like any other
 property."""
-GIVEN = "tidelog:given"
-"""The property of asserted types, where paths ask for nodes."""
-INTERNAL = frozenset([MEMBER, CELL, REST, ITSELF, GIVEN])
-"""The properties that no triple of a user has."""
+GIVEN = "tidelog:given:"
+"""How the properties begin that hold the asserted triples of another one, where paths ask for nodes."""
+INTERNAL = frozenset([MEMBER, CELL, REST, ITSELF])
+"""The properties that no triple of a user has, with those of GIVEN."""
 _LONGEST = 40
 
 
@@ -47,7 +47,7 @@ class Names:
         """Return the relation of a property."""
         found = self.properties.get(iri)
         if found is None:
-            found = self.properties[iri] = self._new("p", iri)
+            found = self.properties[iri] = self._new("g" if iri.startswith(GIVEN) else "p", iri)
             self._meanings[found] = Triple("?s", iri, "?o")
         return found
 
@@ -58,6 +58,10 @@ class Names:
             found = self.classes[iri] = self._new("a", iri)
             self._meanings[found] = Triple("?s", TYPE, iri)
         return found
+
+    def given(self, iri: str) -> str:
+        """Return the relation of the asserted triples of a property, types among them."""
+        return self.property(f"{GIVEN}{iri}")
 
     def meaning(self, relation: str) -> Triple | None:
         """Return the pattern of the triples of a relation, None for one of a program's own."""
@@ -87,6 +91,11 @@ class Names:
             number += 1
             name = f"{sort}{COLON}{local}{COLON}{number}"
         return name
+
+
+def is_internal(iri: str) -> bool:
+    """Return True for a property that no triple of a user has."""
+    return iri in INTERNAL or iri.startswith(GIVEN)
 
 
 def declaration(name: str, columns: str) -> Declaration:

@@ -25,6 +25,7 @@ from tidelog.language.syntax import Literal, Program, Rule
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
 from tidelog.rdf.naming import Naming, rebuilt
+from tidelog.rdf.nodes import rule_with_constants
 from tidelog.rdf.terms import literal
 from tidelog.source import SourceText, Span
 
@@ -80,7 +81,9 @@ def read(
     for rule in parsed.rules:
         _refuse_prefix_as_label(rule, source, there, known)
     own_triples = TRIPLE in there and not names.has_triples
-    return _placed(Naming(words.symbols, names, own_triples).named(parsed), source), known
+    named = Naming(words.symbols, names, own_triples).named(parsed)
+    named = replace(named, rules=tuple(rule_with_constants(rule, names) for rule in named.rules))
+    return _placed(named, source), known
 
 
 def query(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
 from tidelog.rdf.matching import SchemaFacts
-from tidelog.rdf.names import INTERNAL, REST, TRIPLE, Names
+from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.specialise import NOTHING, RuleInstance, expanded, instances, named, reflexive, relevant
 from tidelog.rdf.tables import TableRule, Triple
@@ -98,7 +98,7 @@ class Instances:
         back if it derives triples."""
         if views.reads_types:
             yield from ((None, TYPE, name) for name in sorted(classes))
-        pairs = [(name, "?y") for name in sorted(properties - INTERNAL - {TYPE}) if is_iri(name)]
+        pairs = [(name, "?y") for name in sorted(properties - {TYPE}) if is_iri(name) and not is_internal(name)]
         pairs += [(TYPE, name) for name in sorted(classes)]
         if views.reads_triples or views.derives_triples:
             yield from ((False, *pair) for pair in pairs)

@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from tidelog.language.syntax import Atom, Comparison, Constant, Rule, Term, Variable
 from tidelog.rdf.lists import list_rules
 from tidelog.rdf.matching import Binding, SchemaFacts, matches, substituted
-from tidelog.rdf.names import INCONSISTENCY, INTERNAL, ITSELF, REST, Names
+from tidelog.rdf.names import INCONSISTENCY, ITSELF, REST, Names, is_internal
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, SAME_AS, TYPE
 
 DIFFERENT = f"{OWL}differentFrom"
 _DATA = frozenset([TYPE, SAME_AS, DIFFERENT, MEMBER])
 NOTHING, _THING = f"{OWL}Nothing", f"{OWL}Thing"
-_NO_CHOICE = INTERNAL | {SAME_AS, TYPE}
+_NO_CHOICE = frozenset([SAME_AS, TYPE])
 _REPLACING = frozenset(["eq-rep-s", "eq-rep-o", "eq-diff1", "eq-diff2", "eq-diff3"])
 """Rules that need something to be the same as something else."""
 
@@ -186,7 +186,8 @@ def expanded(found: Iterable[RuleInstance], properties: Set[str], classes: Set[s
             yield each
             continue
         if place.predicate != TYPE:
-            choices = [{place.predicate: name} for name in properties if name not in _NO_CHOICE]
+            named = (name for name in properties if name not in _NO_CHOICE and not is_internal(name))
+            choices = [{place.predicate: name} for name in named]
             if each.table != "eq-rep-o":
                 choices += [{place.predicate: TYPE, place.object: name} for name in classes]
         else:

@@ -39,8 +39,9 @@ from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
-from tidelog.rdf.names import COLON, GIVEN, INCONSISTENCY, REST, TRIPLE, Names, declaration
+from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
+from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
@@ -72,15 +73,15 @@ class Store(TripleVerbs):
         self._known = self._schema.facts()
         self._needed = self._schema.reduced(self._known)
         self._names = Names()
-        for name in (REST, GIVEN):
-            self._names.property(name)
+        self._names.property(REST)
+        self._names.given(TYPE)
         self._database = Database()
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
         self._instances = Instances(table, self._names)
         self._guards: tuple[RuleInstance, ...] = ()
         self._asks_nodes = self._has_given = False
-        """Whether some rule has a path whose nodes count, and whether GIVEN has its facts for that."""
+        """Whether some rule has a path whose nodes count, and whether there are asserted triples apart for that."""
         self._alive: frozenset[str] = frozenset()
         self._options = DatabaseOptions()
         self._labels = Labels()
@@ -249,15 +250,16 @@ class Store(TripleVerbs):
                         if not asserts:
                             del schema[triple]
                 yield self._names.relation(named)[0], asserts, rows
-                if predicate == TYPE and self._has_given:
-                    yield self._names.property(GIVEN), asserts, self._triples.typed(rows, value)
+                if self._has_given:
+                    pairs = self._triples.typed(rows, value) if predicate == TYPE else rows
+                    yield self._names.given(predicate), asserts, pairs
         if schema is not self._schema.triples and schema.keys() != self._schema.triples.keys():
             self._use(schema)
 
     def _given(self, known: bool) -> Iterator[tuple[str, bool, Words]]:
-        """Return the asserted types of earlier commits, when paths ask for nodes for the first time."""
+        """Return the asserted triples of earlier commits, when paths ask for nodes for the first time."""
         if self._has_given and not known:
-            yield self._names.property(GIVEN), True, self._triples.types(asserted=True)
+            yield from ((name, True, rows) for name, rows in self._triples.given())
 
     def _use(self, schema: dict[Triple, None]) -> None:
         """Go to other asserted triples of the schema."""
@@ -349,12 +351,13 @@ class Store(TripleVerbs):
                 return of_all
             if atom.path is None:
                 return self._database.query(str(atom))
-            workspace, rows = self._database.workspace, self._beside(body)
-            pattern, types = matching(atom, workspace.programs), self._names.property(TYPE)
-            return answer(pattern, workspace, self._database.engine, self._options, rows, (types,))
+            workspace, rows = self._database.workspace, self._beside(body, constant_ends(body))
+            pattern = matching(atom, workspace.programs)
+            return answer(pattern, workspace, self._database.engine, self._options, rows, self._without_nodes())
 
     def _of_body(self, body: tuple[Literal, ...], parameters: Mapping[str, Any]) -> Relation:
         """Return the answer to a query that is not one atom."""
+        body = body_with_constants(body, self._names, parameters)
         rows, workspace = self._beside(body), self._database.workspace
         triples = () if TRIPLE in self._database.relations else (Program(declarations=(declaration(TRIPLE, "spo"),)),)
         asked = body_of(body, parameters, (*workspace.programs, *triples), workspace.given)
@@ -362,26 +365,34 @@ class Store(TripleVerbs):
             kinds = {column.name: column.kind for column in asked.parameters}
             terms = {name: term(each) if kinds[name] == "symbol" else each for name, each in parameters.items()}
             rows[PARAMETERS] = encoded(terms, asked.parameters, workspace.dictionary)
-        evaluation = asked.evaluation(workspace.committed.checked, (self._names.property(TYPE),), tuple(rows))
+        evaluation = asked.evaluation(workspace.committed.checked, self._without_nodes(), tuple(rows))
         watch = self._options.watch()
         with guarded(watch):
             found = evaluation.rows(self._database.engine, rows, watch)
         return Relation(NAME, WordRows(asked.columns, workspace.dictionary, found))
 
-    def _beside(self, body: tuple[Literal, ...]) -> dict[str, Words]:
-        """Return rows of relations that a query reads and that are not there: types, and all triples."""
+    def _beside(self, body: tuple[Literal, ...], constants: Iterable[str] = ()) -> dict[str, Words]:
+        """Return rows of relations that a query reads and that are not there: types, all triples, and nodes, with
+        `constants`."""
         names = {atom.relation for atom in atoms(body) if atom.path is None}
         has_path = any(atom.path is not None for atom in atoms(body))
         types, rows = self._names.property(TYPE), dict[str, Words]()
         if has_path:
             rows[types] = self._triples.types(asserted=False)
-            rows[self._names.property(GIVEN)] = self._triples.types(asserted=True)
+            asks = any(repeat.op != "+" for atom in atoms(body) for repeat in repeats(atom.path))
+            nodes = self._triples.nodes(self._epochs, constants) if asks else numpy.empty((0, 2), numpy.int64)
+            rows[self._names.given(TYPE)] = nodes
         elif types in names:
             rows[types] = self._triples.matching(None, TYPE, None, asserted=False)[:, [0, 2]]
         if TRIPLE in names and (self._names.has_triples or TRIPLE not in self._database.relations):
             rows[TRIPLE] = self._triples.matching(None, None, None, asserted=False)
         self._declare()
         return rows
+
+    def _without_nodes(self) -> tuple[str, ...]:
+        """Return the relations that give no nodes to a query: all but that of `_beside`, which has the nodes."""
+        own = self._names.given(TYPE)
+        return tuple(name for name in self._names.properties.values() if name != own)
 
     def _of_all(self, atom: Atom) -> Relation | None:
         """Return the matches of an atom of all types, or of all triples, which have no relation of their own."""

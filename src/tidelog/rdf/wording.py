@@ -44,9 +44,10 @@ class TripleWording(Wording):
         meaning = self._names.meaning(relation)
         if meaning is None or meaning.predicate in (MEMBER, CELL):
             return relation.removesuffix(COLON) if relation == INCONSISTENCY else relation, values
-        if meaning.predicate in (TYPE, REST, GIVEN):
+        if meaning.predicate in (TYPE, REST, f"{GIVEN}{TYPE}"):
             return TRIPLES, (values[0], TYPE, values[1] if len(values) > 1 else meaning.object)
-        return TRIPLES, (values[0], SAME_AS if meaning.predicate == ITSELF else meaning.predicate, values[1])
+        predicate = SAME_AS if meaning.predicate == ITSELF else meaning.predicate.removeprefix(GIVEN)
+        return TRIPLES, (values[0], predicate, values[1])
 
     def row_text(self, relation: str, values: tuple[Value, ...]) -> str:
         """Return a tuple of the database as text."""
@@ -131,7 +132,7 @@ class TripleWording(Wording):
         if meaning is None:
             return match[0]
         is_class = meaning.predicate == TYPE and not meaning.object.startswith("?")
-        predicate = TYPE if meaning.predicate in (REST, GIVEN) else meaning.predicate
+        predicate = TYPE if meaning.predicate == REST else meaning.predicate.removeprefix(GIVEN)
         return self.term_text(meaning.object if is_class else predicate)
 
 

@@ -19,6 +19,11 @@ PATH, NODES = "#path.", "#nodes."
 """How the names begin of the relations of paths, and of those of the nodes of a type."""
 
 
+def has_nodes(relation: str) -> bool:
+    """Return True if the rows of a relation of paths depend on what counts as a node."""
+    return relation.startswith(NODES) or (relation.startswith(PATH) and ("*" in relation or "?" in relation))
+
+
 @dataclass(frozen=True)
 class Edge:
     """A relation along which, or `backward` against which, a path goes: declared, or made of forms."""
