@@ -56,7 +56,7 @@ def test_files_are_read_and_written_by_their_endings(ending: str, tmp_path: Path
     )
     store.commit()
     path = tmp_path / f"graph.{ending}"
-    store.write(path)
+    store.write(path, inferred=True)
     assert path.read_bytes().startswith(b"\x1f\x8b") == ending.endswith(".gz")
     has_graphs = any(name in ending for name in ("nq", "trig", "jsonld"))
     for given in (path, str(path)):

@@ -126,7 +126,7 @@ def test_paths_over_inferences_match_sparql(seed: int) -> None:
     insert(store, {tuple(term.replace("_:", ":blank") for term in triple) for triple in ontology(rng)})  # type: ignore[misc]
     store.commit()
     graph = pyoxigraph.Store()
-    graph.load(store.to_text("ntriples").encode(), pyoxigraph.RdfFormat.N_TRIPLES)
+    graph.load(store.to_text("ntriples", inferred=True).encode(), pyoxigraph.RdfFormat.N_TRIPLES)
     nodes = sorted({term for s, _, o in everything(store) for term in (s, o) if term.startswith(":")})
     for path in PATHS:
         here, there = rng.choices(nodes, k=2)

@@ -198,10 +198,10 @@ def test_a_property_that_has_no_iri_is_for_rules_only() -> None:
     assert len(store) == len(expected) == len(change.inserted) == len(store.query("triple(s, p, o)"))
     assert not store.contains("http://example.org/y", "_:i", "http://example.org/x")
     again = connect()
-    again.insert(store.to_text("ntriples"), "ntriples")
+    again.insert(store.to_text("ntriples", inferred=True), "ntriples")
     again.commit()
     assert len(again) == len(expected)
-    assert len(store.to_text("turtle").splitlines()) > len(expected)
+    assert len(store.to_text("turtle", inferred=True).splitlines()) > len(expected)
 
 
 def test_what_is_the_same_as_itself_counts_where_equality_is_read_as_a_property() -> None:

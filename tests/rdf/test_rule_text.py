@@ -101,7 +101,7 @@ def test_rules_derive_literals_and_types() -> None:
     assert {o for _, _, o in store.triples(EXAMPLE + "ann", TYPE)} == {EXAMPLE + c for c in ("Woman", "Old", "boss")}
     assert (EXAMPLE + "bob", EXAMPLE + "friends", 1) in store
     again = connect()
-    again.insert(store.to_text("ntriples"), format="ntriples")
+    again.insert(store.to_text("ntriples", inferred=True), format="ntriples")
     again.commit()
     assert sorted(again) == sorted(store)
 
@@ -147,10 +147,10 @@ def test_queries_of_all_types_and_of_all_triples() -> None:
 def test_what_rules_derive_and_nobody_can_write_is_refused_when_it_is_written() -> None:
     store = people('r(x) :- :Woman(x).\n:tag(x, cat("no", "IRI")) :- :Woman(x).')
     assert (EXAMPLE + "ann", EXAMPLE + "tag", "noIRI") in store
-    assert "<noIRI>" in store.to_text("ntriples")
+    assert "<noIRI>" in store.to_text("ntriples", inferred=True)
     for format in ("turtle", "jsonld"):
         with pytest.raises(DataError, match="noIRI") as caught:
-            store.to_text(format)
+            store.to_text(format, inferred=True)
         assert caught.value.code == "E0465"
 
 

@@ -5,6 +5,7 @@ Everything here is a column of words. Triples are int64 of shape (n, 3).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from tidelog.database import Database
 from tidelog.language.syntax import Column
 from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.tables import Triple
-from tidelog.rdf.terms import TYPE, is_iri
+from tidelog.rdf.terms import NESTED, TYPE, is_iri
 from tidelog.relation import Relation, WordRows
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 
 COLUMNS = tuple(Column(name, "symbol", "symbol") for name in ("subject", "predicate", "object"))
-_QUOTE = '"'
+_NO_SUBJECT = ('"', NESTED)
+_NO_SUBJECTS = f"^(?:{'|'.join(map(re.escape, _NO_SUBJECT))})"
 _FEW = 4096  # up to so many terms are looked at one by one
 
 
@@ -98,7 +100,7 @@ class Triples:
         """Return True if a triple holds."""
         row = (subject,) if predicate == TYPE else (subject, value)
         words = [self.dictionary.find(text, "symbol") for text in row]
-        if None in words or subject.startswith(_QUOTE):
+        if None in words or subject.startswith(_NO_SUBJECT):
             return False
         found = (self.stored(name, asserted=False) for _, name, _ in self._relations(predicate, value))
         return any(stored is not None and stored.has(words) for stored in found)  # type: ignore[arg-type]
@@ -209,13 +211,13 @@ class Triples:
         return words
 
     def _valid(self, parts: list[Words]) -> Words:
-        """Return the given triples as one array, without those whose subject is a literal: RDF has no such triples."""
+        """Return the given triples as one array, without those whose subject is a literal or a triple: RDF has none."""
         words = numpy.concatenate([numpy.empty((0, 3), numpy.int64), *parts])
         valid: Words = words[~self._are_literals(words[:, 0])]
         return valid
 
     def _are_literals(self, words: Words) -> NDArray[numpy.bool_]:
-        """Return for each of these symbols whether it is a literal."""
+        """Return for each of these symbols whether it is a literal, or a triple as a term."""
         import pyarrow.compute as pc
 
         stamp = self.dictionary.stamp
@@ -224,10 +226,13 @@ class Triples:
         if known < end:
             if len(words) <= max(_FEW, (end - known) // 4):
                 texts = self.dictionary.strings(words)
-                return numpy.fromiter((text.startswith(_QUOTE) for text in texts), bool, len(texts))
+                return numpy.fromiter((text.startswith(_NO_SUBJECT) for text in texts), bool, len(texts))
             present = self.dictionary.present("symbol", known, end)  # Words that were given back have no text.
             fresh = numpy.zeros(end - known, bool)
-            fresh[present - known] = pc.starts_with(self.dictionary.decode_column(present, "symbol"), _QUOTE)
+            texts = self.dictionary.decode_column(present, "symbol")
+            fresh[present - known] = pc.match_substring_regex(
+                texts, "^(?:" + "|".join(map(re.escape, _NO_SUBJECT)) + ")"
+            )
             flags = numpy.concatenate([flags[:known], fresh])
             self._literals = flags, stamp
         found: NDArray[numpy.bool_] = flags[words]

@@ -7,9 +7,10 @@ written it as that; so pyoxigraph decides what is right wherever a text is not o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 
 import numpy
@@ -18,12 +19,15 @@ from tidelog.errors import DataError, Problem
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.lines import TripleColumns, cut, lines_of, plain_lines
+from tidelog.rdf.terms import NESTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _LONGEST = 300
 """Characters of what a message repeats."""
+_BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s<>]*>|(?P<node>_:[^\s"<>]+)')
+"""A blank node in a term; literals and IRIs match as well, so that none is found inside of them."""
 ONE_BY_ONE = "<triples>"
 """The name for messages of what is no text, but triples."""
 
@@ -55,16 +59,22 @@ class Document:
 
     def columns(self) -> TripleColumns:
         """Return its triples. Raise DataError (E0460 to E0465)."""
+        import pyarrow as pa
+
         lines = plain_lines(self.text) if self.format == "N_TRIPLES" else None
-        subjects, predicates, objects = cut(lines_of(self.rewritten()) if lines is None else lines)
-        self.refuse_newer(objects.dictionary)
+        graphs: dict[str, int] = {"": 0}
+        places: list[int] = []
+        subjects, predicates, objects = cut(lines_of(self.rewritten(graphs, places)) if lines is None else lines)
         wrong = ill_typed(objects.dictionary)
         if wrong:
             message = f"the literal does not fit its datatype: {wrong[0]}"
             hint = "correct the literal, or give it another datatype"
             raise DataError(Problem("E0462", message, place=self.place_of(wrong[0]), hint=hint))
         names: dict[str, str] = {}
-        return TripleColumns(*(self.named(part, names) for part in (subjects, predicates, objects)))
+        columns = [subjects, predicates, objects]
+        if len(graphs) > 1:
+            columns.append(pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(list(graphs))))
+        return TripleColumns(*(self.named(part, names) for part in columns))
 
     def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
         """Return the column with the symbols of terms in its dictionary."""
@@ -72,31 +82,39 @@ class Document:
         import pyarrow.compute as pc
 
         symbols = column.dictionary
-        symbols = pc.if_else(pc.starts_with(symbols, "<"), pc.binary_slice(symbols.cast("binary"), 1, -1), symbols)
+        nested = pc.starts_with(symbols, NESTED)
+        is_iri = pc.and_(pc.starts_with(symbols, "<"), pc.invert(nested))
+        symbols = pc.if_else(is_iri, pc.binary_slice(symbols.cast("binary"), 1, -1), symbols)
         symbols = symbols.cast(pa.string())
-        blank = pc.starts_with(symbols, "_:")
+        blank = pc.or_(pc.starts_with(symbols, "_:"), pc.and_(nested, pc.match_substring(symbols, "_:")))
         if not self.keep and pc.any(blank).as_py():
-            if self.labels is None:
-                found = symbols.filter(blank)[0].as_py()
+            found = next(filter(None, map(_blank_node, symbols.filter(blank).to_pylist())), None)
+            if self.labels is None and found is not None:
                 message = f"triples to delete cannot contain blank nodes of a text: {found}"
                 hint = "pass triples as `store.triples` returns them; a text cannot name a blank node of the store"
                 raise DataError(Problem("E0463", message, place=self.place_of(found), hint=hint))
             texts = symbols.to_pylist()
             for i in numpy.flatnonzero(numpy.asarray(blank)).tolist():
-                texts[i] = names.get(texts[i]) or names.setdefault(texts[i], self.labels.new())
+                texts[i] = _BLANK_NODE.sub(lambda match: self.renamed(match, names), texts[i])
             symbols = pa.array(texts, pa.string())
         return pa.DictionaryArray.from_arrays(column.indices, symbols)
 
-    def rewritten(self) -> bytes:
-        """Return the text as canonical N-Triples, without the names of graphs."""
+    def renamed(self, match: re.Match[str], names: dict[str, str]) -> str:
+        """Return the new name of a blank node, and any other match as it is."""
+        if self.labels is None or match["node"] is None:
+            return match[0]
+        return names.get(match[0]) or names.setdefault(match[0], self.labels.new())
+
+    def rewritten(self, graphs: dict[str, int], places: list[int]) -> bytes:
+        """Return the text as canonical N-Triples. Number its graphs in `graphs`, as N-Triples spells them, and append
+        the number of the graph of each triple to `places`, if the format has graphs."""
         oxigraph = load()
         self.refuse_broken_xml()
         try:
             form = getattr(oxigraph.RdfFormat, self.format)
             quads = oxigraph.parse(self.text, form, base_iri=self.base)
             if form.supports_datasets:
-                inferred = oxigraph.NamedNode(INFERRED)
-                quads = (quad.triple for quad in quads if quad.graph_name != inferred)
+                quads = _triples(quads, oxigraph, graphs, places)
             written: bytes = oxigraph.serialize(quads, format=oxigraph.RdfFormat.N_TRIPLES)
         except SyntaxError as error:
             raise self.wrong(error) from None
@@ -106,15 +124,6 @@ class Document:
                 Problem("E0461", f"the base {self.base!r} is not an absolute IRI: {error}", hint=hint)
             ) from None
         return written
-
-    def refuse_newer(self, objects: pa.Array) -> None:
-        """Raise DataError (E0464) for syntax that RDF 1.2 has added."""
-        import pyarrow.compute as pc
-
-        newer = objects.filter(pc.match_substring_regex(objects, r'^<<|"@[a-z0-9-]+--(?:ltr|rtl)$'))
-        if len(newer):
-            message = f"triple terms and text directions of RDF 1.2 are not supported: {newer[0]}"
-            raise DataError(Problem("E0464", message, place=self.name, hint="leave them out"))
 
     def wrong(self, error: SyntaxError) -> DataError:
         """Return pyoxigraph's complaint about a text that it cannot read, as an error."""
@@ -172,6 +181,25 @@ class Document:
         return (
             f"{self.name}, row {before.count(chr(10))}" if self.name == ONE_BY_ONE else f"{self.name}:{place(before)}"
         )
+
+
+def _triples(quads: Iterable[Any], oxigraph: Any, graphs: dict[str, int], places: list[int]) -> Iterator[Any]:
+    """Yield the triples of quads, see `Document.rewritten`; without those of the graph of inferred triples."""
+    numbers = {oxigraph.DefaultGraph(): 0}
+    inferred = oxigraph.NamedNode(INFERRED)
+    for quad in quads:
+        graph = quad.graph_name
+        if graph != inferred:
+            number = numbers.get(graph)
+            if number is None:
+                number = numbers[graph] = graphs.setdefault(str(graph), len(graphs))
+            places.append(number)
+            yield quad.triple
+
+
+def _blank_node(symbol: str) -> str | None:
+    """Return the first blank node in a term, None if there is none."""
+    return next((match[0] for match in _BLANK_NODE.finditer(symbol) if match["node"]), None)
 
 
 def place(before: str) -> str:

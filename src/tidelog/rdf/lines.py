@@ -26,11 +26,13 @@ _NEWLINE = 10
 
 @dataclass(frozen=True)
 class TripleColumns:
-    """Triples as three Arrow columns of the type dictionary, of terms as symbols."""
+    """Triples as Arrow columns of the type dictionary, of terms as symbols. `graphs` has the graph of each, the empty
+    text for the default graph; None if all are in that."""
 
     subjects: pa.Array
     predicates: pa.Array
     objects: pa.Array
+    graphs: pa.Array | None = None
 
     def __len__(self) -> int:
         return len(self.subjects)

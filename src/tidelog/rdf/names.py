@@ -18,6 +18,8 @@ from tidelog.rdf.terms import TYPE
 from tidelog.source import Span
 
 COLON = "ː"
+GRAPH = f"graph{COLON}"
+"""The relation of triples and their graphs, see `quads`."""
 INCONSISTENCY = f"inconsistency{COLON}"
 TRIPLE = "triple"
 """The relation of all triples, for programs that ask for it."""

@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
+from tidelog.rdf.terms import NESTED
 from tidelog.relation import Relation
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import rdflib
 
+_DIRECTION = re.compile('"@[a-z0-9-]+--(?:ltr|rtl)$')
 _WITH_GRAPHS = ("N_QUADS", "TRIG", "JSON_LD")
 _WRITTEN = ("TURTLE", "N_TRIPLES", *_WITH_GRAPHS)
 
 
-def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: Mapping[str, str]) -> bytes:
-    """Return triples as turtle, ntriples, nquads, trig or jsonld; in the last three, `inferred` ones have a graph of
-    their own. Raise UsageError (E0660) for another format, DataError (E0465) for an invalid triple."""
+def has_graphs(format: str) -> bool:
+    """Return True if a format has graphs. Raise UsageError (E0660) for a format that is not written."""
     form = format_of(format)
     if form not in _WRITTEN:
         hint = "use turtle, ntriples, nquads, trig or jsonld"
         raise UsageError(Problem("E0660", f"tidelog reads the format {format}, but does not write it", hint=hint))
-    graph = f" <{INFERRED}>" if form in _WITH_GRAPHS else ""
-    lines = _lines(asserted, "") + (_lines(inferred, graph) if inferred is not None else b"")
+    return form in _WITH_GRAPHS
+
+
+def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: Mapping[str, str]) -> bytes:
+    """Return triples as turtle, ntriples, nquads, trig or jsonld, or quads as one of the last three. There, `inferred`
+    triples have a graph of their own. Raise UsageError (E0660) for another format, DataError (E0465) for an invalid
+    triple."""
+    graph = f" <{INFERRED}>" if has_graphs(format) else ""
+    form = format_of(format)
+    lines = nquads(asserted) + (nquads(inferred, graph) if inferred is not None else b"")
     if form in ("N_TRIPLES", "N_QUADS"):
         return lines
     oxigraph = load()
@@ -47,19 +57,17 @@ def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: M
     return written
 
 
-def write(
-    path: str | os.PathLike[str],
-    format: str | None,
-    asserted: Relation,
-    inferred: Relation | None,
-    prefixes: Mapping[str, str],
-) -> None:
-    """Write `text` to a file, by default in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
+def format_for(path: str | os.PathLike[str], format: str | None) -> str:
+    """Return the format to write to a file, by default that of its ending."""
     if not isinstance(path, (str, os.PathLike)):
         raise wrong_argument("the target", "the path of a file", path)
     if format is not None:
         format_of(format)
-    data = text(asserted, inferred, format or ending_of(path), prefixes)
+    return format or ending_of(path)
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a text to a file, packed for `.gz`. Raise DataError (E0412)."""
     if is_packed(path):
         data = gzip.compress(data, mtime=0)
     try:
@@ -69,15 +77,21 @@ def write(
         raise DataError(Problem("E0412", f"the file cannot be written: {reason}", place=str(path))) from None
 
 
-def _lines(triples: Relation, graph: str) -> bytes:
+def nquads(triples: Relation, graph: str = "") -> bytes:
+    """Return triples or quads as lines of N-Triples or N-Quads, with a `graph` behind all triples."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     table = triples.to_arrow().combine_chunks()
     if not table.num_rows:
         return b""
-    columns = [_terms(column) for column in table.columns]
+    columns = [_terms(column) for column in table.columns[:3]]
     end, blank, nothing = (pa.scalar(text, pa.large_string()) for text in (f"{graph} .\n", " ", ""))
+    if table.num_columns > 3:
+        named = pc.binary_join_element_wise(blank, _terms(table.columns[3]), nothing)
+        columns[2] = pc.binary_join_element_wise(
+            columns[2], pc.if_else(pc.equal(table.columns[3].cast(pa.large_string()), ""), nothing, named), nothing
+        )
     ends = pc.binary_join_element_wise(columns[2], end, nothing)
     lines = pc.binary_join_element_wise(*columns[:2], ends, blank)
     lines = lines.combine_chunks() if isinstance(lines, pa.ChunkedArray) else lines
@@ -92,13 +106,14 @@ def _terms(column: pa.ChunkedArray) -> pa.Array:
 
     symbols = column.combine_chunks().cast(pa.large_string())
     symbols = symbols.chunk(0) if isinstance(symbols, pa.ChunkedArray) else symbols
-    other = pc.or_(pc.starts_with(symbols, '"'), pc.starts_with(symbols, "_:"))
+    other = pc.or_(pc.starts_with(symbols, '"'), pc.or_(pc.starts_with(symbols, "_:"), pc.starts_with(symbols, NESTED)))
     left, right, nothing = (pa.scalar(text, pa.large_string()) for text in ("<", ">", ""))
     return pc.if_else(other, symbols, pc.binary_join_element_wise(left, symbols, right, nothing))
 
 
 def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
-    """Return an rdflib graph. Raise SetupError (E0790) if rdflib is not installed."""
+    """Return an rdflib graph. Raise SetupError (E0790) if rdflib is not installed, and DataError (E0464) for a term of
+    RDF 1.2."""
     try:
         import rdflib
     except ImportError:
@@ -120,7 +135,10 @@ def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
 
 
 def _node(rdflib: Any, symbol: str) -> Any:
-    """Return a term of rdflib."""
+    """Return a term of rdflib. Raise DataError (E0464) for a term of RDF 1.2."""
+    if symbol.startswith(NESTED) or _DIRECTION.search(symbol):
+        hint = "write nquads or trig, which have all terms"
+        raise DataError(Problem("E0464", f"rdflib has no term for {symbol}", hint=hint))
     if symbol.startswith("_:"):
         return rdflib.BNode(symbol[2:])
     if not symbol.startswith('"'):

@@ -1,7 +1,7 @@
-"""Input to columns of terms: texts, files, rdflib graphs, and triples one by one.
+"""Input to columns of terms: texts, files, graphs of rdflib and pyoxigraph, and triples or quads one by one.
 
-All input becomes N-Triples and then a `Document`. Blank nodes of a text are new nodes, which `Labels` names. Blank
-nodes of an rdflib graph, and of triples given one by one, keep their names.
+All input becomes N-Triples or N-Quads and then a `Document`. Blank nodes of a text are new nodes, which `Labels`
+names. Blank nodes of a graph of a library, and of triples given one by one, keep their names.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ import os
 import re
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tidelog.errors import DataError, Problem
 from tidelog.rdf.documents import ONE_BY_ONE, Document, Labels, place
 from tidelog.rdf.formats import FORMATS, ending_of, format_of, is_packed
 from tidelog.rdf.lines import TripleColumns
-from tidelog.rdf.terms import ntriples, term
+from tidelog.rdf.terms import NESTED, ntriples, term
 
+_RDFLIB_DEFAULT = "urn:x-rdflib:default"
 _NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 
 
 def read(data: Any, format: str | None, base: str | None, labels: Labels | None) -> TripleColumns:
-    """Return the triples of a text, a path, an rdflib graph or dataset, or an iterable of triples.
+    """Return the triples of a text, a path, a graph or dataset of rdflib or pyoxigraph, or an iterable of triples and
+    quads, with their graphs.
 
     A path is anything path-like, or one line that ends like a file of RDF, also packed by gzip. `labels` names the
     blank nodes of a text; without it, the text must not have any.
@@ -38,10 +40,17 @@ def read(data: Any, format: str | None, base: str | None, labels: Labels | None)
         text, name, format = _text(data, format)
         return Document(text.removeprefix(BOM_UTF8), name, format_of(format), base, labels).columns()
     if hasattr(data, "serialize") and hasattr(data, "quads"):
-        data = (quad[:3] for quad in data.quads((None, None, None, None)))
+        data = ((*quad[:3], _graph(quad[3])) for quad in data.quads((None, None, None, None)))
     elif hasattr(data, "serialize") and hasattr(data, "triples"):
         data = data.triples((None, None, None))
-    return Document(_lines(data), ONE_BY_ONE, "N_TRIPLES", base, None, keep=True).columns()
+    lines, has_graphs = _lines(data)
+    return Document(lines, ONE_BY_ONE, "N_QUADS" if has_graphs else "N_TRIPLES", base, None, keep=True).columns()
+
+
+def _graph(context: Any) -> Any:
+    """Return the name of a graph of an rdflib dataset, None for the default graph."""
+    name = getattr(context, "identifier", context)
+    return None if str(name) == _RDFLIB_DEFAULT else name
 
 
 def _text(data: str | bytes | os.PathLike[str], format: str | None) -> tuple[bytes, str, str]:
@@ -75,8 +84,8 @@ def _encoded(text: str) -> bytes:
         raise DataError(Problem("E0460", message, place=where, hint="remove the unpaired surrogate")) from None
 
 
-def _lines(triples: object) -> bytes:
-    """Return triples given one by one as N-Triples."""
+def _lines(triples: object) -> tuple[bytes, bool]:
+    """Return triples and quads given one by one as N-Quads, and True if one of them has a graph."""
     try:
         given = None if isinstance(triples, Mapping) else iter(triples)  # type: ignore[call-overload]  # whatever it is
     except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
@@ -86,22 +95,46 @@ def _lines(triples: object) -> bytes:
         raise DataError(Problem("E0407", f"expected RDF, found the {type(triples).__name__} {triples!r}", hint=hint))
     lines = []
     known: dict[Any, str] = {}
+    has_graphs = False
     for number, triple in enumerate(given):
-        if not isinstance(triple, (tuple, list)) or len(triple) != 3:
-            place, hint = f"{ONE_BY_ONE}, row {number}", "pass triples as (subject, predicate, object)"
+        parts = _parts(triple)
+        if len(parts) not in (3, 4):
+            place, hint = (
+                f"{ONE_BY_ONE}, row {number}",
+                "pass (subject, predicate, object), with a graph behind or without",
+            )
             raise DataError(Problem("E0465", f"expected a triple, found {triple!r}", place=place, hint=hint))
+        has_graphs |= len(parts) == 4
         try:
-            lines.append(" ".join([known.get(part) or known.setdefault(part, _written(part)) for part in triple]))
+            lines.append(" ".join([known.get(part) or known.setdefault(part, _written(part)) for part in parts]))
         except (DataError, TypeError) as error:
             found = error.problems[0].message if isinstance(error, DataError) else f"expected a term, found {triple!r}"
             hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
             raise DataError(Problem("E0465", found, place=f"{ONE_BY_ONE}, row {number}", hint=hint)) from None
-    return "".join(f"{line} .\n" for line in lines).encode()
+    return "".join(f"{line} .\n" for line in lines).encode(), has_graphs
+
+
+def _parts(given: object) -> Sequence[Any]:
+    """Return the terms of a triple or quad, without the default graph; nothing for anything else."""
+    if type(given).__module__.partition(".")[0] == "pyoxigraph" and type(given).__name__ in ("Triple", "Quad"):
+        parts: Sequence[Any] = tuple(cast(Iterable[Any], given))
+    else:
+        parts = given if isinstance(given, (tuple, list)) else ()
+    if len(parts) == 4 and (parts[3] is None or str(parts[3]) == "" or type(parts[3]).__name__ == "DefaultGraph"):
+        return parts[:3]
+    return parts
 
 
 def _written(value: Any) -> str:
     """Return a term as N-Triples has it. Raise DataError (E0465) for a text that would not stay one term."""
     symbol = term(value)
-    if not symbol.startswith('"') and _NO_TERM.search(symbol.removeprefix("_:")):
+    if not symbol.startswith(('"', NESTED)) and _NO_TERM.search(symbol.removeprefix("_:")):
         raise DataError(Problem("E0465", f"expected a term, found {value!r}"))
     return ntriples(symbol)
+
+
+def check_graph(symbol: str) -> None:
+    """Raise DataError (E0465) for a term that cannot name a graph."""
+    if symbol.startswith(('"', NESTED)) or _NO_TERM.search(symbol.removeprefix("_:")) or ":" not in symbol:
+        hint = "pass an absolute IRI such as http://example.org/g, or a blank node"
+        raise DataError(Problem("E0465", f"expected the name of a graph, found {symbol}", hint=hint))

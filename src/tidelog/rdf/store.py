@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
@@ -33,34 +33,29 @@ from tidelog.queries.bodies import GIVEN as PARAMETERS
 from tidelog.queries.bodies import body_of
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import atom_of, matching
-from tidelog.rdf import output, prefixes, reader
+from tidelog.rdf import prefixes
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.explaining import Now, TripleExplainer
+from tidelog.rdf.graph_verbs import GraphVerbs
 from tidelog.rdf.guards import guards
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.nodes import body_with_constants, constant_ends
+from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
-from tidelog.rdf.verbs import TripleVerbs
 from tidelog.relation import Relation, WordRows
 from tidelog.storage.changes import date
 from tidelog.verbs import callable_one
 
-if TYPE_CHECKING:
-    import rdflib
 
-FactCalls = list[tuple[str, bool, Words]]
-"""Relations, whether to assert or to retract, and rows."""
-
-
-class Store(TripleVerbs):
+class Store(GraphVerbs):
     """Triples, rules and their consequences; made by `connect`. Threads may share one: each call has the store to
     itself."""
 
@@ -78,6 +73,7 @@ class Store(TripleVerbs):
         self._database = Database()
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
+        self._quads = Quads(self._database, self._names, self._triples)
         self._instances = Instances(table, self._names)
         self._guards: tuple[RuleInstance, ...] = ()
         self._asks_nodes = self._has_given = False
@@ -85,7 +81,7 @@ class Store(TripleVerbs):
         self._alive: frozenset[str] = frozenset()
         self._options = DatabaseOptions()
         self._labels = Labels()
-        self._pending: list[tuple[bool, Words]] = []
+        self._pending: list[PendingQuads] = []
         self._epochs = -1  # The epoch of the rules that are given here is 0.
         self._explainer = TripleExplainer(self._database, self._names, table, self._instances)
         self._database.workspace.dictionary.hold(self)
@@ -98,8 +94,8 @@ class Store(TripleVerbs):
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Return the words of triples that wait for a commit, which the dictionary keeps."""
-        for _, words in self._pending:
-            yield COLUMNS, words
+        for change in self._pending:
+            yield from change.held()
 
     # --- changes -------------------------------------------------------------------------------------------------
 
@@ -146,23 +142,6 @@ class Store(TripleVerbs):
         """Remove a rule of a program from the next `commit` on. Raise UsageError (E0608) for an unknown name."""
         self._database.rules.remove(name)
 
-    def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
-        """Assert triples, to take effect with the next `commit`.
-
-        Take a text, a path (anything path-like, or one line that ends like `.ttl` or `.nt.gz`), an rdflib graph or
-        dataset, or an iterable of triples of terms. `format` is turtle, ntriples, nquads, trig, jsonld or rdfxml; by
-        default the ending of a path, and turtle for texts. The graphs of quads are merged. Raise DataError with the
-        place (E0460 to E0465, E0410, E0411), UsageError (E0660), SetupError (E0790), and then change nothing.
-        """
-        with self._changing(), changing_within_memory:
-            self._pending.append((True, self._triples.encoded(reader.read(data, format, base, self._labels))))
-
-    def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
-        """Retract triples like `insert`; those not asserted change nothing. A text must not have blank nodes
-        (E0463)."""
-        with self._changing(), changing_within_memory:
-            self._pending.append((False, self._triples.encoded(reader.read(data, format, base, None))))
-
     @property
     def has_pending(self) -> bool:
         """Return True if changes of triples or rules wait for `commit`."""
@@ -206,7 +185,8 @@ class Store(TripleVerbs):
         self._database.numbered = self._epochs + 1
         try:
             given, self._has_given = self._has_given, self._asks_nodes
-            facts = [*self._given(given), *self._facts(self._pending)]
+            pending, quads = self._quads.resolved(self._pending)
+            facts = [*self._given(given), *self._facts(pending), *quads]
             earlier.undo = [*self._inverse(facts)]
             earlier.note_ages()
             while True:
@@ -237,11 +217,12 @@ class Store(TripleVerbs):
                         earlier.restore()
                 return change
 
-    def _facts(self, pending: list[tuple[bool, Words]]) -> Iterator[tuple[str, bool, Words]]:
+    def _facts(self, pending: list[PendingQuads]) -> Iterator[tuple[str, bool, Words]]:
         """Return the pending triples relation by relation; the schema goes along."""
         schema = self._schema.triples
-        for asserts, words in pending:
-            for predicate, value, rows in self._triples.split(words):
+        for change in pending:
+            asserts = change.asserts
+            for predicate, value, rows in self._triples.split(change.words):
                 named = Triple("?s", predicate, value)
                 if self._schema.has(named):
                     schema = dict(schema) if schema is self._schema.triples else schema
@@ -432,24 +413,6 @@ class Store(TripleVerbs):
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.triples())
-
-    def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
-        """Return an rdflib graph of the triples. Raise SetupError (E0790) if rdflib is not installed."""
-        with self._using(), reading_within_memory:
-            return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
-
-    def to_text(self, format: str = "turtle", *, inferred: bool = True) -> str:
-        """Return the triples as turtle, ntriples, nquads, trig or jsonld; in the last three, the inferred ones are the
-        graph `urn:tidelog:inferred`."""
-        with self._using(), reading_within_memory:
-            more = self.inferred() if inferred else None
-            return output.text(self.triples(inferred=False), more, format, self.prefixes).decode()
-
-    def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = True) -> None:
-        """Write `to_text` to a file, in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
-        with self._using(), reading_within_memory:
-            more = self.inferred() if inferred else None
-            output.write(path, format, self.triples(inferred=False), more, self.prefixes)
 
     @property
     def database(self) -> Database:

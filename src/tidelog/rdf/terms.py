@@ -1,6 +1,6 @@
-"""RDF terms as symbols: an IRI is its text, a blank node begins with `_:`, a literal with a quotation mark and is in
-the form of canonical N-Triples. So no two sorts of terms can be confused, and every literal comes out as it went in,
-with its datatype and spelling.
+"""RDF terms as symbols: an IRI is its text, a blank node begins with `_:`, a literal with a quotation mark, a triple as
+a term with `<<(`; these two are in the form of canonical N-Triples. So no two sorts of terms can be confused, and every
+literal comes out as it went in, with its datatype and spelling.
 
 Texts of RDF have been read by pyoxigraph before they come here; `term` also takes the terms of pyoxigraph and rdflib,
 and Python's numbers, dates, times and truth values.
@@ -20,6 +20,8 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 OWL = "http://www.w3.org/2002/07/owl#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+NESTED = "<<("
+"""The beginning of a triple that is a term, as in RDF 1.2: it ends with `)>>` and has N-Triples between."""
 PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
 TYPE = f"{RDF}type"
 SAME_AS = f"{OWL}sameAs"
@@ -83,16 +85,16 @@ def term(value: Any) -> str:
     if module == "rdflib" and hasattr(value, "n3"):
         return _from_rdflib(value)
     if module == "pyoxigraph":
-        return term(str(value))
+        return f"{NESTED} {value} )>>" if type(value).__name__ == "Triple" else term(str(value))
     if isinstance(value, (bool, int, float, Decimal, date, time)):
         return literal(value)
     if not isinstance(value, str) or not value:
         message = f"expected a term, found {value!r}"
         hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
         raise DataError(Problem("E0465", message, hint=hint))
-    if value.startswith("<") and value.endswith(">"):
+    if value.startswith("<") and value.endswith(">") and not value.startswith(NESTED):
         return value[1:-1]
-    if value.startswith('"') and not _UNESCAPED.fullmatch(value):
+    if value.startswith(('"', NESTED)) and not _UNESCAPED.fullmatch(value):
         return _canonical(value)
     return value
 
@@ -105,19 +107,20 @@ def _from_rdflib(value: Any) -> str:
 
 
 def _canonical(text: str) -> str:
-    """Return a literal as pyoxigraph writes it. Raise DataError (E0465) if it cannot read it."""
+    """Return a literal or a triple as pyoxigraph writes it. Raise DataError (E0465) if it cannot read it."""
     oxigraph = load()
     try:
         (quad,) = oxigraph.parse(f"<x:s> <x:p> {text} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
     except (SyntaxError, ValueError):
-        hint = "make literals with tidelog.rdf.literal"
-        raise DataError(Problem("E0465", f"not an RDF literal: {text}", hint=hint)) from None
-    return str(quad.object)
+        kind = "triple" if text.startswith(NESTED) else "literal"
+        hint = "make literals with tidelog.rdf.literal, and write a triple as `<<( <subject> <predicate> object )>>`"
+        raise DataError(Problem("E0465", f"not an RDF {kind}: {text}", hint=hint)) from None
+    return term(quad.object) if text.startswith(NESTED) else str(quad.object)
 
 
 def is_iri(symbol: str) -> bool:
     """Return True if a term is an IRI."""
-    return not symbol.startswith(('"', "_:"))
+    return not symbol.startswith(('"', "_:", NESTED))
 
 
 def ntriples(symbol: str) -> str:

@@ -15,8 +15,12 @@ class ChangingStore(Committing[StoreChange], Protocol):
 
     def load(self, program: str | os.PathLike[str]) -> None: ...
     def remove_rule(self, name: str) -> None: ...
-    def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None: ...
-    def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None: ...
+    def insert(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None: ...
+    def delete(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None: ...
 
 
 class StoreTransaction(ChangeBlock[StoreChange]):
@@ -37,12 +41,16 @@ class StoreTransaction(ChangeBlock[StoreChange]):
         self._check()
         self._store.remove_rule(name)
 
-    def insert(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
+    def insert(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None:
         """Assert triples, see `Store.insert`."""
         self._check()
-        self._store.insert(data, format, base=base)
+        self._store.insert(data, format, base=base, graph=graph)
 
-    def delete(self, data: Any, format: str | None = None, *, base: str | None = None) -> None:
+    def delete(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None:
         """Retract triples, see `Store.delete`."""
         self._check()
-        self._store.delete(data, format, base=base)
+        self._store.delete(data, format, base=base, graph=graph)

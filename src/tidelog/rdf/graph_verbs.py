@@ -1,0 +1,115 @@
+"""The verbs of a store that bring triples in and out, graph by graph: `Store` has the rest."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from tidelog.limits.watch import changing_within_memory, reading_within_memory
+from tidelog.rdf import output, reader
+from tidelog.rdf.data import Triples
+from tidelog.rdf.documents import Labels
+from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, Quads
+from tidelog.rdf.terms import term
+from tidelog.rdf.verbs import TripleVerbs
+from tidelog.relation import Relation, WordRows
+
+if TYPE_CHECKING:
+    import rdflib
+
+
+class GraphVerbs(TripleVerbs):
+    """Verbs over triples and their graphs."""
+
+    prefixes: dict[str, str]
+    _triples: Triples
+    _quads: Quads
+    _labels: Labels
+    _pending: list[PendingQuads]
+
+    def insert(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None:
+        """Assert triples, to take effect with the next `commit`.
+
+        Take a text, a path (anything path-like, or one line that ends like `.ttl` or `.nt.gz`), a graph or dataset of
+        rdflib or pyoxigraph, or an iterable of triples or quads of terms. `format` is turtle, ntriples, nquads, trig,
+        jsonld or rdfxml; by default the ending of a path, and turtle for texts. Triples without a graph of their own go
+        to `graph`, an IRI or a blank node, or else to the default graph. Raise DataError with the place (E0460 to
+        E0465, E0410, E0411), UsageError (E0660), SetupError (E0790), and then change nothing.
+        """
+        self._change(data, format, base, graph, asserts=True)
+
+    def delete(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None:
+        """Retract triples like `insert`; those not asserted change nothing.
+
+        Retract triples without a graph of their own from `graph`, where the empty text is the default graph, or else
+        from all graphs. A text must not have blank nodes (E0463).
+        """
+        self._change(data, format, base, graph, asserts=False)
+
+    def _change(self, data: Any, format: str | None, base: str | None, graph: object, *, asserts: bool) -> None:
+        with self._changing(), changing_within_memory:
+            name = _graph_name(graph)
+            columns = reader.read(data, format, base, self._labels if asserts else None)
+            self._pending.append(self._quads.pending(asserts, columns, name))
+
+    def graphs(self) -> tuple[str, ...]:
+        """Return the names of the graphs that have triples, sorted, without the default graph and the inferred
+        triples."""
+        with self._using(), reading_within_memory:
+            return self._quads.graphs()
+
+    def quads(self, subject: Any = None, predicate: Any = None, object: Any = None, graph: Any = None) -> Relation:
+        """Return the asserted triples with these terms, any for None, and their graphs. The name of the default graph
+        is the empty text. Raise DataError (E0465) for what is no term."""
+        with self._using(), reading_within_memory:
+            terms = [None if part is None else term(part) for part in (subject, predicate, object)]
+            triples = self._triples.matching(*terms, asserted=True)
+            rows = self._quads.matching(triples, _graph_name(graph))
+            return Relation("quads", WordRows(QUAD_COLUMNS, self._triples.dictionary, rows))
+
+    @abstractmethod
+    def triples(
+        self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
+    ) -> Relation:
+        """Return the triples with these terms."""
+
+    @abstractmethod
+    def inferred(self) -> Relation:
+        """Return the triples that follow and were not asserted."""
+
+    def to_rdflib(self, *, inferred: bool = True) -> rdflib.Graph:
+        """Return an rdflib graph of the triples of all graphs. Raise SetupError (E0790) if rdflib is not installed, and
+        DataError (E0464) for a term of RDF 1.2."""
+        with self._using(), reading_within_memory:
+            return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
+
+    def to_text(self, format: str = "turtle", *, inferred: bool = False) -> str:
+        """Return the triples as turtle, ntriples, nquads, trig or jsonld.
+
+        The last three have the graphs, and with `inferred` the graph `urn:tidelog:inferred` of what follows.
+        """
+        with self._using(), reading_within_memory:
+            return self._written(format, inferred).decode()
+
+    def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = False) -> None:
+        """Write `to_text` to a file, in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
+        with self._using(), reading_within_memory:
+            output.write(path, self._written(output.format_for(path, format), inferred))
+
+    def _written(self, format: str, inferred: bool) -> bytes:
+        asserted = self.quads() if output.has_graphs(format) else self.triples(inferred=False)
+        return output.text(asserted, self.inferred() if inferred else None, format, self.prefixes)
+
+
+def _graph_name(graph: object) -> str | None:
+    """Return the symbol of a graph, None for none. Raise DataError (E0465) for a literal."""
+    if graph is None or (isinstance(graph, str) and graph == DEFAULT):
+        return graph
+    name = term(graph)
+    reader.check_graph(name)
+    return name
