@@ -88,6 +88,34 @@ def test_every_epoch_reaches_the_sinks(spark: SparkSession, tmp_path: Path, put:
         assert not list((tmp_path / "state/outbox").iterdir())
 
 
+def test_values_of_all_kinds_reach_the_sinks(spark: SparkSession, tmp_path: Path, put: Put) -> None:
+    program = """
+    .type pair = [a: unsigned, s: symbol]
+    .type list = [head: number, tail: list]
+    .decl e(n: number)
+    .decl v(n: number, u: unsigned, f: float, s: symbol, p: pair, l: list)
+    v(n, 18446744073709551615, 0.5, "it's `quoted`", nil, [1, [2, nil]]) :- e(n).
+    v(-n, 0, -2.0, "", [18446744073709551615, "ü"], nil) :- e(n).
+    """
+    put("1.csv", "1\n")
+    with tidelog.connect(spark=spark) as db:
+        db.load(program)
+        stream = spark.readStream.schema("n long").csv(str(tmp_path / "in"))
+        sinks = [Sink("v", tmp_path / "changes", what="changes")]
+        db.maintain(stream, into="e", sinks=sinks, trigger={"availableNow": True}).awaitTermination()
+        view = db["v"]
+        found = spark.read.parquet(str(tmp_path / "changes")).drop("op", "epoch")
+        assert found.schema.simpleString() == view.schema.simpleString()
+        assert (
+            rows(found)
+            == rows(view)
+            == {
+                (1, 2**64 - 1, 0.5, "it's `quoted`", None, "[1, [2, nil]]"),
+                (-1, 0, -2.0, "", (2**64 - 1, "ü"), "nil"),
+            }
+        )
+
+
 def test_a_sink_that_fails_ends_the_query_and_gets_the_epochs_later(
     spark: SparkSession, tmp_path: Path, put: Put
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidelog.spark.older import from_arrow
@@ -20,17 +21,33 @@ if TYPE_CHECKING:
 
 def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
     """Return an Arrow table as a DataFrame that holds its own data."""
-    import pyarrow as pa
 
     if not table.column_names:
         # A relation without columns is true or false; Spark's Arrow reader loses rows that have no columns.
         return session.range(table.num_rows).select()
-    schema = pa.schema([pa.field(f.name, spark_type(f.type)) for f in table.schema])
+    schema = _spark_schema(table.schema)
     if table.num_rows:
         return from_arrow(session, table.cast(schema))
     # PySpark cannot take columns without chunks, nor with Spark Connect a table without rows.
-    fields = from_arrow_schema(schema).fields
-    return session.range(0).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in fields])
+    return no_rows(session, from_arrow_schema(schema))
+
+
+def schema_in_spark(given: pa.Schema) -> T.StructType:
+    """Return the columns that a table with these has in Spark."""
+    return from_arrow_schema(_spark_schema(given))
+
+
+def no_rows(session: SparkSession, schema: T.StructType) -> DataFrame:
+    """Return a frame with columns and no rows, which Spark leaves out of unions."""
+    fields = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
+    return session.range(0).where(F.lit(False)).select(*fields)
+
+
+def _spark_schema(given: pa.Schema) -> pa.Schema:
+    """Return the types next to those of `given` that Spark can read."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(f.name, spark_type(f.type)) for f in given])
 
 
 def spark_type(given: pa.DataType) -> pa.DataType:

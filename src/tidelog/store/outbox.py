@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from tidelog.durable.files import Files
-from tidelog.store.tables import FactTables, PartFolder, check_parts, read_parts, read_table, write_table
+from tidelog.store.tables import FactTables, FilePart, PartFolder, check_parts, read_parts, read_table, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,12 +50,19 @@ class Outbox:
                 raise
         return sums
 
-    def get(self, epoch: int, relation: str, inserts: bool, sums: Mapping[str, str]) -> pa.Table | PartFolder | None:
-        """Return the tuples that an epoch inserted or deleted: a table, the parts of one, or None for no tuples. Raise
-        DataError (E0682) for a file that differs from the one of `sums`, OSError."""
+    def get(
+        self, epoch: int, relation: str, inserts: bool, sums: Mapping[str, str], in_place: bool = False
+    ) -> pa.Table | PartFolder | None:
+        """Return the tuples that an epoch inserted or deleted: a table, the parts of one, or None for no tuples. With
+        `in_place` a table in a file of this machine stays there, as the only part. Raise DataError (E0682) for a file
+        that differs from the one of `sums`, OSError."""
         name = f"{relation}.{_operation(inserts)}.parquet"
         place = f"{_folder(epoch)}/{name}"
         with self._using():
+            if name in sums and in_place and "://" not in (path := self._files.place(place)):
+                file = PartFolder(path, (FilePart(name, None, sums[name]),))
+                check_parts(self._files, _folder(epoch), file)
+                return file
             if name in sums:
                 return read_table(self._files, place, sums[name])
             if f"{name}/" not in sums:
