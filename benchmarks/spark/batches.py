@@ -2,7 +2,8 @@
 DataFrames, written by hand, that writes the same rows.
 
 Both queries get the same files by turns, so that other work on the machine slows them alike. The seconds of a batch are
-those of Spark's progress (`addBatch`), which end when its rows are written.
+those of Spark's progress (`addBatch`), which end when its rows are written. CPU seconds are those of the whole trigger,
+in Python and in Java.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import tidelog
 from benchmarks.harness import BenchmarkError
+from benchmarks.spark.pipeline import cpu_seconds
 from tidelog.spark import Sink
 
 PROGRAM = """
@@ -35,11 +37,14 @@ FIRST = 5
 
 @dataclass(frozen=True)
 class Batches:
-    """Batches of so many `rows`: median seconds of tidelog and of the `baseline`, which does less or the same."""
+    """Batches of so many `rows`: median seconds of tidelog and of the `baseline`, which does less or the same, and
+    median CPU seconds of both."""
 
     rows: int
     tidelog: float
     baseline: float
+    cpu: float
+    baseline_cpu: float
 
     @property
     def more(self) -> float:
@@ -98,15 +103,19 @@ def _measured(
         ours = db.maintain(stream(), "ordered", checkpoint=folder / "ours", sinks=sinks)
         theirs = stream().writeStream.foreachBatch(baseline).option("checkpointLocation", f"{folder}/theirs").start()
         seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
+        cpu: dict[str, list[float]] = {"ours": [], "theirs": []}
         for number in range(FIRST + batches):
             _put(spark, folder, number, rows)
             for name, query in (("ours", ours), ("theirs", theirs)):
+                before = cpu_seconds(spark)
                 query.processAllAvailable()
+                cpu[name].append(cpu_seconds(spark) - before)
                 seconds[name].append(_seconds(query, number))
         theirs.stop()
         if db.size("placed") != rows * (FIRST + batches):
             raise BenchmarkError(f"{db.size('placed')} rows were derived of {batches + FIRST} batches of {rows}")
-    return Batches(rows, *(statistics.median(seconds[name][FIRST:]) for name in ("ours", "theirs")))
+    medians = [statistics.median(found[name][FIRST:]) for found in (seconds, cpu) for name in ("ours", "theirs")]
+    return Batches(rows, *medians)
 
 
 def _put(spark: SparkSession, folder: Path, number: int, rows: int) -> None:
@@ -125,9 +134,10 @@ def _seconds(query: StreamingQuery, number: int) -> float:
     return float(max(each["durationMs"].get("addBatch", 0) for each in progress if each["batchId"] == number)) / 1000
 
 
-HEAD = f"{'rows':>10}{'tidelog':>10}{'baseline':>10}{'more':>10}{'ratio':>8}"
+HEAD = f"{'rows':>10}{'tidelog':>10}{'baseline':>10}{'more':>10}{'ratio':>8}{'CPU':>10}{'baseline':>10}"
 
 
 def line(found: Batches) -> str:
     """Return a line of the table; seconds of a batch."""
-    return f"{found.rows:>10,}{found.tidelog:>10.3f}{found.baseline:>10.3f}{found.more:>10.3f}{found.ratio:>8.2f}"
+    times = f"{found.tidelog:>10.3f}{found.baseline:>10.3f}{found.more:>10.3f}{found.ratio:>8.2f}"
+    return f"{found.rows:>10,}{times}{found.cpu:>10.3f}{found.baseline_cpu:>10.3f}"

@@ -70,9 +70,9 @@ def through(spark: SparkSession, folder: Path, rows: int) -> Through:
         quarantine=folder / "bad",
         engine="embedded",
     )
-    started, cpu = time.perf_counter(), _cpu(spark)
+    started, cpu = time.perf_counter(), cpu_seconds(spark)
     with pipeline.run(spark) as result:
-        seconds, cpu = time.perf_counter() - started, _cpu(spark) - cpu
+        seconds, cpu = time.perf_counter() - started, cpu_seconds(spark) - cpu
         count = result.counts["transfer"]
         if (count.read, count.accepted, count.quarantined) != (rows, rows - bad, bad):
             raise BenchmarkError(f"{rows} rows, {bad} of them bad, were counted as {count}")
@@ -81,7 +81,7 @@ def through(spark: SparkSession, folder: Path, rows: int) -> Through:
     return Through(rows, bad, symbols, views, seconds, cpu, result.seconds, peak())
 
 
-def _cpu(spark: SparkSession) -> float:
+def cpu_seconds(spark: SparkSession) -> float:
     """Return CPU seconds of the driver's Python and of its Java, which does the work of local executors too."""
     gateway: Any = spark.sparkContext._gateway
     times = Path(f"/proc/{gateway.proc.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]

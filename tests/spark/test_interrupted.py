@@ -20,7 +20,7 @@ import tidelog
 from tests.depth import stride
 from tests.pressing import pressed, presses
 from tidelog.errors import DataError, UsageError
-from tidelog.spark.sources import mapping
+from tidelog.spark.sources import checked
 
 PROGRAM = """
 .decl e(x: number, y: symbol)
@@ -54,7 +54,7 @@ def views(db: Any) -> Views:
 @pytest.fixture(autouse=True)
 def few_rows_are_kept_in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows are, which an interruption has to release."""
-    monkeypatch.setattr(mapping, "FEW_ROWS", 0)
+    monkeypatch.setattr(checked, "FEW_ROWS", 0)
 
 
 class Case:

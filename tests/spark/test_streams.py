@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 import tidelog
 from tidelog.errors import TidelogError
 from tidelog.spark import SparkDatabase
+from tidelog.spark.sources import checked
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -110,6 +111,29 @@ def test_feeds_of_changes_and_bad_rows(spark: SparkSession, tmp_path: Path, put:
         assert bad == ["op: null", "op: unknown operation", "x: null", "x: null"]
         about = db.stats()["streams"]["e"]
         assert (about["read"], about["accepted"], about["quarantined"]) == (10, 6, 4)
+
+
+def test_batches_of_any_size_are_accounted_for(
+    spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some come to the driver at once; some were expected to, and are too large."""
+    monkeypatch.setattr(checked, "FEW_ROWS", 1)
+    monkeypatch.setattr(checked, "MANY_ROWS", 3)
+    with loaded(spark) as db:
+        query = db.maintain(files(spark, tmp_path), into="e")
+        for number, text in enumerate(["1,1\n2,2\n", "3,3\n4,no\n5,5\n", "6,6\n7,no\n8,8\n,9\n0,0\n", "1,1\n2,no\n"]):
+            put(f"{number}.csv", text)
+            query.processAllAvailable()
+        assert rows(db["e"]) == {(i, i) for i in (0, 1, 2, 3, 5, 6, 8)}
+        about = db.stats()["streams"]["e"]
+        assert [about[name] for name in ("batches", "read", "accepted", "quarantined")] == [4, 12, 8, 4]
+        bad = sorted((row.reason, row.row, Path(row.source).name) for row in db.quarantine().collect())
+        assert bad == [
+            ("x: null", '{"x":null,"y":9}', "2.csv"),
+            ("y: null", '{"x":2,"y":null}', "3.csv"),
+            ("y: null", '{"x":4,"y":null}', "1.csv"),
+            ("y: null", '{"x":7,"y":null}', "2.csv"),
+        ]
 
 
 def test_a_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]) -> None:

@@ -204,7 +204,7 @@ def test_symbols_follow_words_that_are_given_back(spark: SparkSession) -> None:
 def facts_of(spark: SparkSession, *symbols: str) -> FactFrame:
     frame = spark.createDataFrame([(symbol,) for symbol in symbols], "c0 string")
     leaf = Leaf("c0", "symbol", F.col("c0"), F.lit(None))
-    return FactFrame("e", frame, (leaf,), len(symbols), False)
+    return FactFrame("e", lambda: frame, (leaf,), len(symbols), False)
 
 
 @pytest.mark.parametrize("step", ["follow", "grow"])

@@ -51,9 +51,10 @@ from tidelog.spark.sessions import ship
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.changes import Operation
+from tidelog.spark.sources.checked import CheckedSource, check_sources, refuse_bad_rows
 from tidelog.spark.sources.facts import ChangeKey, PendingFacts, local_facts
 from tidelog.spark.sources.latest import Latest, key_positions, with_columns
-from tidelog.spark.sources.mapping import CheckedSource, check_sources, map_exactly, refuse_bad_rows, relation_type
+from tidelog.spark.sources.mapping import map_exactly, relation_type
 from tidelog.spark.sources.readers import analyzed, located
 from tidelog.spark.sources.streams import Streams
 from tidelog.spark.sources.target import by_key, target_of

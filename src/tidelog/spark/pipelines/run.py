@@ -40,16 +40,10 @@ from tidelog.spark.rows import DriverRows
 from tidelog.spark.sinks.folders import write_files
 from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_delta, check_epochs, targets_of, write
+from tidelog.spark.sources.checked import CheckedSource, check_sources
 from tidelog.spark.sources.csv_files import csv_frame
 from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
-from tidelog.spark.sources.mapping import (
-    QUARANTINE_COLUMNS,
-    CheckedSource,
-    Mapped,
-    check_sources,
-    map_frame,
-    relation_type,
-)
+from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, map_frame, relation_type
 from tidelog.spark.sources.readers import (
     TORN,
     among,

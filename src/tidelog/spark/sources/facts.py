@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
@@ -39,17 +40,23 @@ class Counts:
 
 @dataclass(frozen=True)
 class FactFrame:
-    """A frame of the leaf columns of at most `rows` facts. `kept` says that it is read from rows kept in Spark, so that
-    its partitions are the same whenever it is asked. Few facts are in `table` as well, besides other columns."""
+    """A frame of the leaf columns of at most `rows` facts, which `make` makes. `kept` says that it is read from rows
+    that are kept, so that its partitions are the same whenever it is asked. Facts on the driver are in `table` as well,
+    besides other columns, so that often nobody needs the frame."""
 
     relation: str
-    frame: DataFrame
+    make: Callable[[], DataFrame]
     leaves: tuple[Leaf, ...]
     rows: int
     kept: bool
     held: None = None
     """The driver has no words of them, see `Rows.held`."""
     table: pa.Table | None = None
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The leaf columns in Spark."""
+        return self.make()
 
 
 def unreported(events: int, late: int) -> None:

@@ -8,7 +8,7 @@ feed needs no more than the names of its columns (`target`).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as Expression
@@ -33,10 +33,11 @@ _Records = Mapping[str, RecordType]
 
 @dataclass(frozen=True)
 class Opened:
-    """The frame of a feed with a column for each column of the relation, by the name in `columns`, and those of the
-    `operation`. `shown` is a row of the feed as it came, `broken` says why its record cannot be read, or is null."""
+    """A feed whose `shape` makes of its frame one with a column for each column of the relation, by the name in
+    `columns`, and those of the `operation`. `shown` is a row of the feed as it came, `broken` says why its record
+    cannot be read, or is null."""
 
-    frame: DataFrame
+    shape: Callable[[DataFrame], DataFrame]
     columns: Mapping[str, str | Expression]
     operation: Operation
     shown: Expression
@@ -75,8 +76,8 @@ def opened(
     columns: Mapping[str, str | Expression],
     rejected: str | None,
 ) -> Opened:
-    """Return the frame of a feed opened, with its column `rejected`. UsageError (E0685) where a mapping does not suit
-    the feed, DataError (E0480) for a frame that is not such a feed."""
+    """Return the feed that a frame is, opened, with its column `rejected`. UsageError (E0685) where a mapping does not
+    suit the feed, DataError (E0480) for a frame that is not such a feed."""
     names: dict[str, str] = {}
     for column in relation.columns:
         source = columns.get(column.name, column.name)
@@ -96,11 +97,17 @@ def opened(
     # Fields have names of their own, because a relation may have columns such as op.
     own = [value.alias(f"{_FIELD}{name}") for name, value in fields.items()]
     when = [value.alias(name) for name, value in order.items()]
-    found = frame.where(kept).select(F.struct(*raw).alias(_RAW), *others, reason.alias(_REASON), *own, *when)
+    found = [F.struct(*raw).alias(_RAW), *others, reason.alias(_REASON), *own, *when]
     names_of_order = tuple(name for name in order if name != _OP)
     known = replace(operation, column=_OP, insert=_INSERT, delete=_DELETE, order=names_of_order, feed=None)
     mapped: dict[str, str | Expression] = {name: f"{_FIELD}{source}" for name, source in names.items()}
-    return Opened(found, mapped, known, F.to_json(F.col(_RAW), {"ignoreNullFields": "false"}), F.col(_REASON))
+    return Opened(
+        lambda rows: rows.where(kept).select(*found),
+        mapped,
+        known,
+        F.to_json(F.col(_RAW), {"ignoreNullFields": "false"}),
+        F.col(_REASON),
+    )
 
 
 def _readable(field: T.StructField) -> Expression:

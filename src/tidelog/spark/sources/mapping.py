@@ -1,9 +1,6 @@
 """Map frames and files to declared relations: rows that fit, and the others with their reasons.
 
-`map_frame` and `map_exactly` make a `Mapped`; `check_sources` evaluates all of them in one job and counts. The counts
-come from the very rows that go on, which are kept until the run ends, so that read = accepted + quarantined holds even
-when a frame gives other rows the second time it is asked. `readers` makes frames of files, `failures` errors of what
-Spark says.
+`map_frame` and `map_exactly` make a `Mapped`, which `checked` evaluates. `readers` makes frames of files.
 """
 
 from __future__ import annotations
@@ -11,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-from pyspark import StorageLevel
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,32 +17,16 @@ from pyspark.sql import functions as F
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.columns import match_columns
 from tidelog.language.syntax import CheckedProgram, RelationType
-from tidelog.spark.failures import is_of_spark, letting_go, reading, working
-from tidelog.spark.jobs import step
-from tidelog.spark.older import from_arrow, to_arrow
-from tidelog.spark.sources.changes import (
-    ASSERTS,
-    ROWS,
-    Operation,
-    change_columns,
-    majority,
-    net,
-    order_columns,
-    undecided,
-)
+from tidelog.spark.failures import reading
+from tidelog.spark.sources.changes import ASSERTS, Operation, change_columns, order_columns, undecided
 from tidelog.spark.sources.checks import Leaf, WrongType, leaves
-from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts, event_columns, unreported
 from tidelog.spark.sources.feeds import opened
 from tidelog.spark.sources.latest import Latest, key_positions, latest_of
 from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 REASON, ROW, FILE = "reason", "row", "source"
 ANOTHER = "another row has this key"
-FEW_ROWS = 2_000
-"""Rows of a single source that come to the driver at once."""
+Shape: TypeAlias = Callable[[DataFrame], DataFrame]
 QUARANTINE_COLUMNS = ("relation string", f"{REASON} string", f"{ROW} string", f"{FILE} string")
 
 
@@ -56,11 +36,13 @@ class Mapped:
     errors call it.
 
     With an `operation` there is ASSERTS, and the columns `order` if `latest` keeps the latest events. `key` are the
-    positions of the columns by which rows replace facts, None where they do not.
+    positions of the columns by which rows replace facts, None where they do not. `shape` makes such a frame of the
+    user's.
     """
 
     relation: str
     frame: DataFrame
+    shape: Shape
     leaves: tuple[Leaf, ...]
     operation: Operation | None = None
     place: str = ""
@@ -68,77 +50,10 @@ class Mapped:
     latest: Latest | None = None
     order: tuple[Leaf, ...] = ()
 
-
-@dataclass(frozen=True)
-class CheckedSource:
-    """A source with its rows kept and counted: few rows as `table`, from which `source.frame` is made, others in Spark
-    (`source.frame` is persisted)."""
-
-    source: Mapped
-    read: int
-    quarantined: int
-    table: pa.Table | None = None
-
-    @property
-    def relation(self) -> str:
-        return self.source.relation
-
-    def pending(self, report: Callable[[int, int], object] = unreported) -> list[PendingFacts]:
-        """Return the changes that the good rows make; `report` is that of a `ChangeKey`."""
-        source, count = self.source, self.read - self.quarantined
-        if source.key is not None:
-            key, feed = ChangeKey(source.key, source.latest, report), source.operation
-            signs = (True,) if feed is None or feed.column is None else (False, True)
-            events = [(asserts, self._events(asserts)) for asserts in signs]
-            return [PendingFacts(self.relation, asserts, facts, count, key) for asserts, facts in events]
-        if source.operation is None:
-            facts = replace(self._facts(self._good(), kept=True), table=self._good_rows())
-            return [PendingFacts(self.relation, True, facts, count)]
-        voted = majority(self._good(), [leaf.name for leaf in source.leaves])
-        votes = [(False, self._facts(voted.where(~F.col(ASSERTS)))), (True, self._facts(voted.where(ASSERTS)))]
-        return [PendingFacts(self.relation, asserts, each, count) for asserts, each in votes]
-
-    @property
-    def bad(self) -> DataFrame:
-        """Return the rows that do not fit, with the columns of QUARANTINE_COLUMNS."""
-        rows = self.source.frame.where(F.col(REASON).isNotNull())
-        return rows.select(F.lit(self.relation).alias("relation"), REASON, ROW, FILE)
-
-    def release(self) -> None:
-        """Release the rows."""
-        with letting_go():
-            self.source.frame.unpersist()
-
-    def _good_rows(self) -> pa.Table | None:
-        """Return the good rows, if the driver has them."""
-        if self.table is None:
-            return None
-        import pyarrow.compute as pc
-
-        return self.table.filter(pc.is_null(self.table.column(REASON)))
-
-    def _good(self) -> DataFrame:
-        return self.source.frame.where(F.col(REASON).isNull())
-
-    def _facts(self, rows: DataFrame, kept: bool = False) -> FactFrame:
-        names = [leaf.name for leaf in self.source.leaves]
-        return FactFrame(self.relation, rows.select(names), self.source.leaves, self.read - self.quarantined, kept)
-
-    def _events(self, asserts: bool) -> FactFrame:
-        """Return the latest event of each key, of those that assert or of the others, see `PendingFacts`."""
-        source = self.source
-        assert source.key is not None
-        keys, order = of_columns(source.leaves, source.key), [leaf.name for leaf in source.order]
-        names = [leaf.name for leaf in keys], [leaf.name for leaf in source.leaves]
-        latest = net(self._good(), *names, order).where(F.col(ASSERTS) if asserts else ~F.col(ASSERTS))
-        facts = {leaf.name: leaf for leaf in source.leaves} if asserts else renumbered(keys, source.key)
-        if source.latest is not None:
-            width = len(source.latest.of.columns) if asserts else len(source.key)
-            events = [*source.order, Leaf(ROWS, "number", F.col(ROWS), F.lit(None))]
-            assert len(events) == len(event_columns(source.latest))
-            facts |= {leaf.name: replace(leaf, name=f"c{width + i}") for i, leaf in enumerate(events)}
-        frame = latest.select(*[F.col(name).alias(leaf.name) for name, leaf in facts.items()])
-        return FactFrame(self.relation, frame, tuple(facts.values()), self.read - self.quarantined, False)
+    def of(self, frame: DataFrame, place: str) -> Mapped:
+        """Return another frame with the same columns, mapped in the same way: without the many calls of Java that
+        build and check expressions."""
+        return replace(self, frame=self.shape(frame), place=place)
 
 
 def of_columns(given: Sequence[Leaf], columns: Sequence[int]) -> list[Leaf]:
@@ -179,10 +94,12 @@ def map_frame(
     no_stream(frame, relation)
     shown: Expression | None = None
     broken: Expression | None = None
+    opening: Shape | None = None
     if operation is not None and operation.feed is not None:
         _only_declared(declared, columns or {})
         feed = opened(operation, frame, declared, program.records, columns or {}, rejected)
-        frame, columns, operation, shown, broken = feed.frame, feed.columns, feed.operation, feed.shown, feed.broken
+        opening, columns, operation, shown, broken = feed.shape, feed.columns, feed.operation, feed.shown, feed.broken
+        frame = opening(frame)
     names = [name for name in frame.columns if torn is None or name != TORN]
     known = {name: quoted(name) for name in names}
     wanted = dict(columns or {})
@@ -214,7 +131,8 @@ def map_frame(
                 why = why.when(value.cast("string").contains(REPLACEMENT), F.lit("not valid UTF-8"))
         broken = why if broken is None else F.coalesce(why, broken)
     reason = None if rejected is None else known[rejected].cast("string")
-    return _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
+    mapped = _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
+    return mapped if opening is None else replace(mapped, shape=_after(opening, mapped.shape))
 
 
 def map_exactly(
@@ -229,11 +147,15 @@ def map_exactly(
     folded = {name.lower(): name for name in names}
     given = [folded.get(name.lower(), name) for name in frame.columns] if len(folded) == len(names) else frame.columns
     order = match_columns(given, names, f"relation {relation}")
-    named = frame.toDF(*[f"_{i}" for i in range(len(order))])  # names that occur twice, or contain dots, are none's
+
+    def renamed(frame: DataFrame) -> DataFrame:
+        return frame.toDF(*[f"_{i}" for i in range(len(order))])  # names that occur twice, or contain dots, are none's
+
     found = [F.col(f"_{source}") for source in order]
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
     shown = F.to_json(struct, {"ignoreNullFields": "false"}) if order else F.lit("{}")
-    return _source(program, declared, named, found, shown, exact=True, operation=operation)
+    mapped = _source(program, declared, renamed(frame), found, shown, exact=True, operation=operation)
+    return replace(mapped, shape=_after(renamed, mapped.shape))
 
 
 def no_stream(frame: DataFrame, relation: str) -> None:
@@ -251,80 +173,6 @@ def relation_type(program: CheckedProgram, relation: str) -> RelationType:
         known = ", ".join(sorted(program.relations)) or "none"
         raise UsageError(Problem("E0601", f"the relation {relation!r} is not declared", hint=f"use one of: {known}"))
     return program.relations[relation]
-
-
-def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
-    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. Raise DataError
-    (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures."""
-    try:
-        for source in sources:
-            source.frame.persist(StorageLevel.MEMORY_AND_DISK)
-        with step(f"read {_relations(sources)}"):
-            if len(sources) == 1 and (few := _few(sources[0])) is not None:
-                return [few]
-            counted = _tally(sources)
-    except BaseException as error:
-        for source in sources:
-            source.frame.unpersist()
-        if is_of_spark(error):
-            for source in sources:
-                with reading(source.place), step(f"read {source.relation}"):
-                    _tally([source])
-        with working():  # Each by itself can be read.
-            raise
-    return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
-
-
-def _few(source: Mapped) -> CheckedSource | None:
-    """Return a source with its rows on the driver, None if it has more than a few. One job finds out, after which Spark
-    has the rows of a larger source; a small batch needs no other one."""
-    table = to_arrow(source.frame.limit(FEW_ROWS + 1))
-    if table.num_rows > FEW_ROWS:
-        return None
-    if not table.num_rows:
-        return CheckedSource(source, 0, 0, table)
-    local = replace(source, frame=from_arrow(source.frame.sparkSession, table))
-    source.frame.unpersist()
-    return CheckedSource(local, table.num_rows, table.num_rows - table.column(REASON).null_count, table)
-
-
-def _relations(sources: Sequence[Mapped]) -> str:
-    return ", ".join(dict.fromkeys(source.relation for source in sources))
-
-
-def _tally(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
-    """Return the numbers of rows, and of bad ones, of each source that has any."""
-    bad = F.col(REASON).isNotNull().cast("long").alias("bad")
-    each = [source.frame.select(F.lit(i).alias("i"), bad) for i, source in enumerate(sources)]
-    summed = reduce(DataFrame.unionAll, each).groupBy("i").agg(F.count("*").alias("read"), F.sum("bad").alias("bad"))
-    return {row["i"]: (row["read"], row["bad"]) for row in summed.collect()}
-
-
-_CODES = {
-    "null": "E0403",
-    "NaN": "E0404",
-    "negative": "E0402",
-    "out of range": "E0402",
-    "no float is equal to it": "E0402",
-    "not valid UTF-8": "E0408",
-    ANOTHER: "E0487",
-}
-_FILTERED = "filter these rows out, or read them through a Pipeline, which has a quarantine"
-_ONE_OF_A_KEY = "keep one row of each key, or read them as a feed with an `order`"
-
-
-def refuse_bad_rows(checked: CheckedSource) -> None:
-    """Raise DataError, with a problem for each reason, if some rows do not fit."""
-    if not checked.quarantined:
-        return
-    grouped = checked.bad.groupBy(REASON).agg(F.count("*").alias("rows"), F.min(ROW).alias("example"))
-    problems = []
-    for reason, rows, example in grouped.orderBy(F.desc("rows")).limit(10).collect():
-        code = next((code for what, code in _CODES.items() if reason.endswith(f": {what}")), "E0401")
-        hint = _ONE_OF_A_KEY if code == "E0487" else _FILTERED
-        message = f"{rows} of {checked.read} rows do not fit: {reason}; one is {example:.200}"
-        problems.append(Problem(code, message, place=f"relation {checked.relation}", hint=hint))
-    raise DataError(*problems)
 
 
 def _source(
@@ -355,43 +203,56 @@ def _source(
     none = F.lit(None).cast("string")
     why = {"broken": none if broken is None else broken, "rejected": none if rejected is None else rejected}
     changes: dict[str, Expression] = {}
-    mapped = Mapped(declared.name, frame, tuple(flat), operation, f"data for {declared.name}")
+    latest, key, order = None, None, list[Leaf]()
     if operation is not None:
         latest = latest_of(program, declared, operation.key, operation.order, frame)
         order = order_columns(operation, frame, latest)
         key = None if operation.key is None and latest is None else key_positions(declared, operation.key)
-        mapped = replace(mapped, latest=latest, order=tuple(order), key=key)
         with reading(declared.name):
             changes, why["operation"] = change_columns(operation, order)
     why |= {leaf.name: leaf.reason for leaf in flat}
-    if mapped.key is not None:  # Of what goes, the key is enough.
-        needed = of_columns(flat, mapped.key)
+    if key is not None:  # Of what goes, the key is enough.
+        needed = of_columns(flat, key)
         others = [leaf for leaf in flat if leaf not in needed]
         why |= {leaf.name: F.when(changes[ASSERTS], leaf.reason) for leaf in others}
-    # In two steps, so that Spark has every value and every reason once, and the rest for bad rows only.
     values = {**{leaf.name: leaf.value for leaf in flat}, **changes}
-    step = frame.select("*", *_named("_value", values), *_named("_why", why))
+    # In two steps, so that Spark has every value and every reason once, and the rest for bad rows only.
+    step = [F.col("*"), *_named("_value", values), *_named("_why", why)]
     said = [quoted(f"_why {name}") for name in why]
     is_bad = F.coalesce(*said).isNotNull()
     reason = F.when(is_bad, F.coalesce(said[0], F.concat_ws("; ", *said[1:]))).alias(REASON)
     shown, file = shown.alias(ROW), F.nullif(F.input_file_name(), F.lit("")).alias(FILE)
     named = [quoted(f"_value {name}").alias(name) for name in values]
-    if mapped.key is None or len(mapped.key) == len(declared.columns):
+    if key is None or len(key) == len(declared.columns):
         bad_only = [F.when(is_bad, shown).alias(ROW), F.when(is_bad, file).alias(FILE)]
-        return replace(mapped, frame=step.select(*named, reason, *bad_only))
-    keys = [declared.columns[position].name for position in mapped.key]
-    return replace(mapped, frame=_decided(mapped, keys, step.select(*named, reason, shown, file)))
+        shape = _selecting(step, [*named, reason, *bad_only])
+    else:
+        keys = [declared.columns[position].name for position in key]
+        decide = _deciding(of_columns(flat, key), flat, order, keys)
+        shape = _after(_selecting(step, [*named, reason, shown, file]), decide)
+    place = f"data for {declared.name}"
+    return Mapped(declared.name, shape(frame), shape, tuple(flat), operation, place, key, latest, tuple(order))
 
 
-def _decided(mapped: Mapped, keys: Sequence[str], rows: DataFrame) -> DataFrame:
-    """Return rows with a reason for those of one key between which nothing decides, and nulls in ROW and FILE of good
-    ones."""
-    key = [leaf.name for leaf in of_columns(mapped.leaves, mapped.key or ())]
-    order = [leaf.name for leaf in mapped.order]
-    is_open = undecided(F.col(REASON).isNull(), key, [leaf.name for leaf in mapped.leaves], order)
+def _selecting(*steps: Sequence[Expression]) -> Shape:
+    """Return the shape that selects columns of a frame, and then columns of these."""
+    return lambda frame: reduce(lambda rows, columns: rows.select(*columns), steps, frame)
+
+
+def _after(first: Shape, second: Shape) -> Shape:
+    """Return the shape that makes a frame by one after another."""
+    return lambda frame: second(first(frame))
+
+
+def _deciding(key: Sequence[Leaf], values: Sequence[Leaf], order: Sequence[Leaf], keys: Sequence[str]) -> Shape:
+    """Return the shape in which rows of one key between which nothing decides have a reason, and ROW and FILE of good
+    ones are null."""
+    names = [[leaf.name for leaf in columns] for columns in (key, values, order)]
+    is_open = undecided(F.col(REASON).isNull(), *names)
     said = f"{', '.join(keys)}: {ANOTHER}{' and order' if order else ''}"
-    found = rows.withColumn(REASON, F.coalesce(REASON, F.when(is_open, F.lit(said))))
-    return found.withColumns({name: F.when(F.col(REASON).isNotNull(), F.col(name)) for name in (ROW, FILE)})
+    reason = F.coalesce(REASON, F.when(is_open, F.lit(said)))
+    bad_only = {name: F.when(F.col(REASON).isNotNull(), F.col(name)) for name in (ROW, FILE)}
+    return lambda frame: frame.withColumn(REASON, reason).withColumns(bad_only)
 
 
 def _named(prefix: str, columns: Mapping[str, Expression]) -> list[Expression]:

@@ -34,9 +34,10 @@ from tidelog.spark.jobs import described, step
 from tidelog.spark.older import last_progress, to_arrow
 from tidelog.spark.records import Phases, Records
 from tidelog.spark.sessions import is_connect, is_on_one_machine
+from tidelog.spark.sources.checked import check_sources
 from tidelog.spark.sources.facts import Counts, PendingFacts
 from tidelog.spark.sources.handover import Handover
-from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, check_sources, map_frame
+from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, map_frame
 from tidelog.spark.sources.readers import empty_frame, literal
 from tidelog.spark.sources.target import Target
 
@@ -69,6 +70,8 @@ class StreamDatabase(Protocol):
     @property
     def epoch(self) -> int: ...
 
+    def is_embedded_with(self, incoming: int) -> bool: ...
+
     def apply(self, pending: Sequence[PendingFacts], notes: Mapping[str, Mapping[str, Any]]) -> object: ...
 
 
@@ -83,6 +86,10 @@ class Stream:
     query: StreamingQuery | None = None
     handover: Handover | None = None
     started: threading.Event = field(default_factory=threading.Event)
+    mapped: tuple[CheckedProgram, Mapped] | None = None
+    """The mapping of its batches, and the program that it is for."""
+    rows: int | None = None
+    """The number of rows of the last batch."""
     temporary: str | None = None
     batches: int = 0
     repeated: int = 0
@@ -123,7 +130,7 @@ class Streams:
     ) -> StreamingQuery:
         """Start a stream that `check` has found right, see `SparkDatabase.maintain`."""
         before = self._streams.get(name, Stream(name, target, None, None))
-        stream = replace(before, target=target, quarantine=quarantine, query=None, error=None)
+        stream = replace(before, target=target, quarantine=quarantine, query=None, error=None, mapped=None, rows=None)
         stream.started = threading.Event()
         take = partial(self._batch, stream)
         stream.handover = Handover(self._database.session, take) if is_connect(self._database.session) else None
@@ -184,11 +191,13 @@ class Streams:
             )
             hint = "connect with the state folder that goes with the checkpoint, or begin with a new checkpoint"
             raise UsageError(Problem("E0683", message, hint=hint))
-        target = stream.target
-        source = map_frame(database.program, target.relation, frame, target.columns, operation=target.operation)
         phases = Phases()
         with phases("read"):
-            [checked] = check_sources([replace(source, place=f"batch {number} of stream {stream.name}")])
+            source = self._mapping(stream, frame).of(frame, f"batch {number} of stream {stream.name}")
+            before = stream.rows
+            is_local = before is not None and database.is_embedded_with(before)
+            [checked] = check_sources([source], before if is_local else None)
+        stream.rows = checked.read
         late: list[int] = []
         try:
             if checked.quarantined:
@@ -204,6 +213,15 @@ class Streams:
                 counts = Counts(checked.read, good, checked.quarantined, late=sum(late))
                 stream.counts += counts
                 database.records.batch(stream.name, number, database.epoch, asdict(counts), phases.seconds)
+
+    def _mapping(self, stream: Stream, frame: DataFrame) -> Mapped:
+        """Return the mapping of the batches of a stream, of which `frame` is one, for the present program."""
+        program, target = self._database.program, stream.target
+        if stream.mapped is None or stream.mapped[0] is not program:
+            empty = empty_like(frame)  # The mapping keeps its frame, and a batch would keep the names of its files.
+            made = map_frame(program, target.relation, empty, target.columns, operation=target.operation)
+            stream.mapped = program, made
+        return stream.mapped[1]
 
     @step("quarantine")
     def _put_aside(self, stream: Stream, bad: DataFrame, number: int) -> None:

@@ -1,0 +1,213 @@
+"""Evaluate mapped sources: the rows of each, checked, kept and counted.
+
+`check_sources` evaluates all of them in one job. The counts come from the very rows that go on, which are kept until
+the run ends. So read = accepted + quarantined holds even when a frame gives other rows the second time it is asked. Few
+rows are kept on the driver, others in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from tidelog.errors import DataError, Problem
+from tidelog.spark.failures import is_of_spark, letting_go, reading, working
+from tidelog.spark.jobs import step
+from tidelog.spark.older import from_arrow, to_arrow
+from tidelog.spark.sources.changes import ASSERTS, ROWS, majority, net
+from tidelog.spark.sources.checks import Leaf
+from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts, event_columns, unreported
+from tidelog.spark.sources.mapping import ANOTHER, FILE, REASON, ROW, Mapped, of_columns, renumbered
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FEW_ROWS = 2_000
+"""Rows of a single source that come to the driver at once."""
+MANY_ROWS = 500_000
+"""The same, if the source is known to have hardly more, and the engine on the driver takes them anyway."""
+
+
+@dataclass(frozen=True)
+class CheckedSource:
+    """A source with its rows kept and counted: as `table`, or in Spark (`source.frame` is persisted)."""
+
+    source: Mapped
+    read: int
+    quarantined: int
+    table: pa.Table | None = None
+
+    @property
+    def relation(self) -> str:
+        return self.source.relation
+
+    def pending(self, report: Callable[[int, int], object] = unreported) -> list[PendingFacts]:
+        """Return the changes that the good rows make; `report` is that of a `ChangeKey`."""
+        source, count = self.source, self.read - self.quarantined
+        if source.key is not None:
+            key, feed = ChangeKey(source.key, source.latest, report), source.operation
+            signs = (True,) if feed is None or feed.column is None else (False, True)
+            events = [(asserts, self._events(asserts)) for asserts in signs]
+            return [PendingFacts(self.relation, asserts, facts, count, key) for asserts, facts in events]
+        names = [leaf.name for leaf in source.leaves]
+        if source.operation is None:
+            facts = FactFrame(
+                self.relation, lambda: self._good.select(names), source.leaves, count, True, table=self._good_table
+            )
+            return [PendingFacts(self.relation, True, facts, count)]
+        voted = majority(self._good, names)
+        votes = [(False, voted.where(~F.col(ASSERTS))), (True, voted.where(ASSERTS))]
+        return [
+            PendingFacts(
+                self.relation,
+                asserts,
+                FactFrame(self.relation, partial(rows.select, names), source.leaves, count, False),
+                count,
+            )
+            for asserts, rows in votes
+        ]
+
+    @property
+    def bad(self) -> DataFrame:
+        """Return the rows that do not fit, with the columns of QUARANTINE_COLUMNS."""
+        rows = self._rows.where(F.col(REASON).isNotNull())
+        return rows.select(F.lit(self.relation).alias("relation"), REASON, ROW, FILE)
+
+    def release(self) -> None:
+        """Release the rows."""
+        if self.table is None:
+            with letting_go():
+                self.source.frame.unpersist()
+
+    @cached_property
+    def _rows(self) -> DataFrame:
+        """The rows in Spark, of which it is not asked again."""
+        if self.table is None:
+            return self.source.frame
+        if not self.table.num_rows:
+            return self.source.frame.limit(0)
+        return from_arrow(self.source.frame.sparkSession, self.table)
+
+    @property
+    def _good_table(self) -> pa.Table | None:
+        """The good rows, if the driver has them."""
+        if self.table is None or not self.quarantined:
+            return self.table
+        import pyarrow.compute as pc
+
+        return self.table.filter(pc.is_null(self.table.column(REASON)))
+
+    @property
+    def _good(self) -> DataFrame:
+        return self._rows.where(F.col(REASON).isNull())
+
+    def _events(self, asserts: bool) -> FactFrame:
+        """Return the latest event of each key, of those that assert or of the others, see `PendingFacts`."""
+        source = self.source
+        assert source.key is not None
+        keys, order = of_columns(source.leaves, source.key), [leaf.name for leaf in source.order]
+        names = [leaf.name for leaf in keys], [leaf.name for leaf in source.leaves]
+        latest = net(self._good, *names, order).where(F.col(ASSERTS) if asserts else ~F.col(ASSERTS))
+        facts = {leaf.name: leaf for leaf in source.leaves} if asserts else renumbered(keys, source.key)
+        if source.latest is not None:
+            width = len(source.latest.of.columns) if asserts else len(source.key)
+            events = [*source.order, Leaf(ROWS, "number", F.col(ROWS), F.lit(None))]
+            assert len(events) == len(event_columns(source.latest))
+            facts |= {leaf.name: replace(leaf, name=f"c{width + i}") for i, leaf in enumerate(events)}
+        frame = latest.select(*[F.col(name).alias(leaf.name) for name, leaf in facts.items()])
+        return FactFrame(self.relation, lambda: frame, tuple(facts.values()), self.read - self.quarantined, False)
+
+
+def check_sources(sources: Sequence[Mapped], expected: int | None = None) -> list[CheckedSource]:
+    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. Raise DataError
+    (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures.
+
+    `expected` is about how many rows a single source has, if all of them are to come to the driver. One that turns out
+    to have more than MANY_ROWS is evaluated a second time.
+    """
+    if expected is not None and expected <= MANY_ROWS and (found := _at_once(sources[0])) is not None:
+        return [found]
+    try:
+        for source in sources:
+            source.frame.persist(StorageLevel.MEMORY_AND_DISK)
+        with step(f"read {_relations(sources)}"):
+            if len(sources) == 1 and (found := _on_driver(sources[0], FEW_ROWS)) is not None:
+                # One job has found out; Spark has the rows of a larger source from now on.
+                sources[0].frame.unpersist()
+                return [found]
+            counted = _tally(sources)
+    except BaseException as error:
+        for source in sources:
+            source.frame.unpersist()
+        if is_of_spark(error):
+            for source in sources:
+                with reading(source.place), step(f"read {source.relation}"):
+                    _tally([source])
+        with working():  # Each by itself can be read.
+            raise
+    return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
+
+
+def _at_once(source: Mapped) -> CheckedSource | None:
+    """Return a source with its rows on the driver, None if it has more than MANY_ROWS, or if Spark fails: bad rows may
+    be too large for the driver, and what else is wrong shows again."""
+    try:
+        with step(f"read {source.relation}"):
+            return _on_driver(source, MANY_ROWS)
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        return None
+
+
+def _on_driver(source: Mapped, most: int) -> CheckedSource | None:
+    """Return a source with its rows on the driver, None if they are more than `most`."""
+    table = to_arrow(source.frame.limit(most + 1))
+    if table.num_rows > most:
+        return None
+    return CheckedSource(source, table.num_rows, table.num_rows - table.column(REASON).null_count, table)
+
+
+def _relations(sources: Sequence[Mapped]) -> str:
+    return ", ".join(dict.fromkeys(source.relation for source in sources))
+
+
+def _tally(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
+    """Return the numbers of rows, and of bad ones, of each source that has any."""
+    bad = F.col(REASON).isNotNull().cast("long").alias("bad")
+    each = [source.frame.select(F.lit(i).alias("i"), bad) for i, source in enumerate(sources)]
+    summed = reduce(DataFrame.unionAll, each).groupBy("i").agg(F.count("*").alias("read"), F.sum("bad").alias("bad"))
+    return {row["i"]: (row["read"], row["bad"]) for row in summed.collect()}
+
+
+_CODES = {
+    "null": "E0403",
+    "NaN": "E0404",
+    "negative": "E0402",
+    "out of range": "E0402",
+    "no float is equal to it": "E0402",
+    "not valid UTF-8": "E0408",
+    ANOTHER: "E0487",
+}
+_FILTERED = "filter these rows out, or read them through a Pipeline, which has a quarantine"
+_ONE_OF_A_KEY = "keep one row of each key, or read them as a feed with an `order`"
+
+
+def refuse_bad_rows(checked: CheckedSource) -> None:
+    """Raise DataError, with a problem for each reason, if some rows do not fit."""
+    if not checked.quarantined:
+        return
+    grouped = checked.bad.groupBy(REASON).agg(F.count("*").alias("rows"), F.min(ROW).alias("example"))
+    problems = []
+    for reason, rows, example in grouped.orderBy(F.desc("rows")).limit(10).collect():
+        code = next((code for what, code in _CODES.items() if reason.endswith(f": {what}")), "E0401")
+        hint = _ONE_OF_A_KEY if code == "E0487" else _FILTERED
+        message = f"{rows} of {checked.read} rows do not fit: {reason}; one is {example:.200}"
+        problems.append(Problem(code, message, place=f"relation {checked.relation}", hint=hint))
+    raise DataError(*problems)
