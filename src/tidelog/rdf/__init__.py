@@ -12,6 +12,7 @@
     derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and
                 texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
     store       all of it together;  connect  a new one;  change, output  its results
+    sparql      queries and updates in SPARQL, over a mirror in pyoxigraph
     transaction changes that are committed together
 
 >>> import tidelog.rdf
@@ -26,8 +27,9 @@ True
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
 from tidelog.rdf.proofs import TripleProof
+from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.store import Store
 from tidelog.rdf.terms import TYPE, literal, term
 from tidelog.rdf.transaction import StoreTransaction
 
-__all__ = ["Store", "StoreChange", "StoreTransaction", "TYPE", "TripleProof", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()
+__all__ = ["Solutions", "Store", "StoreChange", "StoreTransaction", "TYPE", "TripleProof", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()

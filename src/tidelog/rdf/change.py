@@ -57,6 +57,21 @@ class StoreChange(Uncopied):
         """Return the deleted triples."""
         return self._relation("deleted", 1)
 
+    def words(self) -> tuple[Words, Words]:
+        """Return the inserted and the deleted triples as words: for modules of this package."""
+        with self._triples.turns.using:
+            return self._net
+
+    def rows_of(self, relation: str) -> Words:
+        """Return the rows of a relation that were inserted or deleted as words: for modules of this package."""
+        parts = [
+            self._words(rows)
+            for change in self._changes
+            if relation in change
+            for rows in (change[relation].inserted, change[relation].deleted)
+        ]
+        return numpy.concatenate(parts) if parts else numpy.empty((0, 4), numpy.int64)
+
     @property
     def inconsistencies(self) -> frozenset[tuple[str, ...]]:
         """Return the inconsistencies that this commit added, as `Store.inconsistencies` has them."""

@@ -172,8 +172,13 @@ class Quads:
 
     def _look(self, found: Flags, name: str | None, rows: Words, numbers: Words, asserted: bool) -> None:
         stored = None if name is None else self._triples.stored(name, asserted=asserted)
-        if stored is not None:
-            found[numbers] = stored.find(numpy.ascontiguousarray(rows[numbers])) >= 0
+        if stored is None:
+            return
+        wanted = numpy.ascontiguousarray(rows[numbers])
+        if stored.form == "compressed":  # a closure, which has no rows to find
+            found[numbers] = [stored.has(row) for row in wanted.tolist()]
+        else:
+            found[numbers] = stored.find(wanted) >= 0
 
     def _text(self, word: int) -> str:
         return str(self._triples.dictionary.decode(word, "symbol"))
@@ -234,6 +239,8 @@ def _without(rows: Words, others: Words) -> Words:
 
 def _groups(words: Words) -> Iterator[tuple[int, Words]]:
     """Yield each word with its places."""
+    if not len(words):
+        return
     order = numpy.argsort(words, kind="stable")
     keys = words[order]
     starts = numpy.flatnonzero(numpy.concatenate([numpy.ones(len(keys[:1]), bool), keys[1:] != keys[:-1]]))

@@ -38,7 +38,6 @@ from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.explaining import Now, TripleExplainer
-from tidelog.rdf.graph_verbs import GraphVerbs
 from tidelog.rdf.guards import guards
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
@@ -46,6 +45,9 @@ from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
+from tidelog.rdf.sparql.mirror import Mirror
+from tidelog.rdf.sparql.verbs import SparqlVerbs
+from tidelog.rdf.sparql.words import is_query, is_update
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
@@ -55,7 +57,7 @@ from tidelog.storage.changes import date
 from tidelog.verbs import callable_one
 
 
-class Store(GraphVerbs):
+class Store(SparqlVerbs):
     """Triples, rules and their consequences; made by `connect`. Threads may share one: each call has the store to
     itself."""
 
@@ -74,6 +76,7 @@ class Store(GraphVerbs):
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
         self._quads = Quads(self._database, self._names, self._triples)
+        self._mirror = Mirror(self._triples, self._quads)
         self._instances = Instances(table, self._names)
         self._guards: tuple[RuleInstance, ...] = ()
         self._asks_nodes = self._has_given = False
@@ -163,19 +166,25 @@ class Store(GraphVerbs):
         self._database.workspace.rollback()
 
     def _end(self) -> None:
+        self._mirror.drop()
         self._database.engine.close()
 
     def options(self, **options: Any) -> None:
-        """Set limits and strategies, see `Database.options`."""
+        """Set limits and strategies, see `Database.options`, and the place of the `mirror` for SPARQL: "memory", the
+        path of an empty folder, or "off"."""
         with self._changing(), changing_within_memory:
+            if "mirror" in options:
+                self._mirror.place(options.pop("mirror"))
             self._database.options(**options)
             self._options = self._options.changed(options)
 
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
         with changing_within_memory:
+            has_facts = bool(self._database.workspace.facts)
             change = self._evaluated(interrupts, _Earlier(self))
-            self._pending = []
+            pending, self._pending = self._pending, []
             self._epochs += 1
+            self._note(pending, change, has_facts)
             return change
 
     def _evaluated(self, interrupts: Interrupts, earlier: _Earlier) -> StoreChange:
@@ -314,12 +323,20 @@ class Store(GraphVerbs):
         return self._database[INCONSISTENCY]
 
     def query(self, text: str, /, **parameters: Any) -> Relation:
-        """Return the answer to a query, as `Database.query` does, with prefixes as in rules. Values of `parameters` are
-        terms, or numbers where a functor takes or gives them."""
+        """Return the answer to a query: a body of a rule, as `Database.query` does, with prefixes as in rules, or a
+        query in SPARQL with the prefixes of the store. Values of `parameters` are terms, or numbers where a functor
+        takes or gives them.
+
+        SPARQL gives `Solutions`. It takes `inferred=False` to leave out the triples that follow, a `timeout` in
+        seconds, by default that of `options`, and a `base`. It raises ProgramError (E0664, with the place), UsageError
+        (E0665: the mirror is off, E0666: SERVICE, E0668) and LimitError (E0501).
+        """
+        given: object = text
+        if not isinstance(given, str):
+            raise wrong_argument("a query", "the text of a query", text)
+        if is_query(text) or is_update(text):
+            return self._solutions(text, parameters)
         with self._changing(), changing_within_memory:
-            given: object = text
-            if not isinstance(given, str):
-                raise wrong_argument("a query", "the text of a query", text)
             body = prefixes.query(text, self.prefixes, self._names, self._database.relations)
             self._declare()
             if body is None:
@@ -399,6 +416,10 @@ class Store(GraphVerbs):
     def _now(self) -> Now:
         return Now(self._options.watch(work=EXPLANATION), self.prefixes, self._known)
 
+    @property
+    def _time_limit(self) -> float | None:
+        return self._options.timeout
+
     def _epoch_number(self) -> int:
         return self._epochs
 
@@ -422,12 +443,14 @@ class Store(GraphVerbs):
 
     def stats(self) -> dict[str, Any]:
         """Return the stats of the database underneath, see `Database.stats`, with the number of `triples`, inferred
-        ones included, and of the `rules` that the ontology and the programs ask for now."""
+        ones included, of the `rules` that the ontology and the programs ask for now, and the `mirror` of SPARQL: its
+        place, its quads, and its bytes in memory, about."""
         with self._using():
             return {
                 **self._database.stats(),
                 "triples": len(self.triples()),
                 "rules": len(self._database.workspace.committed.checked.written),
+                "mirror": self._mirror.stats(),
             }
 
     def check(self) -> None:

@@ -1,0 +1,181 @@
+"""A mirror of a store in pyoxigraph: asserted triples in their graphs, and what follows in the graph INFERRED.
+
+It is made at the first query. From then on each commit notes the triples that it may have changed, and the next query
+looks up where each of them is now: so a commit costs next to nothing, and a query sees one epoch. A query that has
+begun goes on over the mirror as it was, because pyoxigraph gives each a view of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+from tidelog.arrays import Words
+from tidelog.errors import Problem, UsageError
+from tidelog.language.syntax import Column
+from tidelog.rdf.data import COLUMNS, Triples
+from tidelog.rdf.formats import INFERRED, load
+from tidelog.rdf.names import GRAPH
+from tidelog.rdf.output import nquads
+from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, Quads, is_among
+from tidelog.relation import Relation, WordRows
+
+OFF = "off"
+MEMORY = "memory"
+_BYTES = 500
+"""Memory of a quad in pyoxigraph's store in memory, about, with its terms: measured for 400,000 short triples."""
+_FEW = 100_000
+"""Up to so many changed triples wait for the next query; of more, a large part of the store, a new mirror is made."""
+
+
+class Mirror:
+    """The quads of a store in pyoxigraph. `current` brings it to the present epoch."""
+
+    def __init__(self, triples: Triples, quads: Quads) -> None:
+        self._triples = triples
+        self._quads = quads
+        self._where: str | Path = MEMORY
+        self._store: Any = None
+        self._noted: list[Words] = []
+        self._rows: list[Words] = []
+        self._count = 0
+        triples.dictionary.hold(self)
+
+    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+        """Yield the noted words, which the dictionary keeps."""
+        yield from ((COLUMNS, words) for words in self._noted)
+        yield from ((QUAD_COLUMNS, words) for words in self._rows)
+
+    def place(self, where: object) -> None:
+        """Keep the mirror in "memory", in an empty folder, or not at all, for "off". Raise UsageError (E0603)."""
+        if isinstance(where, (str, os.PathLike)) and str(where) in (OFF, MEMORY):
+            self.drop()
+            self._where = str(where)
+            return
+        folder = Path(where) if isinstance(where, (str, os.PathLike)) and str(where).strip() else None
+        try:
+            if folder is None or (folder.exists() and any(folder.iterdir())):
+                raise OSError
+        except OSError:
+            hint = 'pass "memory", "off", or the path of an empty folder'
+            raise UsageError(Problem("E0603", f"mirror must be one of these, found {where!r}", hint=hint)) from None
+        self.drop()
+        self._where = folder
+
+    def drop(self) -> None:
+        """Forget everything; the next query makes a new mirror."""
+        self._store, self._noted, self._rows, self._count = None, [], [], 0
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Return True if the mirror is in a folder."""
+        return isinstance(self._where, Path)
+
+    @property
+    def is_there(self) -> bool:
+        """Return True if a query has made the mirror."""
+        return self._store is not None
+
+    def stats(self) -> dict[str, Any]:
+        """Return where the mirror is, its number of quads, and its size in bytes: an estimate in memory."""
+        size = len(self.current()) if self.is_there else 0
+        return {"place": str(self._where), "quads": size, "bytes": size * _BYTES if self._where == MEMORY else 0}
+
+    # --- following -----------------------------------------------------------------------------------------------
+
+    def note(self, triples: Words, rows: Words) -> None:
+        """Note triples that a commit may have changed, and rows of GRAPH, if there is a mirror."""
+        if not self.is_there:
+            return
+        self._noted.append(triples)
+        self._rows.append(rows)
+        if sum(map(len, self._noted)) > max(_FEW, self._count // 4):
+            self.drop()
+
+    def current(self) -> Any:
+        """Return the `pyoxigraph.Store` of the present epoch. Raise UsageError (E0665) if the mirror is off."""
+        if self._where == OFF:
+            hint = 'call store.options(mirror="memory")'
+            raise UsageError(Problem("E0665", "SPARQL needs the mirror, which is switched off", hint=hint))
+        try:
+            if self._store is None:
+                self._make()
+            elif self._noted:
+                self._follow()
+        except BaseException:
+            self.drop()
+            raise
+        return self._store
+
+    def _make(self) -> None:
+        oxigraph = load()
+        asserted = self._quads.of(self._triples.matching(None, None, None, asserted=True))
+        inferred = self._triples.inferred()
+        store = self._new(oxigraph)
+        store.bulk_extend(self._read(asserted, inferred))
+        self._store, self._count = store, len(asserted) + len(inferred)
+
+    def _new(self, oxigraph: Any) -> Any:
+        if not self.is_on_disk:
+            return oxigraph.Store()
+        store = oxigraph.Store(os.fspath(self._where))
+        store.clear()
+        return store
+
+    def _follow(self) -> None:
+        """Look up where the noted triples are now."""
+        noted = numpy.unique(numpy.concatenate(self._noted), axis=0)
+        rows = numpy.unique(numpy.concatenate(self._rows), axis=0)
+        visible, asserted = self._quads.visible(noted), self._quads.asserted(noted)
+        there = self._quads.of(noted[asserted])
+        default = self._triples.dictionary.encode(DEFAULT, "symbol")
+        in_default = there[there[:, 3] == default][:, :3]
+        others = noted[~is_among(noted, in_default)]
+        left = numpy.column_stack([others, numpy.full(len(others), default)])
+        stored = self._triples.stored(GRAPH, asserted=True)
+        if stored is not None and len(rows):
+            rows = rows[stored.find(rows) < 0]
+        remove = self._store.remove
+        for quad in self._read(numpy.concatenate([left, rows[rows[:, 3] != default]]), noted[asserted | ~visible]):
+            remove(quad)
+        self._store.extend(self._read(there, noted[visible & ~asserted]))
+        self._forget_empty(rows)
+        self._noted, self._rows = [], []
+
+    def _forget_empty(self, rows: Words) -> None:
+        """Let graphs that have lost their last quad not be there any more."""
+        for name in self._triples.dictionary.strings(numpy.unique(rows[:, 3])):
+            if name != DEFAULT:
+                graph = named_graph(name)
+                if next(iter(self._store.quads_for_pattern(None, None, None, graph)), None) is None:
+                    self._store.remove_graph(graph)
+
+    def _read(self, quads: Words, inferred: Words) -> Iterator[Any]:
+        """Yield quads, and inferred triples in their graph, as pyoxigraph has them."""
+        dictionary = self._triples.dictionary
+        yield from read(nquads(Relation("quads", WordRows(QUAD_COLUMNS, dictionary, quads))))
+        yield from read(nquads(Relation("inferred", WordRows(COLUMNS, dictionary, inferred)), f" <{INFERRED}>"))
+
+
+def named_graph(name: str) -> Any:
+    """Return the name of a graph as pyoxigraph has it."""
+    oxigraph = load()
+    return oxigraph.BlankNode(name[2:]) if name.startswith("_:") else oxigraph.NamedNode(name)
+
+
+def read(lines: bytes) -> Iterator[Any]:
+    """Yield the quads of lines of N-Quads, some of them twice. Leave out lines that are no RDF, because a rule has
+    made up the terms."""
+    oxigraph = load()
+    form = oxigraph.RdfFormat.N_QUADS
+    try:
+        yield from oxigraph.parse(lines, form, lenient=True)
+    except SyntaxError:
+        for line in lines.splitlines():
+            with suppress(SyntaxError):  # The store shows this triple elsewhere, but it is no RDF.
+                yield from oxigraph.parse(line, form, lenient=True)

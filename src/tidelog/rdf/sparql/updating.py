@@ -1,0 +1,234 @@
+"""An update in SPARQL: the quads that its operations insert and delete.
+
+pyoxigraph finds the solutions of patterns over the mirror, and makes quads of templates and data in empty stores. Each
+operation sees what those before it have changed: meanwhile the mirror has these changes, and loses them in the end. So
+the cost is that of the patterns, and in proportion to the change, not to the store.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tidelog.errors import DataError, Problem, TidelogError, UsageError
+from tidelog.rdf import reader
+from tidelog.rdf.documents import Labels
+from tidelog.rdf.formats import INFERRED, load
+from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, dataset
+from tidelog.rdf.sparql.mirror import read
+from tidelog.rdf.sparql.operations import UpdateOperation
+from tidelog.rdf.sparql.words import words
+from tidelog.rdf.terms import NESTED, ntriples
+
+_NODE = "urn:tidelog:node:"
+_BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|_:([^\s"<>]+)')
+_CHUNK = 5_000
+"""Solutions that a template gets at a time."""
+Asked = Callable[[QueryPlan], FoundTerms]
+
+
+class UpdateDraft:
+    """The changes of an update so far. `changes` has quads of pyoxigraph, with True for those to insert."""
+
+    def __init__(self, mirror: Any, ask: Asked, labels: Labels, inferred: bool) -> None:
+        self._mirror = mirror
+        self._ask = ask
+        self._labels = labels
+        self._inferred = inferred
+        self._before: dict[Any, bool] = {}
+        self._created: set[Any] = set()
+        self.lacking: list[Any] = []
+        """The quads to delete that are not asserted, but follow."""
+
+    @property
+    def changes(self) -> dict[Any, bool]:
+        """Return the net change."""
+        now = {quad: quad in self._mirror for quad in self._before}
+        return {quad: is_there for quad, is_there in now.items() if is_there != self._before[quad]}
+
+    def undo(self) -> None:
+        """Take the changes out of the mirror."""
+        for quad, is_there in self.changes.items():
+            (self._mirror.remove if is_there else self._mirror.add)(quad)
+
+    def run(self, operation: UpdateOperation) -> None:
+        """Make the changes of an operation. Raise UsageError (E0669: unknown graph, E0670), DataError, LimitError."""
+        verb = operation.verb
+        if verb in ("INSERT", "DELETE", "WITH"):
+            (self._data if operation.is_data else self._modify)(operation)
+        elif verb == "LOAD":
+            self._load(operation)
+        elif verb in ("CLEAR", "DROP"):
+            self._delete(quad for graph in self._graphs(operation) for quad in self._quads(graph))
+        elif verb == "CREATE":
+            graph = _name(operation.iri(operation.words[-1].text))
+            if self._has(graph) and not operation.has("SILENT"):
+                raise UsageError(
+                    Problem("E0669", f"the graph {graph.value} exists already", hint="write CREATE SILENT")
+                )
+            self._created.add(graph)
+        else:
+            self._move(operation)
+
+    # --- data and patterns -----------------------------------------------------------------------------------------
+
+    def _data(self, operation: UpdateOperation) -> None:
+        data = operation.text(operation.words[1].start, operation.words[-1].end)
+        quads = operation.inserted(f"INSERT {data}")
+        (self._insert if operation.verb == "INSERT" else self._delete)(quads)
+
+    def _modify(self, operation: UpdateOperation) -> None:
+        plan = QueryPlan(operation.query, {"base_iri": operation.base, "prefixes": dict(operation.prefixes)})
+        graph = operation.behind("WITH")
+        if not operation.has("USING"):
+            options = dataset(self._mirror, self._inferred)
+            if graph is not None:
+                options["default_graph"] = [_name(graph)]
+            plan = QueryPlan(plan.text, {**plan.options, **options})
+        found = self._ask(plan)
+        within = "" if graph is None else f"WITH <{graph}>"
+        # DELETE WHERE has one block, which is pattern and template.
+        templates = [operation.block(verb) for verb in ("DELETE", "INSERT")]
+        made = [self._made(operation, within, template, found) if template else [] for template in templates]
+        self._delete(made[0])
+        self._insert(made[1])
+
+    def _made(self, operation: UpdateOperation, within: str, template: str, found: FoundTerms) -> list[Any]:
+        """Return the quads that a template makes of solutions. Blank nodes of these are IRIs meanwhile, because data in
+        SPARQL cannot name any."""
+        used = {word.text[1:] for word in words(template) if word.kind == "variable"}
+        places = [i for i, name in enumerate(found.names) if name in used]
+        names = " ".join(f"?{found.names[i]}" for i in places)
+        rows = [f"({' '.join(_data_term(found.columns[i][row]) for i in places)})" for row in range(found.count)]
+        quads: dict[Any, None] = {}
+        for start in range(0, len(rows), _CHUNK):
+            values = f"VALUES ({names}) {{ {' '.join(rows[start : start + _CHUNK])} }}"
+            text = f"{within} INSERT {template} WHERE {{ {values} }}"
+            quads |= dict.fromkeys(_with_nodes(operation.inserted(text)))
+        return list(quads)
+
+    # --- graphs ----------------------------------------------------------------------------------------------------
+
+    def _graphs(self, operation: UpdateOperation) -> list[Any]:
+        """Return the graphs that CLEAR or DROP names."""
+        oxigraph = load()
+        target = operation.words[-1]
+        named = [graph for graph in self._mirror.named_graphs() if graph != oxigraph.NamedNode(INFERRED)]
+        if target.is_keyword("DEFAULT", "NAMED", "ALL"):
+            default = [] if target.is_keyword("NAMED") else [oxigraph.DefaultGraph()]
+            return default + ([] if target.is_keyword("DEFAULT") else named)
+        return [self._known(_name(operation.iri(target.text)), operation)]
+
+    def _move(self, operation: UpdateOperation) -> None:
+        """Run ADD, COPY or MOVE."""
+        ends = [word for word in operation.words[1:] if not word.is_keyword("SILENT", "TO", "GRAPH")]
+        one, other = (
+            load().DefaultGraph() if word.is_keyword("DEFAULT") else _name(operation.iri(word.text)) for word in ends
+        )
+        self._known(one, operation)
+        if one == other:
+            return
+        quads = self._quads(one)
+        if operation.verb != "ADD":
+            self._delete(self._quads(other))
+        self._insert(load().Quad(*quad.triple, other) for quad in quads)
+        if operation.verb == "MOVE":
+            self._delete(quads)
+
+    def _known(self, graph: Any, operation: UpdateOperation) -> Any:
+        """Return a graph. Raise UsageError (E0669) if there is none of this name."""
+        if not self._has(graph) and not operation.has("SILENT"):
+            hint = f"check the name, or write {operation.verb} SILENT; graphs without triples are not kept"
+            raise UsageError(Problem("E0669", f"there is no graph {graph.value}", hint=hint))
+        return graph
+
+    def _has(self, graph: Any) -> bool:
+        is_default = type(graph).__name__ == "DefaultGraph"
+        return is_default or graph in self._created or any(True for _ in self._in(graph))
+
+    def _in(self, graph: Any) -> Iterator[Any]:
+        return iter(self._mirror.quads_for_pattern(None, None, None, graph))
+
+    def _quads(self, graph: Any) -> list[Any]:
+        return list(self._in(graph))
+
+    def _load(self, operation: UpdateOperation) -> None:
+        is_silent = operation.has("SILENT")
+        source = operation.iri(operation.words[1 + is_silent].text)
+        graph = operation.iri(operation.words[-1].text) if operation.has("INTO") else None
+        try:
+            self._insert(self._document(source, graph))
+        except TidelogError:
+            if not is_silent:
+                raise
+
+    def _document(self, source: str, graph: str | None) -> list[Any]:
+        """Return the quads of a file that LOAD names."""
+        parts = urlsplit(source)
+        if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+            hint = "download it first, and write LOAD <file:///…>; tidelog fetches nothing from the web"
+            raise DataError(Problem("E0410", "LOAD reads files only", place=source, hint=hint))
+        columns = reader.read(Path(unquote(parts.path)), None, source, self._labels)
+        texts = [columns.subjects, columns.predicates, columns.objects]
+        names = [graph or ""] * len(columns)
+        if columns.graphs is not None:
+            names = [name or graph or "" for name in columns.graphs.to_pylist()]
+        rows = zip(*(each.to_pylist() for each in texts), names, strict=True)
+        lines = "".join(f"{' '.join(ntriples(term) for term in row if term)} .\n" for row in rows)
+        return list(read(lines.encode()))
+
+    # --- quads -----------------------------------------------------------------------------------------------------
+
+    def _insert(self, quads: Iterable[Any]) -> None:
+        for quad in self._changing(quads):
+            self._mirror.add(quad)
+
+    def _delete(self, quads: Iterable[Any]) -> None:
+        oxigraph = load()
+        hidden = oxigraph.NamedNode(INFERRED)
+        for quad in self._changing(quads):
+            if quad in self._mirror:
+                self._mirror.remove(quad)
+            elif oxigraph.Quad(*quad.triple, hidden) in self._mirror:
+                self.lacking.append(quad)
+
+    def _changing(self, quads: Iterable[Any]) -> Iterator[Any]:
+        """Yield quads that are about to change. Raise UsageError (E0669) for the graph of inferred triples."""
+        for quad in list(quads):
+            if getattr(quad.graph_name, "value", "") == INFERRED:
+                hint = "change the triples from which these follow"
+                raise UsageError(Problem("E0669", f"the graph {INFERRED} has what follows, and only that", hint=hint))
+            self._before.setdefault(quad, quad in self._mirror)
+            yield quad
+
+
+def _name(iri: str) -> Any:
+    return load().NamedNode(iri)
+
+
+def _data_term(symbol: str) -> str:
+    """Return a symbol as data of SPARQL, with IRIs for blank nodes."""
+    if not symbol:
+        return "UNDEF"
+    if "_:" not in symbol or not symbol.startswith(("_:", NESTED)):
+        return ntriples(symbol)
+    return _BLANK_NODE.sub(lambda match: f"<{_NODE}{match[1]}>" if match[1] else match[0], symbol)
+
+
+def _with_nodes(quads: Iterable[Any]) -> Iterator[Any]:
+    """Yield quads with blank nodes in the place of their IRIs; leave out those with a blank node as a predicate."""
+    oxigraph = load()
+
+    def node(term: Any) -> Any:
+        if type(term).__name__ == "Triple":
+            return oxigraph.Triple(*map(node, term))
+        value = str(getattr(term, "value", ""))
+        is_node = type(term).__name__ == "NamedNode" and value.startswith(_NODE)
+        return oxigraph.BlankNode(value.removeprefix(_NODE)) if is_node else term
+
+    for quad in quads:
+        if not quad.predicate.value.startswith(_NODE):
+            yield oxigraph.Quad(*map(node, quad))

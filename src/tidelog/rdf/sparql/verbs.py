@@ -1,0 +1,177 @@
+"""The verbs of a store that speak SPARQL: `Store` has the rest."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy
+
+from tidelog.errors import Problem, TidelogError, UsageError, wrong_argument
+from tidelog.limits.watch import changing_within_memory, reading_within_memory
+from tidelog.rdf.change import StoreChange
+from tidelog.rdf.formats import load
+from tidelog.rdf.graph_verbs import GraphVerbs
+from tidelog.rdf.names import GRAPH
+from tidelog.rdf.quads import PendingQuads
+from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, TimedQuery, collected, dataset, symbol_of
+from tidelog.rdf.sparql.mirror import Mirror, named_graph
+from tidelog.rdf.sparql.operations import NAME, check, operations
+from tidelog.rdf.sparql.problems import failed, refuse_services
+from tidelog.rdf.sparql.solutions import Solutions
+from tidelog.rdf.sparql.updating import UpdateDraft
+from tidelog.rdf.sparql.words import has_dataset, is_update, selects_all, variables
+from tidelog.rdf.terms import NESTED, ntriples, term
+
+_QUERY = "<query>"
+_OPTIONS = ("timeout", "inferred", "base")
+
+
+class SparqlVerbs(GraphVerbs):
+    """Verbs over a mirror of the triples in pyoxigraph."""
+
+    _mirror: Mirror
+
+    @property
+    @abstractmethod
+    def _time_limit(self) -> float | None:
+        """Return the limit of the store for queries, in seconds."""
+
+    def update(
+        self, text: str, /, *, inferred: bool = False, timeout: float | None = None, base: str | None = None
+    ) -> StoreChange:
+        """Run an update in SPARQL as one transaction, and return its change.
+
+        Each operation sees what those before it have asserted and retracted; with `inferred`, patterns also match the
+        triples that follow as of the last commit. `timeout` in seconds is for each pattern, by default that of
+        `options`. LOAD reads files, in the formats of `insert`.
+
+        Raise ProgramError (E0664, with the place), UsageError (E0665: the mirror is off, E0666: SERVICE, E0667: a
+        triple to delete follows from others, E0668, E0669: unknown graph), DataError of LOAD, LimitError (E0501), and
+        as `transaction`. Then nothing has changed.
+        """
+        given: object = text
+        if not isinstance(given, str):
+            raise wrong_argument("an update", "the text of an update in SPARQL", text)
+        seconds, is_inferred, start = self._checked({"timeout": timeout, "inferred": inferred, "base": base})
+        refuse_services(text, NAME)
+        check(text, self._declared, start)
+        with self.transaction() as block:
+            with changing_within_memory:
+                inserted, deleted = self._drafted(text, seconds, is_inferred, start)
+            block.insert(inserted)
+            block.delete(deleted, graph="")
+        assert block.change is not None
+        return block.change
+
+    def _drafted(
+        self, text: str, seconds: float | None, inferred: bool, base: str | None
+    ) -> tuple[list[Any], list[Any]]:
+        """Return the quads that an update inserts and deletes."""
+        mirror = self._mirror.current()
+
+        def ask(plan: QueryPlan) -> FoundTerms:
+            return self._found(partial(plan.started, mirror), seconds)
+
+        draft = UpdateDraft(mirror, ask, self._labels, inferred)
+        try:
+            with failed(text, NAME):
+                for operation in operations(text, self._declared, base):
+                    draft.run(operation)
+            changes = draft.changes
+            follows = next((quad for quad in draft.lacking if not changes.get(quad, quad in mirror)), None)
+        finally:
+            draft.undo()
+        if follows is not None:
+            raise self._follows(follows)
+        inserted = [quad for quad, is_there in changes.items() if is_there]
+        return inserted, [quad for quad, is_there in changes.items() if not is_there]
+
+    def _follows(self, quad: Any) -> UsageError:
+        """Return the error about the deletion of a triple that was not asserted, but follows."""
+        subject, predicate, value = map(symbol_of, quad.triple)
+        message = f"cannot delete {quad.triple}: it follows from other triples"
+        try:
+            proof = self.explain(subject, predicate, value)
+            facts = " . ".join(" ".join(map(ntriples, triple)) for triple in proof.triples)
+            hint = f"delete one of those from which it follows: {facts}"
+        except TidelogError:  # no proof within the limits of the store
+            hint = "store.undo(subject, predicate, object) finds the triples to delete"
+        return UsageError(Problem("E0667", message, hint=hint))
+
+    def _solutions(self, text: str, given: Mapping[str, Any]) -> Solutions:
+        """Return the answer to a query in SPARQL."""
+        parameters = dict(given)
+        options: dict[str, Any] = {name: parameters.pop(name) for name in _OPTIONS if name in parameters}
+        seconds, inferred, base = self._checked(options)
+        if is_update(text):
+            raise UsageError(Problem("E0664", "this text is an update, not a query", hint="pass it to `store.update`"))
+        refuse_services(text, _QUERY)
+        asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
+        with self._using(), changing_within_memory:
+            mirror = self._mirror.current()
+            more = {} if has_dataset(text) else dataset(mirror, inferred)
+            start = partial(QueryPlan(text, {**asked, **more}).started, mirror)
+            running = self._started(text, start, seconds)
+        with reading_within_memory, failed(text, _QUERY):
+            found = running.found() if isinstance(running, TimedQuery) else collected(running)
+        return Solutions(found.in_order(variables(text)) if selects_all(text) else found, self.prefixes)
+
+    def _started(self, text: str, start: Any, seconds: float | None) -> Any:
+        if seconds is not None:
+            return TimedQuery(start, seconds)
+        with failed(text, _QUERY):
+            return start()
+
+    def _found(self, start: Any, seconds: float | None) -> FoundTerms:
+        return collected(start()) if seconds is None else TimedQuery(start, seconds).found()
+
+    @property
+    def _declared(self) -> dict[str, str]:
+        return {name: iri for name, iri in self.prefixes.items() if iri}
+
+    def _checked(self, options: Mapping[str, Any]) -> tuple[float | None, bool, str | None]:
+        """Return time limit, whether inferred triples count, and base. Raise UsageError for wrong values (E0603)."""
+        seconds = options.get("timeout")
+        if self._mirror.is_on_disk:
+            if seconds is not None:
+                hint = "leave out `timeout`, or keep the mirror in memory"
+                raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
+        elif seconds is None:
+            seconds = self._time_limit
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0):
+            hint = "pass seconds, or None for no limit"
+            raise UsageError(Problem("E0603", f"timeout must be a positive number, found {seconds!r}", hint=hint))
+        inferred, base = options.get("inferred", True), options.get("base")
+        if not isinstance(inferred, bool):
+            hint = "pass True or False"
+            raise UsageError(Problem("E0603", f"inferred must be True or False, found {inferred!r}", hint=hint))
+        if base is not None and not isinstance(base, str):
+            raise wrong_argument("base", "the text of an IRI", base)
+        return seconds, inferred, base
+
+    def _note(self, pending: list[PendingQuads], change: StoreChange, has_facts: bool) -> None:
+        """Let the mirror know what a commit may have changed. One that has facts of programs tells less, so that a new
+        mirror is made."""
+        if has_facts:
+            self._mirror.drop()
+        if self._mirror.is_there:
+            inserted, deleted = change.words()
+            triples = numpy.concatenate([inserted, deleted, *(each.words for each in pending)])
+            self._mirror.note(triples, change.rows_of(GRAPH))
+
+
+def _substitutions(parameters: Mapping[str, Any]) -> dict[Any, Any]:
+    """Return values of variables for pyoxigraph."""
+    return {load().Variable(name): _node(term(value)) for name, value in parameters.items()}
+
+
+def _node(symbol: str) -> Any:
+    """Return a symbol as a term of pyoxigraph."""
+    oxigraph = load()
+    if not symbol.startswith(('"', NESTED)):
+        return named_graph(symbol)
+    (quad,) = oxigraph.parse(f"<x:s> <x:p> {symbol} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
+    return quad.object
