@@ -1,14 +1,15 @@
 """The cost of micro-batches: small ones beside a `foreachBatch` that does nothing, large ones beside a join of
 DataFrames, written by hand, that writes the same rows.
 
-Both queries get the same files by turns, so that other work on the machine slows them alike. The seconds of a batch are
-those of Spark's progress (`addBatch`), which end when its rows are written. CPU seconds are those of the whole trigger,
-in Python and in Java.
+Both queries get the same files, one after the other, so that other work on the machine slows them alike. The seconds of
+a batch are those of Spark's progress (`addBatch`), which end when its rows are written. CPU seconds are those of the
+whole trigger, in Python and in Java.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -92,22 +93,25 @@ def _measured(
     baseline: Callable[[DataFrame, int], None],
     sinks: Sequence[Sink],
 ) -> Batches:
-    (folder / "in").mkdir(parents=True)
+    for name in ("ours", "theirs"):
+        (folder / "in" / name).mkdir(parents=True)
 
-    def stream() -> DataFrame:
-        return spark.readStream.schema(SCHEMA).parquet(str(folder / "in"))
+    def stream(name: str) -> DataFrame:
+        return spark.readStream.schema(SCHEMA).parquet(str(folder / "in" / name))
 
     with tidelog.connect(spark=spark) as db:
         db.load(PROGRAM)
         db.insert("customer", _customers(spark))
-        ours = db.maintain(stream(), "ordered", checkpoint=folder / "ours", sinks=sinks)
-        theirs = stream().writeStream.foreachBatch(baseline).option("checkpointLocation", f"{folder}/theirs").start()
+        ours = db.maintain(stream("ours"), "ordered", checkpoint=folder / "ours", sinks=sinks)
+        writer = stream("theirs").writeStream.foreachBatch(baseline)
+        theirs = writer.option("checkpointLocation", f"{folder}/theirs").start()
         seconds: dict[str, list[float]] = {"ours": [], "theirs": []}
         cpu: dict[str, list[float]] = {"ours": [], "theirs": []}
         for number in range(FIRST + batches):
-            _put(spark, folder, number, rows)
+            file = _written(spark, folder / f"new-{number}", number * rows, rows)
             for name, query in (("ours", ours), ("theirs", theirs)):
                 before = cpu_seconds(spark)
+                os.link(file, folder / "in" / name / f"{number}.parquet")
                 query.processAllAvailable()
                 cpu[name].append(cpu_seconds(spark) - before)
                 seconds[name].append(_seconds(query, number))
@@ -118,15 +122,14 @@ def _measured(
     return Batches(rows, *medians)
 
 
-def _put(spark: SparkSession, folder: Path, number: int, rows: int) -> None:
-    """Write a file of orders, and let the streams see it when it is whole."""
-    first = number * rows
+def _written(spark: SparkSession, folder: Path, first: int, rows: int) -> Path:
+    """Write a file of orders to a new folder; return its path."""
     orders = spark.range(first, first + rows, 1, 1).select(
         F.col("id").alias("order"), (F.col("id") * 7 % CUSTOMERS).alias("customer"), (F.col("id") % 1000).alias("euros")
     )
-    orders.write.parquet(str(folder / f"new-{number}"))
-    [file] = (folder / f"new-{number}").glob("*.parquet")
-    file.rename(folder / "in" / f"{number}.parquet")
+    orders.write.parquet(str(folder))
+    [file] = folder.glob("*.parquet")
+    return file
 
 
 def _seconds(query: StreamingQuery, number: int) -> float:

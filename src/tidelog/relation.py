@@ -228,7 +228,7 @@ class Relation(SetOperators):
         import pyarrow as pa
 
         kinds: list[Kind] = [column.kind for column in self.columns]
-        schema = pa.schema([(c.name, self._source.dictionary.types.arrow_type(c.kind)) for c in self.columns])
+        schema = self._source.dictionary.types.arrow_schema(self.columns)
         if not kinds:
             return pa.Table.from_struct_array(self._units(len(self)))
         step = 16 * _CHUNK

@@ -19,6 +19,7 @@ import tidelog
 from tests.spark.test_pipeline import rows
 from tidelog.errors import DataError, TidelogError
 from tidelog.spark import Sink, SparkDatabase
+from tidelog.spark.sinks.targets import schema_of
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -105,7 +106,7 @@ def test_values_of_all_kinds_reach_the_sinks(spark: SparkSession, tmp_path: Path
         db.maintain(stream, into="e", sinks=sinks, trigger={"availableNow": True}).awaitTermination()
         view = db["v"]
         found = spark.read.parquet(str(tmp_path / "changes")).drop("op", "epoch")
-        assert found.schema.simpleString() == view.schema.simpleString()
+        assert found.schema.simpleString() == view.schema.simpleString() == schema_of(db.workspace, "v").simpleString()
         assert (
             rows(found)
             == rows(view)

@@ -29,18 +29,13 @@ def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
     if table.num_rows:
         return from_arrow(session, table.cast(schema))
     # PySpark cannot take columns without chunks, nor with Spark Connect a table without rows.
-    return no_rows(session, from_arrow_schema(schema))
+    fields = from_arrow_schema(schema).fields
+    return session.range(0).select(*[F.lit(None).cast(field.dataType).alias(field.name) for field in fields])
 
 
 def schema_in_spark(given: pa.Schema) -> T.StructType:
     """Return the columns that a table with these has in Spark."""
     return from_arrow_schema(_spark_schema(given))
-
-
-def no_rows(session: SparkSession, schema: T.StructType) -> DataFrame:
-    """Return a frame with columns and no rows, which Spark leaves out of unions."""
-    fields = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema.fields]
-    return session.range(0).where(F.lit(False)).select(*fields)
 
 
 def _spark_schema(given: pa.Schema) -> pa.Schema:

@@ -54,6 +54,12 @@ class RecordTypes(Mapping[Kind, RecordType]):
             )
         return self._arrow_types[kind]
 
+    def arrow_schema(self, columns: Sequence[Column]) -> pa.Schema:
+        """Return the columns of a table of values."""
+        import pyarrow as pa
+
+        return pa.schema([(column.name, self.arrow_type(column.kind)) for column in columns])
+
     def is_text(self, kind: Kind) -> bool:
         """Return True if values are text in tables: those of types with branches, and records that can contain such
         values, or records of a type that contains itself."""

@@ -39,7 +39,7 @@ from tidelog.spark.pipelines.unread import Unread, key_of, unread
 from tidelog.spark.rows import DriverRows
 from tidelog.spark.sinks.folders import write_files
 from tidelog.spark.sinks.sink import Sink
-from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_delta, check_epochs, targets_of, write
+from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_delta, check_epochs, schema_of, targets_of, write
 from tidelog.spark.sources.checked import CheckedSource, check_sources
 from tidelog.spark.sources.csv_files import csv_frame
 from tidelog.spark.sources.facts import Counts, FactFrame, PendingFacts
@@ -114,7 +114,7 @@ class _Run:
         tables = [source.table for source in pipeline.sources if source.table is not None]
         for sink in pipeline.sinks:
             relation_type(db.program, sink.relation)
-        targets = targets_of(self.session, pipeline.sinks, lambda name: db[name].schema, tables)
+        targets = targets_of(self.session, pipeline.sinks, partial(schema_of, db.workspace), tables)
         with self.stage("check"):
             check_epochs(targets, db.epoch + 1)
             sources = self.sources()

@@ -23,17 +23,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.engine import RowChange
 from tidelog.errors import TidelogError
-from tidelog.spark.arrow import no_rows, schema_in_spark, to_spark
+from tidelog.spark.arrow import schema_in_spark, to_spark
 from tidelog.spark.failures import working
 from tidelog.spark.frames.parts import parts_frame
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows
 from tidelog.spark.sessions import is_on_one_machine
 from tidelog.spark.sinks.sink import Sink, wrong
-from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_epochs, targets_of, write
+from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_epochs, schema_of, targets_of, write
 from tidelog.spark.sources.readers import literal, quoted
 from tidelog.store.outbox import Outbox
 from tidelog.store.tables import FactTables, PartFolder
+from tidelog.workspace import Workspace
 
 SINKS, OUTBOX = "sinks", "outbox"
 """Notes: of each sink what it is and its last epoch; of each epoch that some lack, its relations and files."""
@@ -56,6 +57,8 @@ class SinkDatabase(Protocol):
     """The database whose epochs are delivered, see `SparkDatabase`."""
 
     session: SparkSession
+
+    workspace: Workspace[Any]
 
     @property
     def keeper(self) -> KeptEpochs: ...
@@ -82,7 +85,7 @@ class Deliveries:
             if sink.mode == "error" or (sink.what == "view" and sink.mode == "append"):
                 message = f"a stream cannot write a view in mode {sink.mode!r}"
                 raise wrong("mode", message, 'write mode "replace" or "merge", or what="changes"')
-        targets = targets_of(self._database.session, sinks, lambda name: self._database[name].schema)
+        targets = targets_of(self._database.session, sinks, partial(schema_of, self._database.workspace))
         places = {note["place"]: note["stream"] for note in self._noted.values() if note["stream"] != stream}
         for number, target in enumerate(targets):
             if target.path in places:
@@ -195,20 +198,27 @@ class Deliveries:
         read = partial(self._read, relation, epoch)
         return EpochOutput(epoch, lambda: self._database[relation], lambda: read(True), lambda: read(False))
 
-    def _read(self, relation: str, epoch: int, inserts: bool) -> DataFrame:
-        """Return the tuples that an epoch inserted into a relation, or deleted. Raise DataError (E0682)."""
-        session, schema = self._database.session, self._database[relation].schema
+    def _read(self, relation: str, epoch: int, inserts: bool) -> DataFrame | None:
+        """Return the tuples that an epoch inserted into a relation, or deleted; None for no tuples. Raise DataError
+        (E0682)."""
+        session, schema = self._database.session, schema_of(self._database.workspace, relation)
         # Spark reads a file several times as fast as it takes the same rows from this process.
         outbox, in_place = self._database.keeper.outbox, is_on_one_machine(session)
         found = outbox.get(epoch, relation, inserts, self._kept[epoch]["files"], in_place)
         if found is None or (isinstance(found, PartFolder) and not found.parts):  # No task had a row.
-            return no_rows(session, schema)
+            return None
         if not isinstance(found, PartFolder):
             frame = to_spark(session, found)
         elif "://" in found.place:
             frame = parts_frame(session, found)
         else:
-            frame = _of_files(session, found)
+            reader, path = session.read, f"file://{literal(found.place)}"
+            if os.path.isfile(found.place):  # Its columns are known without a job that looks for them.
+                own = schema_in_spark(parquet.read_schema(found.place))
+                if own == schema:
+                    return reader.schema(schema).parquet(path)
+                reader = reader.schema(own)
+            frame = reader.parquet(path)
         if not schema.fields:
             return session.range(frame.count()).select()
         return frame.select(*[quoted(field.name).cast(field.dataType).alias(field.name) for field in schema.fields])
@@ -226,14 +236,6 @@ class Deliveries:
             self._database.keeper.write({OUTBOX: {str(epoch): None for epoch in gone}})
             for epoch in gone:
                 self._database.keeper.outbox.drop(epoch)
-
-
-def _of_files(session: SparkSession, found: PartFolder) -> DataFrame:
-    """Return the rows of files that executors see; those of a single file without a job that looks for its columns."""
-    reader = session.read
-    if os.path.isfile(found.place):
-        reader = reader.schema(schema_in_spark(parquet.read_schema(found.place)))
-    return reader.parquet(f"file://{literal(found.place)}")
 
 
 def _key(stream: str, target: SinkTarget) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeAlias
+from functools import reduce
+from typing import Any, TypeAlias
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
+from tidelog.spark.arrow import schema_in_spark
 from tidelog.spark.failures import is_of_spark, said
 from tidelog.spark.jobs import step
 from tidelog.spark.older import IS_LATER
@@ -23,6 +25,7 @@ from tidelog.spark.sinks.kafka import TopicTarget
 from tidelog.spark.sinks.sink import EPOCH, OP, Sink, wrong
 from tidelog.spark.sinks.tables import LAKES, TableTarget, partitions
 from tidelog.spark.sources.readers import located
+from tidelog.workspace import Workspace
 
 SinkTarget: TypeAlias = FolderTarget | TableTarget | DatabaseTarget | TopicTarget
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
@@ -31,18 +34,20 @@ DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 @dataclass(frozen=True)
 class EpochOutput:
     """The output of an epoch for the sinks of a relation: its number, its view and its changes, which are read when
-    they are asked for."""
+    they are asked for. Changes are None if it is known that there are none."""
 
     epoch: int
     view: Callable[[], DataFrame]
-    inserted: Callable[[], DataFrame]
-    deleted: Callable[[], DataFrame]
+    inserted: Callable[[], DataFrame | None]
+    deleted: Callable[[], DataFrame | None]
 
     def changes(self) -> DataFrame:
         """Return the changes with the column `op` before them."""
         parts = [(self.inserted(), "insert"), (self.deleted(), "delete")]
-        first, second = (frame.select(F.lit(op).alias(OP), "*") for frame, op in parts)
-        return first.unionAll(second)
+        found = [frame.select(F.lit(op).alias(OP), "*") for frame, op in parts if frame is not None]
+        if not found:
+            return self.view().select(F.lit(None).cast("string").alias(OP), "*").where(F.lit(False))
+        return reduce(DataFrame.unionAll, found)
 
 
 def write(target: SinkTarget, output: EpochOutput, *, whole: bool) -> None:
@@ -66,6 +71,11 @@ def _write(target: SinkTarget, output: EpochOutput, whole: bool) -> None:
             target.merge(output.view())
         else:
             target.apply(output.changes())
+
+
+def schema_of(workspace: Workspace[Any], relation: str) -> T.StructType:
+    """Return the columns that a relation has in Spark, without asking for its rows. Raise UsageError (E0601)."""
+    return schema_in_spark(workspace.dictionary.types.arrow_schema(workspace.relation(relation).columns))
 
 
 def targets_of(
