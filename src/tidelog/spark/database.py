@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, files_of
 from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
+from tidelog.errors import DataError, TidelogError
 from tidelog.io import at_hand, encode
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
@@ -46,6 +47,7 @@ from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.pending import difference, net_rows
 from tidelog.spark.reads import SparkReads
 from tidelog.spark.records import Phases, Records
+from tidelog.spark.resuming import resumed
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.spark.sessions import ship
 from tidelog.spark.sinks.delivery import Deliveries
@@ -321,6 +323,7 @@ class SparkDatabase(SparkReads):
                 if not keeper.restoring:
                     tables = partial(tables_of, draft.checked.relations, translation=self._translation)
                     keeping.add(self._deliveries.keep(self.epoch + 1, prospect.deltas, tables))
+                    keeping.add(keeper.naming(engine))
             with phases("store"):
                 keeping.seal()
 
@@ -350,8 +353,10 @@ class SparkDatabase(SparkReads):
         finally:
             keyed.close()
         if engine is not self.engine:
+            keeper.hold(self.engine)
             self.engine.close()
             self.engine = engine
+        keeper.hold(engine)
         if draft is not self.workspace.committed:
             self.workspace.settle(draft)
         self._epochs += 1
@@ -422,10 +427,33 @@ class SparkDatabase(SparkReads):
         keeper.restoring = True
         self.rules.add(state.manifest.text)
         with described(self.session, f"state of epoch {state.manifest.epoch}"):
-            for relation, asserts, data in changes_in(state, self.session, self.program):
-                self._change(relation, data, asserts=asserts)
-            self.commit()
+            if not self._goes_on():
+                for relation, asserts, data in changes_in(state, self.session, self.program):
+                    self._change(relation, data, asserts=asserts)
+                self.commit()
+                with suppress(TidelogError):  # The next epoch names them, too.
+                    keeper.write(keeper.naming(self.engine))
+                keeper.hold(self.engine)
         keeper.restoring, self._epochs = False, state.manifest.epoch
+
+    def _goes_on(self) -> bool:
+        """Go on from the partitions that the state folder names, and return True, unless it names none or they are
+        damaged."""
+        named, phases = self.keeper.partitions, Phases()
+        if named is None:
+            return False
+        self.workspace.epoch_number = self._epoch_number
+        try:
+            with phases("restore"):
+                engine = resumed(partial(self._cluster_engine, *named), self.workspace)
+        except DataError as error:
+            self.records.rebuilt(error.problems[0].message)
+            return False
+        self.engine.close()
+        self.engine = engine
+        epoch = -self._epoch_number
+        self.records.epoch(epoch, engine.name, 0, phases.seconds, opened=True)
+        return True
 
     def _keyed(self, engine: Engine[Rows], draft: Draft) -> KeyedFacts:
         """Return the facts of the last epoch, in which changes by key find theirs."""
@@ -469,15 +497,23 @@ class SparkDatabase(SparkReads):
         """Return True if the next epoch runs on the driver with so many asserted facts."""
         return self._wanted(incoming)[0] == "embedded"
 
-    def _cluster_engine(self) -> PartitionedEngine:
-        """Return a cluster engine, with a folder of its own, in the state folder if there is one. UsageError (E0691)
-        where executors do not see that, SetupError (E0704) without workers."""
+    def _cluster_engine(self, state: str | None = None, token: str | None = None) -> PartitionedEngine:
+        """Return a cluster engine, with a folder of its own, in the state folder if there is one, or with what is in
+        the folder `state`, as of the epoch `token`. UsageError (E0691) where executors do not see that, SetupError
+        (E0704) without workers, DataError (E0682) if it is damaged."""
         from tidelog.spark.cluster import ClusterEngine
 
         check_workers(self.session)
-        within = self._choice.cluster_folder or self.keeper.shared(self.session)
-        count = self._choice.partitions
-        return ClusterEngine(self.session, self.workspace.dictionary, within=within, partitions=count)
+        shared = None if self._choice.cluster_folder else self.keeper.shared(self.session)
+        return ClusterEngine(
+            self.session,
+            self.workspace.dictionary,
+            state=state,
+            within=self._choice.cluster_folder or shared,
+            partitions=self._choice.partitions,
+            lasting=shared is not None,
+            token=token,
+        )
 
     def _hand_over(self, engine: Engine[Rows]) -> None:
         """Bring another engine to where the present one is."""

@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 
 from tidelog.durable.damage import damaged
 from tidelog.durable.local import LocalFiles
-from tidelog.engine import RowChange
+from tidelog.engine import Engine, RowChange
 from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.rules.core import CoreProgram
+from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.frames.parts import parts_frame, shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.rows import Rows
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 Notes = Mapping[str, Mapping[str, Any]]
 
 _CLUSTER = "cluster"
-"""The folder in the state folder that the cluster engine works in."""
+"""The folder in the state folder that the cluster engine works in, and the note that names its partitions."""
 
 
 class StateKeeper:
@@ -47,7 +48,7 @@ class StateKeeper:
         """Whether the next epoch is one that the folder has already."""
         if state is not None:
             self.notes = state.manifest.notes
-            state.drop(_CLUSTER)  # of a process that was killed
+            state.drop(_CLUSTER, self._kept)  # of a process that was killed
             if state.is_own:
                 state.outbox.clean([int(epoch) for epoch in self.notes.get("outbox", {})])
 
@@ -79,6 +80,29 @@ class StateKeeper:
         commit into the state folder. UsageError (E0691) where they do not see it."""
         return None if self.state is None else shared_folder(session, self.state.inside(_CLUSTER))
 
+    @property
+    def partitions(self) -> tuple[str, str] | None:
+        """Return the folder of the partitions of the last epoch, and its token, if the state folder names them."""
+        note = {} if self.state is None else self.state.manifest.notes.get(_CLUSTER, {})
+        return (self.state.inside(_CLUSTER, note["folder"]), note["token"]) if self.state and note else None
+
+    @property
+    def _kept(self) -> list[str]:
+        return [] if self.partitions is None else [self.partitions[0].rpartition("/")[2]]
+
+    def naming(self, engine: Engine[Rows]) -> Notes:
+        """Return the note that names the partitions of an epoch, if another process can go on from them: not where
+        functions of the user's may be others by then."""
+        note: dict[str, str | None] = {"folder": None, "token": None}
+        if isinstance(engine, PartitionedEngine) and engine.lasting and not engine.functions:
+            note = {"folder": engine.folder.address.rpartition("/")[2], "token": engine.committed.token}
+        return {_CLUSTER: note}
+
+    def hold(self, engine: Engine[Rows]) -> None:
+        """Have the files of partitions stay when the engine is closed, as long as the state folder names them."""
+        if isinstance(engine, PartitionedEngine):
+            engine.temporary = self.partitions is None or self.partitions[0] != engine.folder.address
+
     def check(self, core: CoreProgram) -> None:
         """Raise ProgramError (E0709) for counters, whose numbers the state folder does not keep."""
         for rule in core.counters if self.state is not None else ():
@@ -107,7 +131,7 @@ class StateKeeper:
             rmtree(self._temporary, ignore_errors=True)
         if self.state is not None:
             if self.state.is_own:
-                self.state.drop(_CLUSTER)
+                self.state.drop(_CLUSTER, self._kept)
             self.state.close()
 
 

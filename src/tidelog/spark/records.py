@@ -59,6 +59,12 @@ class Records:
         text = f"{'opened at ' * opened}epoch {epoch} on the {engine} engine: {changed:,} tuples changed"
         self._record(text, fields, seconds)
 
+    def rebuilt(self, reason: str) -> None:
+        """Record that views are evaluated from all facts, because partitions in the state folder are no use."""
+        _LOGGER.warning(
+            "the partitions in the state folder are evaluated again: %s", reason, extra={"event": "rebuild"}
+        )
+
     def batch(self, stream: str, batch: int, epoch: int, rows: Mapping[str, int], seconds: Mapping[str, float]) -> None:
         """Record a micro-batch of a stream, which is an epoch, with the numbers of its `rows` as in `Counts`."""
         fields = {"event": "batch", "stream": stream, "batch": batch, "epoch": epoch, **rows}

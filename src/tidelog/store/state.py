@@ -136,10 +136,13 @@ class StateFolder:
         """Return the path or the address of something in the folder."""
         return "/".join([self.address, *names])
 
-    def drop(self, name: str) -> None:
-        """Remove a folder of another user of the state folder, such as the cluster engine."""
+    def drop(self, folder: str, kept: Collection[str] = ()) -> None:
+        """Remove what is in a folder of another user of the state folder, such as the cluster engine, except for the
+        entries that are `kept`."""
         with suppress(OSError):
-            self._files.remove_tree(name)
+            for entry in sorted(self._files.entries(folder)):
+                if entry not in kept:
+                    self._files.remove_tree(f"{folder}/{entry}")
 
     def tables(self) -> Iterator[tuple[str, bool, pa.Table | PartFolder]]:
         """Yield relation, True for an assertion, and values of all changes since the checkpoint, in the order of their

@@ -21,6 +21,7 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.callables import Named
 from tidelog.durable.damage import damaged
+from tidelog.durable.remote import TakenOverError
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.errors import Problem, ProgramError, UsageError
 from tidelog.limits.interrupts import Deferring
@@ -34,7 +35,7 @@ from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
 from tidelog.spark.cluster.exchange.rounds import Lookup, Task
-from tidelog.spark.cluster.manifest import MANIFEST, ClusterManifest, continued, files_of, read_past
+from tidelog.spark.cluster.manifest import BEFORE, MANIFEST, ClusterManifest, continued, files_of, read_past
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved, relation_of
 from tidelog.spark.cluster.processes.executors import Executors
@@ -49,7 +50,11 @@ if TYPE_CHECKING:
 class PartitionedEngine:
     """Relations over `partitions` partitions, or over as many as the executors do tasks at once, see `counting`. The
     state is in `folder`, which goes on where it was left if there is a manifest. `dictionary` says what words mean; the
-    engine adds what rules make."""
+    engine adds what rules make.
+
+    A folder that is not `temporary` stays when the engine is closed. Where somebody else keeps which epoch was the
+    last, `token` is that epoch's; DataError (E0682) if the folder is in another state.
+    """
 
     name = "cluster"
 
@@ -62,6 +67,8 @@ class PartitionedEngine:
         limits: PlacementLimits | None = None,
         *,
         temporary: bool = True,
+        lasting: bool | None = None,
+        token: str | None = None,
     ) -> None:
         self.dictionary = dictionary
         dictionary.stop_reusing()  # Partitions are told of what came after the last word that they know.
@@ -69,6 +76,7 @@ class PartitionedEngine:
         self.folder = folder
         self.limits = limits or PlacementLimits()
         self.temporary = temporary
+        self.lasting = not temporary if lasting is None else lasting
         self.epoch_number = 0
         """The number of the next epoch, see `Engine`."""
         self.explanation = Explanation()
@@ -83,11 +91,13 @@ class PartitionedEngine:
         self.functions: dict[str, Named] = {}
         """The functions of functors and aggregates, by which partitions import them."""
         self.owner: Owner | None = None
+        self.taken = False
+        """True if another process has taken the state folder that this one is in."""
         try:
             folder.create()
             self.owner = folder.lock()
-            if MANIFEST in folder.names():
-                self.go_on()
+            if token is not None or MANIFEST in folder.names():
+                self.go_on(token)
         except BaseException as error:
             if self.owner is not None:
                 self.owner.release()
@@ -98,12 +108,19 @@ class PartitionedEngine:
     @property
     def is_own(self) -> bool:
         """True if this process has the folder, and not another one since a fork, or since the lock is gone."""
-        return self.owner is not None and self.owner.stands
+        return self.owner is not None and self.owner.stands and not self.taken
 
-    def go_on(self) -> None:
-        """Go on from the manifest that is there. DataError (E0682) when that or what it names is damaged."""
+    def go_on(self, token: str | None = None) -> None:
+        """Go on from the manifest that is there, or from the one of the epoch `token`. DataError (E0682) when that or
+        what it names is damaged or missing."""
         try:
             manifest: ClusterManifest = wire.loads(self.folder.read(MANIFEST))
+            if token not in (None, manifest.token):
+                data = self.folder.read(BEFORE)
+                manifest = wire.loads(data)
+                if token != manifest.token:
+                    raise wire.DamagedError(f"{BEFORE} is of another epoch")
+                self.folder.write(MANIFEST, data)
             told = {values.SYMBOLS: 0}
             for name in manifest.symbols:
                 self.starts[name] = dict(told)
@@ -152,6 +169,8 @@ class PartitionedEngine:
                     manifest = epoch.run(changes)
                 interrupts.look()
                 self.owner.check()
+                if self.lasting:
+                    self.folder.write(BEFORE, former)
                 self.folder.write(MANIFEST, wire.dumps(manifest))
                 before = self.committed, self.plan, self.explanation, self.moved
                 try:
@@ -159,10 +178,12 @@ class PartitionedEngine:
                     self.committed, self.plan, self.explanation = manifest, epoch.plan, epoch.explanation
                     deltas = ClusterChanges(self, epoch.changed())
                     seal(Prospect(deltas, self.relation, self.size))
-                except BaseException:
+                except BaseException as error:
                     self.committed, self.plan, self.explanation, self.moved = before
+                    self.taken = isinstance(error.__cause__, TakenOverError)
                     with suppress(OSError):
-                        self.folder.write(MANIFEST, former)
+                        if self.is_own:
+                            self.folder.write(MANIFEST, former)
                     raise
             except BaseException as error:
                 with suppress(OSError, MemoryError):  # The next epoch removes them.

@@ -79,6 +79,8 @@ class ClusterState(Protocol):
     functions: dict[str, Named]
     """The functions of functors."""
     counting: PartitionCount
+    lasting: bool
+    """True if another process may go on from the folder, and has to know all symbols and records then."""
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
         """Return a task for each partition in the committed state."""
@@ -406,10 +408,10 @@ class Attempt:
             self.engine.told = values.extent(self.engine.dictionary, self.core.records)
 
     def tell_symbols(self) -> None:
-        """Write what the driver's dictionary has gained, if partitions have to know. A file has that of files before it
+        """Write what the driver's dictionary has gained, if others have to know. A file has that of files before it
         as well, unless it is twice as much, so that files are few and no value is written often."""
         engine = self.engine
-        if not self.plan.dictionary:
+        if not (self.plan.dictionary or engine.lasting):
             return
         now = values.extent(engine.dictionary, self.core.records)
         first, end = len(engine.symbols), engine.told

@@ -18,6 +18,8 @@ from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent
 
 MANIFEST = "manifest"
+BEFORE = "manifest-before"
+"""The manifest of the epoch before, as long as the last one may turn out not to have happened."""
 _ENTRIES = 40
 _PER_ENTRY = 1 << 19
 _BYTES = 1 << 24

@@ -19,8 +19,9 @@ class ClusterEngine(PartitionedEngine):
     """Partitions beside the Python workers of a session: `partitions`, or as many as it has slots for tasks.
 
     `state` is a folder that all executors reach, as a path or address (`hdfs://…`, `s3://…`); what is in it when the
-    engine is closed stays, and an engine opened on it goes on from there. Without it, the state is in a temporary
-    folder: in the folder `within`, or of this machine, which does where executors run on this machine, too.
+    engine is closed stays, and an engine opened on it goes on from there, from the epoch `token` if that is given.
+    Without it, the state is in a temporary folder: in the folder `within`, or of this machine, which does where
+    executors run on this machine, too. It can become one that stays (`temporary`) if the engine is `lasting`.
     """
 
     def __init__(
@@ -32,6 +33,8 @@ class ClusterEngine(PartitionedEngine):
         within: str | os.PathLike[str] | None = None,
         partitions: int | None = None,
         limits: PlacementLimits | None = None,
+        lasting: bool | None = None,
+        token: str | None = None,
     ) -> None:
         self.session = session
         if state is not None:
@@ -43,4 +46,7 @@ class ClusterEngine(PartitionedEngine):
             )
         else:
             folder = Folder(tempfile.mkdtemp(prefix="tidelog-cluster-"))
-        super().__init__(dictionary, SparkExecutors(session), folder, partitions, limits, temporary=state is None)
+        executors, temporary = SparkExecutors(session), state is None
+        super().__init__(
+            dictionary, executors, folder, partitions, limits, temporary=temporary, lasting=lasting, token=token
+        )

@@ -1,7 +1,8 @@
 """Pieces: the rows that one partition sends another in a round, as part of a file.
 
 A piece is a sequence of statements: rows that are asserted or retracted in a relation. As bytes it is the length of a
-JSON header, the header, padding to 8 bytes, and the words of all rows; some pieces behind each other are a piece, too.
+JSON header and a checksum of what follows: the header, padding to 8 bytes, and the words of all rows. Some pieces
+behind each other are a piece, too.
 Facts that are written once more, to another place or in the place of many pieces, are statements with the epochs in
 which the facts came.
 
@@ -12,6 +13,7 @@ know bundles, and each partition finds its piece itself. So what they hold is in
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,6 +21,7 @@ from typing import NamedTuple
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.buckets import parcels
 
@@ -102,19 +105,30 @@ def packed(statements: Iterable[PieceChange]) -> bytes:
         bodies.append(numpy.ascontiguousarray(words, numpy.int64).tobytes())
     header = json.dumps(entries).encode()
     header += b" " * (-len(header) % 8)
-    return b"".join([len(header).to_bytes(8, "little"), header, *bodies])
+    checksum = zlib.crc32(header)
+    for body in bodies:
+        checksum = zlib.crc32(body, checksum)
+    return b"".join([len(header).to_bytes(4, "little"), checksum.to_bytes(4, "little"), header, *bodies])
 
 
 def unpacked(piece: bytes) -> Iterator[PieceChange]:
-    """Yield the statements of a piece."""
+    """Yield the statements of a piece. Raise DamagedError if it is another one than `packed` has made."""
     start = 0
     while start < len(piece):
-        header = start + 8
-        start = header + int.from_bytes(piece[start:header], "little")
-        for name, asserts, rows, arity, *epoch in json.loads(piece[header:start]):
-            words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
-            start += words.nbytes
-            yield PieceChange(name, asserts, words, *epoch)
+        first = start + 8
+        checksum = int.from_bytes(piece[start + 4 : first], "little")
+        start = first + int.from_bytes(piece[start : start + 4], "little")
+        statements = []
+        try:
+            for name, asserts, rows, arity, *epoch in json.loads(piece[first:start]):
+                words = numpy.frombuffer(piece, numpy.int64, rows * arity, start).reshape(rows, arity)
+                start += words.nbytes
+                statements.append(PieceChange(name, asserts, words, *epoch))
+        except (ValueError, TypeError) as error:
+            raise wire.DamagedError(f"a piece has no statements: {error}") from None
+        if checksum != zlib.crc32(memoryview(piece)[first:start]):
+            raise wire.DamagedError("the checksum of a piece is another")
+        yield from statements
 
 
 def read_pieces(

@@ -1,4 +1,5 @@
-"""Files of the state folder as bytes: plans, rounds, logs and the manifest, as JSON that can build known classes only.
+"""Files of the state folder as bytes: plans, rounds, logs and the manifest, as JSON that can build known classes only,
+behind its checksum.
 
 A pickle could run code of anybody who can write to the folder. A value is JSON as it is, or a list that begins with a
 letter. A text or an object of a class that comes again is a reference to the first one.
@@ -13,6 +14,7 @@ letter. A text or an object of a class that comes again is a reference to the fi
 from __future__ import annotations
 
 import json
+import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -38,6 +40,8 @@ MODULES = (
 )
 _LONG = 40
 """Texts with fewer characters are written again."""
+_SUM = 8
+"""The bytes of a checksum."""
 
 
 class DamagedError(ValueError):
@@ -54,16 +58,24 @@ def classes() -> Mapping[str, type]:
 
 def dumps(value: Any) -> bytes:
     """Return a value as bytes. TypeError for a value that files do not hold."""
-    return json.dumps(_Writer().write(value), separators=(",", ":")).encode()
+    data = json.dumps(_Writer().write(value), separators=(",", ":")).encode()
+    return _sum(data) + data
 
 
 def loads(data: bytes, given: GivenFunctions | None = None) -> Any:
     """Return the value of which `dumps` has made these bytes; its functors have the functions `given`. Raises
     DamagedError where there is none."""
+    checksum, data = data[:_SUM], data[_SUM:]
+    if checksum != _sum(data):
+        raise DamagedError("its checksum is another")
     try:
         return _Reader(given or GivenFunctions()).read(json.loads(data))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{type(error).__name__}: {error}") from None
+
+
+def _sum(data: bytes) -> bytes:
+    return b"%08x" % zlib.crc32(data)
 
 
 def _name(kind: type) -> str:

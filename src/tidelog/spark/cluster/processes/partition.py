@@ -54,6 +54,8 @@ class Partition:
         self.functions: dict[str, Named] = {}
         self.symbols: set[str] = set()
         """The files of symbols and records that the dictionary has."""
+        self.known: Sequence[str] = ()
+        """The files with all symbols and records, for a plan that needs them."""
         self.engine = EmbeddedEngine(self.dictionary, CoreProgram({}, {}, ()))
         self.plan: ClusterPlan | None = None
         self.plan_name = ""
@@ -78,7 +80,7 @@ class Partition:
         """Return the partition in the state that a task wants, from files."""
         partition = cls(Folder(task.folder), task.partition, task.partitions)
         partition.give(task)
-        partition.learn(task.symbols)
+        partition.known = task.symbols
         if task.past:
             plan, log = wire.loads(partition.folder.read(task.past))
             if plan:
@@ -142,6 +144,8 @@ class Partition:
             self.plan, self.plan_name = wire.loads(self.folder.read(name), self.given), name
             assert self.plan is not None
             self.dictionary.add_records(self.plan.program.records)
+            if self.plan.dictionary:
+                self.learn(self.known)
 
     @property
     def base(self) -> CoreProgram:
@@ -172,13 +176,15 @@ class Partition:
             self.had = frozenset(name for name, rows in self.engine.views.items() if len(rows))
             self.suspicions = Suspicions()
         before = self.plan
+        if send:  # Files of a round that is repeated may be part of others by now.
+            self.known = round.symbols
         self.go_to(round.plan)
         plan = self.plan
         assert plan is not None
         if before is not None and before is not plan:
             self.note_moves(before, plan)
-        if plan.dictionary and send:  # Files of a round that is repeated may be part of others by now.
-            self.learn(round.symbols)
+        if plan.dictionary:
+            self.learn(self.known)
         kinds = plan.program.records
         known = values.extent(self.dictionary, kinds)
         suspicions = self.suspicions

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
+from tidelog.durable.damage import damaged
 from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster.checking import steps
 from tidelog.spark.cluster.exchange import wire
@@ -38,7 +39,13 @@ class Keeper:
     def perform(self, task: Task) -> Any:
         """Do a task that has an answer: a round, writing facts or rows to move, looking rows up, the changes of an
         epoch, since when facts are there, a part of a check. Do no round twice. Raise LimitError (E0503) if memory does
-        not suffice."""
+        not suffice, DataError (E0682) for a damaged file."""
+        try:
+            return self._answer(task)
+        except wire.DamagedError as error:
+            raise damaged(task.folder, str(error)) from error
+
+    def _answer(self, task: Task) -> Any:
         if task.what == "round":
             kept = self.partition
             round = None
@@ -86,6 +93,8 @@ class Keeper:
                 self.partition = Partition.at(task)
             except FileNotFoundError:
                 raise is_over() from None
+            except wire.DamagedError as error:
+                raise damaged(task.folder, str(error)) from error
         name, copy, replicated, epoch = task.arguments
         if task.what == "rows":
             found = self.partition.rows(copy, replicated)

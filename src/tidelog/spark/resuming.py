@@ -1,0 +1,35 @@
+"""Go on from the partitions of the last epoch in the state folder, where nothing has to be evaluated but by each
+partition for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tidelog.durable.damage import damaged
+from tidelog.errors import DataError, Problem
+from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.failures import working
+from tidelog.spark.jobs import step
+from tidelog.spark.sources.facts import PendingFacts
+from tidelog.workspace import Workspace
+
+
+def resumed(opened: Callable[[], PartitionedEngine], workspace: Workspace[PendingFacts]) -> PartitionedEngine:
+    """Return the engine of the partitions that are there, with the workspace at its program, which waits. Raise
+    DataError (E0682) if files are damaged, or are of another program, and then change nothing."""
+    engine = opened()
+    try:
+        draft = workspace.draft()
+        if draft.core != engine.committed.core:
+            message = "another version of tidelog has made the partitions"
+            raise DataError(Problem("E0682", message, place=engine.folder.address))
+        try:
+            with working(), step("restore partitions"):
+                engine.unsettled()  # All of them have to be restored for that.
+        except FileNotFoundError as error:
+            raise damaged(engine.folder.address, str(error)) from error
+    except BaseException:
+        engine.close()
+        raise
+    workspace.settle(draft)
+    return engine
