@@ -60,6 +60,7 @@ from tidelog.spark.sources.mapping import map_exactly, relation_type
 from tidelog.spark.sources.readers import analyzed, located
 from tidelog.spark.sources.streams import Streams
 from tidelog.spark.sources.target import by_key, target_of
+from tidelog.store.keeper import RULES, known_since, note_of
 from tidelog.store.state import StateFolder
 from tidelog.verbs import MATCHING
 from tidelog.workspace import Draft, Workspace
@@ -324,6 +325,7 @@ class SparkDatabase(SparkReads):
                     tables = partial(tables_of, draft.checked.relations, translation=self._translation)
                     keeping.add(self._deliveries.keep(self.epoch + 1, prospect.deltas, tables))
                     keeping.add(keeper.naming(engine))
+                    keeping.add({} if same else {RULES: note_of(draft.since)})
             with phases("store"):
                 keeping.seal()
 
@@ -425,6 +427,7 @@ class SparkDatabase(SparkReads):
         if state is None or not state.manifest.epoch:
             return
         keeper.restoring = True
+        self.workspace.known_since = known_since(state.manifest.notes.get(RULES), state.manifest.epoch)
         self.rules.add(state.manifest.text)
         with described(self.session, f"state of epoch {state.manifest.epoch}"):
             if not self._goes_on():
@@ -434,7 +437,7 @@ class SparkDatabase(SparkReads):
                 with suppress(TidelogError):  # The next epoch names them, too.
                     keeper.write(keeper.naming(self.engine))
                 keeper.hold(self.engine)
-        keeper.restoring, self._epochs = False, state.manifest.epoch
+        keeper.restoring, self._epochs, self.workspace.known_since = False, state.manifest.epoch, None
 
     def _goes_on(self) -> bool:
         """Go on from the partitions that the state folder names, and return True, unless it names none or they are
@@ -543,6 +546,7 @@ class SparkDatabase(SparkReads):
     def _end(self) -> None:
         self._drop()
         self._aside.close()
+        self.keeper.save(self.engine)
         self.engine.close()
         self._translation.close()
         self.keeper.close()

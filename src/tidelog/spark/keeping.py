@@ -18,6 +18,7 @@ from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.failures import letting_go, working
 from tidelog.spark.frames.parts import parts_frame, shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.rows import Rows
@@ -84,7 +85,9 @@ class StateKeeper:
     def partitions(self) -> tuple[str, str] | None:
         """Return the folder of the partitions of the last epoch, and its token, if the state folder names them."""
         note = {} if self.state is None else self.state.manifest.notes.get(_CLUSTER, {})
-        return (self.state.inside(_CLUSTER, note["folder"]), note["token"]) if self.state and note else None
+        return (
+            (self.state.inside(_CLUSTER, note["folder"]), note["token"]) if self.state and note.get("token") else None
+        )
 
     @property
     def _kept(self) -> list[str]:
@@ -93,7 +96,7 @@ class StateKeeper:
     def naming(self, engine: Engine[Rows]) -> Notes:
         """Return the note that names the partitions of an epoch, if another process can go on from them: not where
         functions of the user's may be others by then."""
-        note: dict[str, str | None] = {"folder": None, "token": None}
+        note = {"folder": "", "token": ""}
         if isinstance(engine, PartitionedEngine) and engine.lasting and not engine.functions:
             note = {"folder": engine.folder.address.rpartition("/")[2], "token": engine.committed.token}
         return {_CLUSTER: note}
@@ -102,6 +105,12 @@ class StateKeeper:
         """Have the files of partitions stay when the engine is closed, as long as the state folder names them."""
         if isinstance(engine, PartitionedEngine):
             engine.temporary = self.partitions is None or self.partitions[0] != engine.folder.address
+
+    def save(self, engine: Engine[Rows]) -> None:
+        """Have partitions that the state folder names save themselves, if that is possible."""
+        if isinstance(engine, PartitionedEngine) and not engine.temporary and engine.is_own:
+            with suppress(TidelogError, OSError), letting_go(), working():
+                engine.save()
 
     def check(self, core: CoreProgram) -> None:
         """Raise ProgramError (E0709) for counters, whose numbers the state folder does not keep."""

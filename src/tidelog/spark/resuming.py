@@ -10,11 +10,10 @@ from tidelog.errors import DataError, Problem
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.failures import working
 from tidelog.spark.jobs import step
-from tidelog.spark.sources.facts import PendingFacts
-from tidelog.workspace import Workspace
+from tidelog.workspace import Facts, Workspace
 
 
-def resumed(opened: Callable[[], PartitionedEngine], workspace: Workspace[PendingFacts]) -> PartitionedEngine:
+def resumed(opened: Callable[[], PartitionedEngine], workspace: Workspace[Facts]) -> PartitionedEngine:
     """Return the engine of the partitions that are there, with the workspace at its program, which waits. Raise
     DataError (E0682) if files are damaged, or are of another program, and then change nothing."""
     engine = opened()

@@ -46,15 +46,16 @@ from tidelog.storage.usage import Usage, renumbered, translated
 FORMAT = 1
 
 
-def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
+def write(engine: EmbeddedEngine, text: str, file: IO[bytes], *, values: bool = True) -> None:
     """Write the state of an engine whose program is `text`, from the start of the file to its end. Leave out symbols
-    and records that are in no relation; the others get the first numbers."""
+    and records that are in no relation; the others get the first numbers. Without `values` leave out all of them, and
+    what functions have returned: the words keep their numbers, and somebody else the dictionary."""
     dictionary = engine.dictionary
     stored = list({id(each): each for each in [*engine.views.values(), *engine.asserted.values()]}.values())
     kinds = {
         id(each): [column.kind for column in engine.program.relations[name].columns]
         for name, each in [*engine.views.items(), *engine.asserted.items()]
-        if name in engine.program.relations
+        if values and name in engine.program.relations
     }
     usage = Usage(dictionary)
     for relation in stored:
@@ -63,11 +64,11 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
     memories = {
         name: (declared, declared.given.remembered[name].saved())
         for name, declared in engine.program.functors.items()
-        if name in declared.given.remembered
+        if values and name in declared.given.remembered
     }
-    for declared, (keys, _, values) in memories.values():
+    for declared, (keys, _, results) in memories.values():
         usage.add([column.kind for column in declared.parameters], keys)
-        usage.add([declared.result.kind], values[:, None])
+        usage.add([declared.result.kind], results[:, None])
     used = usage.flags()
     numbers = renumbered(used)
     with zipfile.ZipFile(file, "w") as archive:
@@ -87,11 +88,11 @@ def write(engine: EmbeddedEngine, text: str, file: IO[bytes]) -> None:
                         _put(archive, f"{name}.{i}", getattr(marks, name))
                 if relation.epochs is not None:
                     _put(archive, f"epochs.{i}", relation.epochs.among(relation.live()).runs())
-        for i, (declared, (keys, counts, values)) in enumerate(memories.values()):
+        for i, (declared, (keys, counts, results)) in enumerate(memories.values()):
             kinds_of = [column.kind for column in declared.parameters]
             _put(archive, f"arguments.{i}", translated(kinds_of, keys, numbers))
             _put(archive, f"sizes.{i}", counts)
-            _put(archive, f"values.{i}", translated([declared.result.kind], values[:, None], numbers))
+            _put(archive, f"values.{i}", translated([declared.result.kind], results[:, None], numbers))
         number = {id(each): i for i, each in enumerate(stored)}
         about = {
             "format": FORMAT,
@@ -190,9 +191,11 @@ class Checkpoint:
                 with self._reading():
                     yield name, self._arrays[f"rows.{number}"].astype(numpy.int64)
 
-    def restore(self, program: CoreProgram, dictionary: Dictionary) -> EmbeddedEngine | None:
+    def restore(
+        self, program: CoreProgram, dictionary: Dictionary, *, hidden_facts: bool = False
+    ) -> EmbeddedEngine | None:
         """Return the engine of the checkpoint, over the same program compiled again; None if another version of tidelog
-        has compiled it differently."""
+        has compiled it differently. Only partitions have facts of `hidden` relations."""
         about = self._about
         parts = program.evaluated(about.get("unsettled", {}))
         nodes = coarsened(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
@@ -202,7 +205,7 @@ class Checkpoint:
             for name, number in about["facts"].items():
                 info = program.relations.get(name)  # None for what a rule that is gone has left
                 hidden = info is None or (info.auxiliary and name not in program.candidates.values())
-                if hidden and len(self._arrays[f"rows.{number}"]):
+                if hidden and not hidden_facts and len(self._arrays[f"rows.{number}"]):
                     raise ValueError("it has facts of an intermediate result of a rule")
             catalog = Catalog(about["bits"])
             members = about.get("members", ())

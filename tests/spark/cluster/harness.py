@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 import traceback
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
 from tidelog.callables import FunctorSource, marked
-from tidelog.engine import FactCall, Outcome, net_changes
+from tidelog.engine import FactCall, Outcome, Seal, net_changes, sealed_at_once
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
 from tidelog.explain.explainer import Explainer
@@ -33,7 +34,9 @@ from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
+from tidelog.spark.resuming import resumed
 from tidelog.spark.rows import Rows, driver_change
+from tidelog.store.state import text_of
 from tidelog.turns import Turns
 from tidelog.workspace import Workspace
 
@@ -62,10 +65,13 @@ class Cluster:
         for given in marked(functors):
             self.workspace.give(given)
 
-        def engine(at: Path | str | None, by: Executors) -> PartitionedEngine:
+        def engine(at: Path | str | None, by: Executors, token: str | None = None) -> PartitionedEngine:
             place = Folder(str(at or tempfile.mkdtemp(prefix="tidelog-test-")))
-            return PartitionedEngine(self.workspace.dictionary, by, place, partitions, limits, temporary=at is None)
+            return PartitionedEngine(
+                self.workspace.dictionary, by, place, partitions, limits, temporary=at is None, token=token
+            )
 
+        self.opened = engine
         self.engine = engine(folder, executors or LocalExecutors())
         self.aside = Aside(self.workspace, lambda: engine(None, LocalExecutors()))
         self.explainer = Explainer(self.workspace)
@@ -98,14 +104,14 @@ class Cluster:
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         return self.engine.hyper_nodes
 
-    def commit(self) -> Outcome[Rows]:
+    def commit(self, seal: Seal[Rows] = sealed_at_once) -> Outcome[Rows]:
         self.workspace.epoch_number = self.engine.epoch_number = self.epochs + 1
         draft = self.workspace.draft()
         try:
             net = net_changes(self.workspace.facts)
             facts = {name: driver_change(change.inserted, change.deleted) for name, change in net.items()}
             watch = self.options.watch(draft.checked.size_limits)
-            outcome = self.engine.epoch(draft.core, facts, watch, self.options)
+            outcome = self.engine.epoch(draft.core, facts, watch, self.options, seal)
         except BaseException:
             self.workspace.rollback()
             raise
@@ -118,6 +124,21 @@ class Cluster:
         """Check the views on the driver, and in the partitions."""
         self.aside.check(self.engine, self.most, Watch())
         self.aside.check(self.engine, -1, Watch())
+
+    def restart(self, *, save: bool, folder: Path | None = None, token: str | None = None) -> None:
+        """Go on as another process would, from the folder or a copy."""
+        if save:
+            self.engine.save()
+        self.engine.close()
+        self.aside.close()
+        place, token = folder or self.engine.folder.address, token or self.engine.committed.token
+        text, since = text_of(self.workspace.programs), self.workspace.committed.since
+        self.workspace = Workspace(FactCall)
+        self.workspace.known_since = lambda name: since.get(name, 0)
+        self.load(text)
+        self.engine = resumed(lambda: self.opened(place, LocalExecutors(), token), self.workspace)
+        self.aside = Aside(self.workspace, lambda: self.opened(None, LocalExecutors()))
+        self.explainer = Explainer(self.workspace)
 
     @property
     def explained(self) -> EngineViews:
@@ -170,8 +191,11 @@ def evaluated(text: str, facts: Mapping[str, Iterable[Row]], **how: Any) -> dict
         return db.views()
 
 
-def followed(script: Script, partitions: int, limits: PlacementLimits, **how: Any) -> str:
-    """Return the error of the cluster engine that follows a script beside the embedded engine, or ""."""
+def followed(
+    script: Script, partitions: int, limits: PlacementLimits, restarts: random.Random | None = None, **how: Any
+) -> str:
+    """Return the error of the cluster engine that follows a script beside the embedded engine, or "". It is opened
+    anew now and then if there are `restarts`, which needs a folder."""
     place = "at the start"
     try:
         with Cluster(partitions, limits, **how) as there:
@@ -184,6 +208,9 @@ def followed(script: Script, partitions: int, limits: PlacementLimits, **how: An
             there.commit()
             for number, epoch in enumerate([None, *script.epochs]):
                 place = f"in epoch {number}"
+                if restarts is not None and restarts.random() < 0.5:
+                    there.restart(save=restarts.random() < 0.5)
+                    assert there.views() == {name: set(here[name]) for name in here.relations}, "another process"
                 if epoch is not None:
                     change_in(here, script, epoch)
                     change_in(there, script, epoch)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -205,7 +206,7 @@ class PartitionedEngine:
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
         symbols = {*manifest.symbols, *self.symbols}
         self.starts = {name: start for name, start in self.starts.items() if name in symbols}
-        needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols}
+        needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols, *manifest.saved.values()}
         self.folder.remove(name for name in self.folder.names() if name not in needed and name != LOCK)
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
@@ -223,6 +224,7 @@ class PartitionedEngine:
                 what,
                 arguments=arguments,
                 functions=tuple(self.functions.values()),
+                saved=(manifest.plan, manifest.saved[number]) if number in manifest.saved else None,
             )
             for number in range(manifest.partitions)
         ]
@@ -369,6 +371,16 @@ class PartitionedEngine:
         return [
             f"{name}.{infos[name].columns[column].name}" for name, column in found if name in infos and name[0] != "#"
         ]
+
+    def save(self) -> None:
+        """Have partitions write all that they have, so that another process does not have to derive it."""
+        if self.plan is None or self.committed.saved or self.functions:
+            return
+        with step("save the partitions"):
+            names = self.executors.run(self.tasks("save", (f"saved-{self.committed.token}",)))
+        saved = replace(self.committed, saved=dict(enumerate(names)))
+        self.folder.write(MANIFEST, wire.dumps(saved))
+        self.committed = saved
 
     def close(self) -> None:
         """End the partitions, and remove the state if it is temporary; what others may have is left to them."""

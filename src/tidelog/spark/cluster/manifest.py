@@ -1,7 +1,9 @@
 """The manifest of a state directory, which each commit replaces at once.
 
 A partition is restored in two steps, so that also what the last epoch has changed is known again: the relations as they
-were before it (`past`: a plan, and what has been told each partition), then the rounds of that epoch (`since`).
+were before it (`past`: a plan, and what has been told each partition), then the rounds of that epoch (`since`). When
+an engine is closed, partitions save what they have, derived rows included; a later process asks for no change of the
+last epoch, and restores them from that.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ class ClusterManifest:
     kept: Mapping[int, int] = field(default_factory=dict)
     frequent: Mapping[int, Mapping[str, Frequent]] = field(default_factory=dict)
     """The frequent words of relations in each partition."""
+    saved: Mapping[int, str] = field(default_factory=dict)
+    """The files that partitions have saved when the engine was closed at this epoch."""
 
     def state(self, partition: int) -> RoundState:
         """Return the last state of a partition."""

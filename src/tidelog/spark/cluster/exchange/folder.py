@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
@@ -82,26 +82,33 @@ class Folder:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file, as a whole or not at all; replace one of that name."""
+        self.write_by(name, lambda file: file.write(data))
+
+    def write_by(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
+        """Write a file by a function, as a whole or not at all; replace one of that name."""
         temporary = f"{name}.{os.getpid()}.part"
         if self.local is not None:
-            LocalFiles(self.local).put(temporary, data)
+            LocalFiles(self.local).write(temporary, write)
             os.replace(self.local / temporary, self.local / name)
         else:
             system, path = self._remote
             with system.open_output_stream(f"{path}/{temporary}") as stream:
-                stream.write(data)
+                write(stream)
             system.move(f"{path}/{temporary}", f"{path}/{name}")
+
+    def open(self, name: str) -> IO[bytes]:
+        """Open a file. Raise FileNotFoundError."""
+        if self.local is not None:
+            return open(self.local / name, "rb")
+        system, path = self._remote
+        remote: IO[bytes] = system.open_input_file(f"{path}/{name}")
+        return remote
 
     def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
         """Return a file, or a part of it. Raise FileNotFoundError."""
-        if self.local is not None:
-            with open(self.local / name, "rb") as file:
-                file.seek(offset)
-                return file.read() if length is None else file.read(length)
-        system, path = self._remote
-        with system.open_input_file(f"{path}/{name}") as remote:
-            remote.seek(offset)
-            return bytes(remote.read() if length is None else remote.read(length))
+        with self.open(name) as file:
+            file.seek(offset)
+            return file.read() if length is None else file.read(length)
 
     def names(self) -> list[str]:
         """Return the names of the files."""

@@ -46,7 +46,8 @@ class Piece(NamedTuple):
 
 class Bundle(NamedTuple):
     """Pieces for single partitions, one behind the other from `first` on, `length` bytes and `rows` rows in all. The
-    `targets` are a bit for each partition, and from `entries` on each of these has its offset and length."""
+    `targets` are a bit for each partition. From `entries` on each of these has its offset, its length and a checksum of
+    both."""
 
     file: str
     first: int
@@ -70,15 +71,18 @@ class Bundle(NamedTuple):
         if number >= len(bits) or not bits[number]:
             return None
         start = self.entries + _ENTRY * int(numpy.count_nonzero(bits[:number]))
-        offset, length = numpy.frombuffer(folder.read(self.file, start, _ENTRY), numpy.int64).tolist()
+        entry = _part(folder, self.file, start, _ENTRY)
+        offset, length, checksum = numpy.frombuffer(entry, numpy.int64).tolist()
+        if checksum != zlib.crc32(entry[:_SUMMED]):
+            raise wire.DamagedError("the checksum of the index of pieces is another")
         return offset, length
 
     def _bits(self) -> Words:
         return numpy.unpackbits(numpy.frombuffer(self.targets, numpy.uint8), bitorder="little").astype(numpy.int64)
 
 
-_ENTRY = 16
-"""The bytes of an entry of an index."""
+_ENTRY, _SUMMED = 24, 16
+"""The bytes of an entry of an index, and those before its checksum."""
 
 
 @dataclass(frozen=True)
@@ -136,11 +140,19 @@ def read_pieces(
 ) -> Iterator[PieceChange]:
     """Yield the statements of pieces for all partitions and of those for the partition `number`, in turn."""
     for piece in shared:
-        yield from unpacked(folder.read(piece.file, piece.offset, piece.length))
+        yield from unpacked(_part(folder, piece.file, piece.offset, piece.length))
     for bundle in bundles:
         place = bundle.place(folder, number)
         if place is not None:
-            yield from unpacked(folder.read(bundle.file, *place))
+            yield from unpacked(_part(folder, bundle.file, *place))
+
+
+def _part(folder: Folder, name: str, offset: int, length: int) -> bytes:
+    """Return a part of a file. Raise DamagedError if the file ends before."""
+    data = folder.read(name, offset, length)
+    if len(data) < length:
+        raise wire.DamagedError("a file of pieces is too short")
+    return data
 
 
 class PieceFile:
@@ -169,9 +181,10 @@ class PieceFile:
         targets[list(parts)] = 1
         self.bundled = {number: self.add(parts[number]) for number in sorted(parts)}
         index, rows = self._length, sum(piece.rows for piece in self.bundled.values())
-        entries = numpy.array([(piece.offset, piece.length) for piece in self.bundled.values()], numpy.int64)
-        self._parts.append(entries.tobytes())
-        self._length += entries.nbytes
+        for piece in self.bundled.values():
+            entry = numpy.array([piece.offset, piece.length], numpy.int64).tobytes()
+            self._parts += [entry, zlib.crc32(entry).to_bytes(_ENTRY - _SUMMED, "little")]
+            self._length += _ENTRY
         bits = numpy.packbits(targets, bitorder="little").tobytes()
         return Bundle(self.name, first, index - first, rows, index, bits)
 

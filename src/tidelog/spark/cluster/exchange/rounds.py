@@ -76,8 +76,9 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Task:
-    """The task of a partition. It is to be in `state`; where it is not, it is restored from the file `past` and
-    the rounds `since` then (names of files), with the `symbols` known by now.
+    """The task of a partition. It is to be in `state`; where it is not, it is restored from the file `past` and the
+    rounds `since` then (names of files), with the `symbols` known by now, or from the files of the plan and of what it
+    has `saved`.
 
     It imports the `functions` of functors, also from the `paths` of the worker that brings the task: the folder, where
     others may write, names none.
@@ -96,6 +97,7 @@ class Task:
     arguments: tuple[Any, ...] = ()
     functions: tuple[Named, ...] = ()
     paths: tuple[str, ...] = ()
+    saved: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,14 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy
 
 from tidelog.arrays import Words
 from tidelog.callables import GivenFunctions, Named
+from tidelog.durable.damage import damaged
 from tidelog.engine import EpochOptions, NodeReport, net_changes
 from tidelog.errors import InternalError, Problem
 from tidelog.limits.watch import Watch
@@ -36,6 +38,8 @@ from tidelog.spark.cluster.placement.skew import Lookout
 from tidelog.storage.changes import date, date_changes
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.epochs import RowEpochs
+from tidelog.store import checkpoint
+from tidelog.store.checkpoint import Checkpoint
 
 _MEMORY = "PYSPARK_EXECUTOR_MEMORY_MB"
 """The environment variable by which Spark reports `spark.executor.pyspark.memory`, divided by the executor's cores."""
@@ -81,11 +85,13 @@ class Partition:
         partition = cls(Folder(task.folder), task.partition, task.partitions)
         partition.give(task)
         partition.known = task.symbols
-        if task.past:
+        if task.saved is not None:
+            partition.load(*task.saved)
+        elif task.past:
             plan, log = wire.loads(partition.folder.read(task.past))
             if plan:
                 partition.repeat(plan, log)
-        for name in task.since:
+        for name in () if task.saved else task.since:
             partition.apply(wire.loads(partition.folder.read(name)), task.options, send=False)
         partition.state = task.state
         partition.restored = True
@@ -98,6 +104,25 @@ class Partition:
             if self.functions.get(function.name) != function:
                 self.given.put(function.given("an executor"))
                 self.functions[function.name] = function
+
+    def load(self, plan: str, name: str) -> None:
+        """Become the partition that has saved itself in a file. Raise DataError (E0682), also where that was another
+        version of tidelog."""
+        self.go_to(plan)
+        assert self.plan is not None
+        with self.folder.open(name) as file:
+            saved = Checkpoint(Path(self.folder.address, name), file)
+            found = saved.restore(self.base, self.dictionary, hidden_facts=True)
+        if found is None:
+            raise damaged(self.folder.address, f"{name} is of another version of tidelog")
+        self.engine = found
+        self.established = frozenset(self.plan.routes().values())
+
+    def save(self, prefix: str) -> str:
+        """Write all that is here to a file; return its name."""
+        name = f"{prefix}-{self.number}-{secrets.token_hex(4)}"
+        self.folder.write_by(name, lambda file: checkpoint.write(self.engine, "", file, values=False))
+        return name
 
     def repeat(self, plan: str, log: Sequence[Logged]) -> None:
         """Come to what a log of rounds has led to, as far as relations go."""

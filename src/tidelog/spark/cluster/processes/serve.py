@@ -37,9 +37,9 @@ class Keeper:
 
     @_WITHIN_MEMORY
     def perform(self, task: Task) -> Any:
-        """Do a task that has an answer: a round, writing facts or rows to move, looking rows up, the changes of an
-        epoch, since when facts are there, a part of a check. Do no round twice. Raise LimitError (E0503) if memory does
-        not suffice, DataError (E0682) for a damaged file."""
+        """Do a task that has an answer: a round, writing facts, rows to move or everything, looking rows up, the
+        changes of an epoch, since when facts are there, a part of a check. Do no round twice. Raise LimitError (E0503)
+        if memory does not suffice, DataError (E0682) for a damaged file."""
         try:
             return self._answer(task)
         except wire.DamagedError as error:
@@ -72,6 +72,8 @@ class Keeper:
             return [partition.epochs(*asked) for asked in task.arguments]
         if task.what == "changes":
             return [partition.changes(*asked) for asked in task.arguments]
+        if task.what == "save":
+            return partition.save(*task.arguments)
         if task.what == "keep":
             return partition.kept(*task.arguments)
         if task.what == "spread":
