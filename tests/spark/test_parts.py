@@ -127,8 +127,8 @@ def test_a_state_at_an_address_comes_back(spark: SparkSession, tmp_path: Path, e
             expected.add((1000 + len(expected), again))
     with tidelog.connect(spark=spark, state=state) as db:
         assert set(db.local("e")) == expected
-        assert db.stats()["epochs"] == 4
-    assert not list(tmp_path.glob("50*/cluster/*"))
+        assert (db.stats()["epochs"], db.stats()["engine"]) == (4, "cluster")
+    assert len(list(tmp_path.glob("50*/cluster/*"))) == 1
 
 
 @pytest.mark.parametrize("kind", ["", "local://"])

@@ -430,8 +430,9 @@ class SparkDatabase(SparkReads):
         self.workspace.known_since = known_since(state.manifest.notes.get(RULES), state.manifest.epoch)
         self.rules.add(state.manifest.text)
         with described(self.session, f"state of epoch {state.manifest.epoch}"):
+            changes = list(changes_in(state, self.session, self.program))  # Damage is found, whoever needs them.
             if not self._goes_on():
-                for relation, asserts, data in changes_in(state, self.session, self.program):
+                for relation, asserts, data in changes:
                     self._change(relation, data, asserts=asserts)
                 self.commit()
                 with suppress(TidelogError):  # The next epoch names them, too.
