@@ -52,10 +52,10 @@ class Output(io.RawIOBase):
         return done
 
 
-class _Summed(io.RawIOBase):
+class Summed(io.RawIOBase):
     """An output with the checksum of the bytes written so far."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output | IO[bytes]) -> None:
         self._output = output
         self._digest = hashlib.sha256()
 
@@ -155,7 +155,7 @@ class Files(ABC):
     def write(self, name: str, write: Callable[[IO[bytes]], object]) -> str:
         """Write a new file in place of one that may be there, and have its contents on the disk; its checksum."""
         with self._new(name) as file:
-            summed = _Summed(file)
+            summed = Summed(file)
             write(summed)  # type: ignore[arg-type]  # IO is no protocol; this is one for writing, from start to end
             self.sync(file)
             return summed.checksum
@@ -186,7 +186,7 @@ class Files(ABC):
     def checksum(self, name: str) -> str:
         """Return the checksum of a file."""
         with self.open(name) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # as above
+            return checksum_of(file)
 
     def below(self, name: str) -> Iterator[tuple[str, FileKind]]:
         """Return names and kinds of everything below a folder, a folder before its contents."""
@@ -227,6 +227,11 @@ class Lock(ABC):
     @abstractmethod
     def release(self) -> None:
         """Let others have it. Calling this twice does no harm."""
+
+
+def checksum_of(file: IO[bytes]) -> str:
+    """Return the checksum of an open file, from here to its end."""
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # IO is no protocol
 
 
 def checksum(data: bytes) -> str:

@@ -206,7 +206,8 @@ class PartitionedEngine:
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
         symbols = {*manifest.symbols, *self.symbols}
         self.starts = {name: start for name, start in self.starts.items() if name in symbols}
-        needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols, *manifest.saved.values()}
+        needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols}
+        needed |= {name for name, _ in manifest.saved.values()}
         self.folder.remove(name for name in self.folder.names() if name not in needed and name != LOCK)
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
@@ -224,7 +225,7 @@ class PartitionedEngine:
                 what,
                 arguments=arguments,
                 functions=tuple(self.functions.values()),
-                saved=(manifest.plan, manifest.saved[number]) if number in manifest.saved else None,
+                saved=(manifest.plan, *manifest.saved[number]) if number in manifest.saved else None,
             )
             for number in range(manifest.partitions)
         ]
@@ -377,8 +378,8 @@ class PartitionedEngine:
         if self.plan is None or self.committed.saved or self.functions:
             return
         with step("save the partitions"):
-            names = self.executors.run(self.tasks("save", (f"saved-{self.committed.token}",)))
-        saved = replace(self.committed, saved=dict(enumerate(names)))
+            files = self.executors.run(self.tasks("save", (f"saved-{self.committed.token}",)))
+        saved = replace(self.committed, saved=dict(enumerate(files)))
         self.folder.write(MANIFEST, wire.dumps(saved))
         self.committed = saved
 

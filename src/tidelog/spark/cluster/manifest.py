@@ -48,8 +48,8 @@ class ClusterManifest:
     kept: Mapping[int, int] = field(default_factory=dict)
     frequent: Mapping[int, Mapping[str, Frequent]] = field(default_factory=dict)
     """The frequent words of relations in each partition."""
-    saved: Mapping[int, str] = field(default_factory=dict)
-    """The files that partitions have saved when the engine was closed at this epoch."""
+    saved: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """The files that partitions have saved when the engine was closed at this epoch, with their checksums."""
 
     def state(self, partition: int) -> RoundState:
         """Return the last state of a partition."""

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+from tidelog.durable.files import Summed
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
@@ -84,17 +85,19 @@ class Folder:
         """Write a file, as a whole or not at all; replace one of that name."""
         self.write_by(name, lambda file: file.write(data))
 
-    def write_by(self, name: str, write: Callable[[IO[bytes]], object]) -> None:
-        """Write a file by a function, as a whole or not at all; replace one of that name."""
+    def write_by(self, name: str, write: Callable[[IO[bytes]], object]) -> str:
+        """Write a file by a function, as a whole or not at all; replace one of that name. Return its checksum."""
         temporary = f"{name}.{os.getpid()}.part"
         if self.local is not None:
-            LocalFiles(self.local).write(temporary, write)
+            checksum = LocalFiles(self.local).write(temporary, write)
             os.replace(self.local / temporary, self.local / name)
-        else:
-            system, path = self._remote
-            with system.open_output_stream(f"{path}/{temporary}") as stream:
-                write(stream)
-            system.move(f"{path}/{temporary}", f"{path}/{name}")
+            return checksum
+        system, path = self._remote
+        with system.open_output_stream(f"{path}/{temporary}") as stream:
+            summed = Summed(stream)
+            write(summed)  # type: ignore[arg-type]  # as in Files.write
+        system.move(f"{path}/{temporary}", f"{path}/{name}")
+        return summed.checksum
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file. Raise FileNotFoundError."""

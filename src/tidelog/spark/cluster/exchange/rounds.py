@@ -78,7 +78,7 @@ class Lookup:
 class Task:
     """The task of a partition. It is to be in `state`; where it is not, it is restored from the file `past` and the
     rounds `since` then (names of files), with the `symbols` known by now, or from the files of the plan and of what it
-    has `saved`.
+    has `saved`, whose checksum is the third.
 
     It imports the `functions` of functors, also from the `paths` of the worker that brings the task: the folder, where
     others may write, names none.
@@ -97,7 +97,7 @@ class Task:
     arguments: tuple[Any, ...] = ()
     functions: tuple[Named, ...] = ()
     paths: tuple[str, ...] = ()
-    saved: tuple[str, str] | None = None
+    saved: tuple[str, str, str] | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.callables import GivenFunctions, Named
 from tidelog.durable.damage import damaged
+from tidelog.durable.files import checksum_of
 from tidelog.engine import EpochOptions, NodeReport, net_changes
 from tidelog.errors import InternalError, Problem
 from tidelog.limits.watch import Watch
@@ -105,12 +106,15 @@ class Partition:
                 self.given.put(function.given("an executor"))
                 self.functions[function.name] = function
 
-    def load(self, plan: str, name: str) -> None:
+    def load(self, plan: str, name: str, checksum: str) -> None:
         """Become the partition that has saved itself in a file. Raise DataError (E0682), also where that was another
         version of tidelog."""
         self.go_to(plan)
         assert self.plan is not None
         with self.folder.open(name) as file:
+            if checksum_of(file) != checksum:
+                raise damaged(self.folder.address, f"the checksum of {name} is another")
+            file.seek(0)
             saved = Checkpoint(Path(self.folder.address, name), file)
             found = saved.restore(self.base, self.dictionary, hidden_facts=True)
         if found is None:
@@ -118,11 +122,10 @@ class Partition:
         self.engine = found
         self.established = frozenset(self.plan.routes().values())
 
-    def save(self, prefix: str) -> str:
-        """Write all that is here to a file; return its name."""
+    def save(self, prefix: str) -> tuple[str, str]:
+        """Write all that is here to a file; return its name and its checksum."""
         name = f"{prefix}-{self.number}-{secrets.token_hex(4)}"
-        self.folder.write_by(name, lambda file: checkpoint.write(self.engine, "", file, values=False))
-        return name
+        return name, self.folder.write_by(name, lambda file: checkpoint.write(self.engine, "", file, values=False))
 
     def repeat(self, plan: str, log: Sequence[Logged]) -> None:
         """Come to what a log of rounds has led to, as far as relations go."""
