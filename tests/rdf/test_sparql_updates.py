@@ -105,6 +105,23 @@ def test_blank_nodes_of_the_store_stay_and_those_of_templates_are_new() -> None:
     assert str(next(iter(store.triples(EXAMPLE + "said")))[2]).startswith(f"<<( {node} <http://example.org/p>")
 
 
+def test_numbers_keep_their_spelling_and_can_be_deleted() -> None:
+    text = "@prefix : <http://example.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> ."
+    store = store_of(
+        f'{text} :a :p "04"^^xsd:integer, "4"^^xsd:integer . :b :p "1.50"^^xsd:decimal, 7 . :g {{ :a :p 04 }}'
+    )
+    assert len(store.query("SELECT ?n { :a :p ?n }")) == 1
+    store.delete(
+        '<http://example.org/a> <http://example.org/p> "04"^^<http://www.w3.org/2001/XMLSchema#integer> .', graph=""
+    )
+    store.commit()
+    assert store.query("ASK { :a :p 4 }")
+    store.update("DELETE WHERE { :b :p 1.5 } ; INSERT DATA { :b :q 007 } ; DELETE DATA { GRAPH :g { :a :p 4 } }")
+    assert {str(row[2])[:5] for row in store.quads()} == {'"4"^^', '"7"^^'}
+    store.update("DELETE WHERE { ?x ?p ?n }")
+    assert len(store) == 0
+
+
 def test_a_triple_that_follows_cannot_be_deleted() -> None:
     store = store_of()
     before = quads(store)

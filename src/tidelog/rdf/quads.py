@@ -158,6 +158,17 @@ class Quads:
         """Return for each triple whether it is asserted or follows."""
         return self._there(triples, asserted=False)
 
+    def siblings(self, triples: Words) -> Words:
+        """Return the triples, asserted or inferred, with the subject and the predicate of some triples."""
+        parts = [triples[:0]]
+        for predicate, numbers in _groups(triples[:, 1]):
+            name = self._names.properties.get(self._text(predicate))
+            stored = None if name is None else self._triples.stored(name, asserted=False)
+            if stored is not None:
+                rows = stored.rows_with((0,), numpy.unique(triples[numbers, 0]).reshape(-1, 1)).astype(numpy.int64)
+                parts.append(numpy.column_stack([rows[:, 0], numpy.full(len(rows), predicate), rows[:, 1]]))
+        return numpy.concatenate(parts)
+
     def _there(self, triples: Words, *, asserted: bool) -> Flags:
         found = numpy.zeros(len(triples), bool)
         for predicate, numbers in _groups(triples[:, 1]):

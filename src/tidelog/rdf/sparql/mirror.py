@@ -23,6 +23,7 @@ from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.output import nquads
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, Quads, is_among
+from tidelog.rdf.terms import XSD
 from tidelog.relation import Relation, WordRows
 
 OFF = "off"
@@ -129,7 +130,7 @@ class Mirror:
 
     def _follow(self) -> None:
         """Look up where the noted triples are now."""
-        noted = numpy.unique(numpy.concatenate(self._noted), axis=0)
+        noted = self._with_equals(numpy.unique(numpy.concatenate(self._noted), axis=0))
         rows = numpy.unique(numpy.concatenate(self._rows), axis=0)
         visible, asserted = self._quads.visible(noted), self._quads.asserted(noted)
         there = self._quads.of(noted[asserted])
@@ -146,6 +147,15 @@ class Mirror:
         self._store.extend(self._read(there, noted[visible & ~asserted]))
         self._forget_empty(rows)
         self._noted, self._rows = [], []
+
+    def _with_equals(self, noted: Words) -> Words:
+        """Return noted triples with those that pyoxigraph may take for the same, because it keeps numbers, dates and
+        truth values without their spelling: when one of them goes, the other ones have to come again."""
+        texts = self._triples.dictionary.strings(noted[:, 2])
+        typed = noted[[f'"^^<{XSD}' in text for text in texts]] if texts else noted
+        if not len(typed):
+            return noted
+        return numpy.unique(numpy.concatenate([noted, self._quads.siblings(typed)]), axis=0)
 
     def _forget_empty(self, rows: Words) -> None:
         """Let graphs that have lost their last quad not be there any more."""

@@ -27,7 +27,7 @@ def failed(text: str, name: str) -> Iterator[None]:
             hint = "write the variable behind SELECT, or `SELECT *`"
             raise UsageError(Problem("E0612", f"no such result: {error}", place=name, hint=hint)) from None
         message = f"the SPARQL text cannot be evaluated: {error}"
-        raise ProgramError(Problem("E0664", message, place=name, hint=_hint(""))) from None
+        raise UsageError(Problem("E0664", message, place=name, hint="use the functions of SPARQL 1.1")) from None
 
 
 def syntax_error(text: str, name: str, reason: str, added: tuple[int, str] = (0, "")) -> ProgramError:

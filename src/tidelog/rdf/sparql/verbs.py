@@ -23,7 +23,7 @@ from tidelog.rdf.sparql.problems import failed, refuse_services
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.sparql.updating import UpdateDraft
 from tidelog.rdf.sparql.words import has_dataset, is_update, selects_all, variables
-from tidelog.rdf.terms import NESTED, ntriples, term
+from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
 _QUERY = "<query>"
 _OPTIONS = ("timeout", "inferred", "base")
@@ -62,7 +62,8 @@ class SparqlVerbs(GraphVerbs):
             with changing_within_memory:
                 inserted, deleted = self._drafted(text, seconds, is_inferred, start)
             block.insert(inserted)
-            block.delete(deleted, graph="")
+            for graph, triples in self._spelled(deleted).items():
+                block.delete(triples, graph=graph)
         assert block.change is not None
         return block.change
 
@@ -88,6 +89,20 @@ class SparqlVerbs(GraphVerbs):
             raise self._follows(follows)
         inserted = [quad for quad, is_there in changes.items() if is_there]
         return inserted, [quad for quad, is_there in changes.items() if not is_there]
+
+    def _spelled(self, quads: list[Any]) -> dict[str, list[tuple[str, str, str]]]:
+        """Return quads to delete by graph, in the spelling of the store: pyoxigraph has lost that of numbers, dates and
+        truth values."""
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        for quad in quads:
+            graph = symbol_of(quad.graph_name)
+            subject, predicate, value = map(symbol_of, quad.triple)
+            values = [value]
+            if f'"^^<{XSD}' in value:
+                rows = self.quads(subject, predicate, None, graph)
+                values = [str(row[2]) for row in rows if row[2] == value or _as_kept(str(row[2])) == quad.object]
+            found.setdefault(graph, []).extend((subject, predicate, each) for each in values)
+        return found
 
     def _follows(self, quad: Any) -> UsageError:
         """Return the error about the deletion of a triple that was not asserted, but follows."""
@@ -166,6 +181,13 @@ class SparqlVerbs(GraphVerbs):
 def _substitutions(parameters: Mapping[str, Any]) -> dict[Any, Any]:
     """Return values of variables for pyoxigraph."""
     return {load().Variable(name): _node(term(value)) for name, value in parameters.items()}
+
+
+def _as_kept(symbol: str) -> Any:
+    """Return a term as pyoxigraph's store keeps it."""
+    store, name = load().Store(), named_graph("urn:tidelog:kept")
+    store.add(load().Quad(name, name, _node(symbol)))
+    return next(iter(store)).object
 
 
 def _node(symbol: str) -> Any:
