@@ -18,6 +18,7 @@ import tidelog
 from tidelog.errors import TidelogError
 from tidelog.spark import Pipeline, Sink, Source, SparkDatabase
 from tidelog.spark.frames import translation
+from tidelog.spark.sessions import is_connect
 
 FACTS = """
 .type Place = [city: symbol, floor: number]
@@ -130,6 +131,27 @@ class Sessions:
         assert rows(spark.read.parquet(str(tmp_path / "total"))) == {("tea", 7), ("jam,\nred", 3), ("oil", 1)}
         changes = spark.read.parquet(str(tmp_path / "changes")).select("op", "item", "epoch")
         assert rows(changes) == {("insert", "tea", 1), ("insert", "jam,\nred", 1), ("insert", "oil", 2)}
+
+    def test_jobs_say_for_what_they_are(self, spark: SparkSession) -> None:
+        def said() -> set[str | None]:
+            if is_connect(spark):
+                return set(spark.getTags())
+            return {spark.sparkContext.getLocalProperty("spark.job.description")}
+
+        before, during = said(), list[set[str | None]]()
+        pipeline = Pipeline(ORDERS, [Source("ordered", frame=spark.sql("select 'ann' who, 'tea' item, 2 amount"))])
+        with pipeline.run(spark, progress=lambda stage, seconds: during.append(said())):
+            assert {"tidelog: pipeline"} in during
+            assert said() == before
+
+    def test_the_cluster_engine_checks_its_views_in_executors(self, spark: SparkSession, db: SparkDatabase) -> None:
+        db.options(engine="cluster", embedded_limit=3)  # of 12 rows
+        db.load(".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\npath(x, y) :- edge(x, y).")
+        db.load("path(x, z) :- path(x, y), edge(y, z).")
+        db.insert("edge", [(1, 2), (2, 3), (3, 1)])
+        db.commit()
+        db.check()
+        assert rows(db["path"]) == {(x, y) for x in (1, 2, 3) for y in (1, 2, 3)}
 
     def test_wrong_input_is_an_error_with_a_code(self, spark: SparkSession, db: SparkDatabase) -> None:
         db.load(FACTS)
