@@ -12,7 +12,7 @@
     derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and
                 texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
     store       all of it together;  connect  a new one;  change, output  its results
-    sparql      queries and updates in SPARQL, over a mirror in pyoxigraph
+    sparql      queries and updates in SPARQL, over a mirror in pyoxigraph;  plugin  a store for rdflib
     transaction changes that are committed together
 
 >>> import tidelog.rdf

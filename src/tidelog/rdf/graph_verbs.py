@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy
 
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, reader
@@ -12,11 +15,16 @@ from tidelog.rdf.data import Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, Quads
 from tidelog.rdf.terms import term
+from tidelog.rdf.transaction import StoreTransaction
 from tidelog.rdf.verbs import TripleVerbs
 from tidelog.relation import Relation, WordRows
 
 if TYPE_CHECKING:
     import rdflib
+
+
+StoredQuad: TypeAlias = tuple[str, str, str, str]
+"""The symbols of subject, predicate, object and graph; the empty text is the default graph."""
 
 
 class GraphVerbs(TripleVerbs):
@@ -56,6 +64,18 @@ class GraphVerbs(TripleVerbs):
             name = _graph_name(graph)
             columns = reader.read(data, format, base, self._labels if asserts else None)
             self._pending.append(self._quads.pending(asserts, columns, name))
+
+    def asserted(self, quads: Iterable[StoredQuad]) -> set[StoredQuad]:
+        """Return those of some quads, of symbols with the empty text for the default graph, that are asserted."""
+        with self._using(), reading_within_memory:
+            find = self._triples.dictionary.find
+            given = list(quads)
+            words = [tuple(find(part, "symbol") for part in quad) for quad in given]
+            known = [i for i, row in enumerate(words) if None not in row[:3]]
+            triples = numpy.array([words[i][:3] for i in known], numpy.int64).reshape(-1, 3)
+            triples = numpy.unique(triples[self._quads.asserted(triples)], axis=0)
+            there = set(map(tuple, self._quads.of(triples).tolist()))
+            return {given[i] for i in known if words[i] in there}
 
     def graphs(self) -> tuple[str, ...]:
         """Return the names of the graphs that have triples, sorted, without the default graph and the inferred
@@ -104,6 +124,17 @@ class GraphVerbs(TripleVerbs):
     def _written(self, format: str, inferred: bool) -> bytes:
         asserted = self.quads() if output.has_graphs(format) else self.triples(inferred=False)
         return output.text(asserted, self.inferred() if inferred else None, format, self.prefixes)
+
+
+def changed(block: StoreTransaction, changes: Mapping[StoredQuad, bool]) -> None:
+    """Insert the quads with True and delete those with False in a transaction."""
+    block.insert([quad for quad, is_there in changes.items() if is_there])
+    graphs: dict[str, list[tuple[str, str, str]]] = {}
+    for *triple, graph in (quad for quad, is_there in changes.items() if not is_there):
+        subject, predicate, value = triple
+        graphs.setdefault(graph, []).append((subject, predicate, value))
+    for graph, triples in graphs.items():
+        block.delete(triples, graph=graph)
 
 
 def _graph_name(graph: object) -> str | None:

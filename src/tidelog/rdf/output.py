@@ -128,13 +128,13 @@ def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
         for symbol in triple:
             found = known.get(str(symbol))
             if found is None:
-                found = known[str(symbol)] = _node(rdflib, str(symbol))
+                found = known[str(symbol)] = node_of(rdflib, str(symbol))
             terms.append(found)
         graph.add(tuple(terms))
     return graph
 
 
-def _node(rdflib: Any, symbol: str) -> Any:
+def node_of(rdflib: Any, symbol: str) -> Any:
     """Return a term of rdflib. Raise DataError (E0464) for a term of RDF 1.2."""
     if symbol.startswith(NESTED) or _DIRECTION.search(symbol):
         hint = "write nquads or trig, which have all terms"

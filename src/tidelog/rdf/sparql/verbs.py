@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from tidelog.errors import Problem, TidelogError, UsageError, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.formats import load
-from tidelog.rdf.graph_verbs import GraphVerbs
+from tidelog.rdf.graph_verbs import GraphVerbs, StoredQuad, changed
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, TimedQuery, collected, dataset, symbol_of
@@ -52,57 +52,60 @@ class SparqlVerbs(GraphVerbs):
         triple to delete follows from others, E0668, E0669: unknown graph), DataError of LOAD, LimitError (E0501), and
         as `transaction`. Then nothing has changed.
         """
+        with self.transaction() as block:
+            changed(block, self.drafted(text, inferred=inferred, timeout=timeout, base=base))
+        assert block.change is not None
+        return block.change
+
+    def drafted(
+        self, text: str, /, *, inferred: bool = False, timeout: float | None = None, base: str | None = None
+    ) -> dict[StoredQuad, bool]:
+        """Return the quads that `update` would insert, with True, and those that it would delete, with False; change
+        nothing, and raise as `update`."""
         given: object = text
         if not isinstance(given, str):
             raise wrong_argument("an update", "the text of an update in SPARQL", text)
         seconds, is_inferred, start = self._checked({"timeout": timeout, "inferred": inferred, "base": base})
         refuse_services(text, NAME)
         check(text, self._declared, start)
-        with self.transaction() as block:
-            with changing_within_memory:
-                inserted, deleted = self._drafted(text, seconds, is_inferred, start)
-            block.insert(inserted)
-            for graph, triples in self._spelled(deleted).items():
-                block.delete(triples, graph=graph)
-        assert block.change is not None
-        return block.change
+        with self._changing(), changing_within_memory:
+            mirror = self._mirror.current()
 
-    def _drafted(
-        self, text: str, seconds: float | None, inferred: bool, base: str | None
-    ) -> tuple[list[Any], list[Any]]:
-        """Return the quads that an update inserts and deletes."""
-        mirror = self._mirror.current()
+            def ask(plan: QueryPlan) -> FoundTerms:
+                return self._found(partial(plan.started, mirror), seconds)
 
-        def ask(plan: QueryPlan) -> FoundTerms:
-            return self._found(partial(plan.started, mirror), seconds)
+            draft = UpdateDraft(mirror, ask, self._labels, is_inferred)
+            try:
+                with failed(text, NAME):
+                    for operation in operations(text, self._declared, start):
+                        draft.run(operation)
+                changes = draft.changes
+                follows = next((quad for quad in draft.lacking if not changes.get(quad, quad in mirror)), None)
+            finally:
+                self._undone(draft)
+            if follows is not None:
+                raise self._follows(follows)
+            return {each: is_there for quad, is_there in changes.items() for each in self._spelled(quad, is_there)}
 
-        draft = UpdateDraft(mirror, ask, self._labels, inferred)
+    def _undone(self, draft: UpdateDraft) -> None:
+        """Take the changes of a draft out of the mirror, or drop this."""
         try:
-            with failed(text, NAME):
-                for operation in operations(text, self._declared, base):
-                    draft.run(operation)
-            changes = draft.changes
-            follows = next((quad for quad in draft.lacking if not changes.get(quad, quad in mirror)), None)
-        finally:
             draft.undo()
-        if follows is not None:
-            raise self._follows(follows)
-        inserted = [quad for quad, is_there in changes.items() if is_there]
-        return inserted, [quad for quad, is_there in changes.items() if not is_there]
+        except BaseException:
+            self._mirror.drop()
+            raise
 
-    def _spelled(self, quads: list[Any]) -> dict[str, list[tuple[str, str, str]]]:
-        """Return quads to delete by graph, in the spelling of the store: pyoxigraph has lost that of numbers, dates and
-        truth values."""
-        found: dict[str, list[tuple[str, str, str]]] = {}
-        for quad in quads:
-            graph = symbol_of(quad.graph_name)
-            subject, predicate, value = map(symbol_of, quad.triple)
-            values = [value]
-            if f'"^^<{XSD}' in value:
-                rows = self.quads(subject, predicate, None, graph)
-                values = [str(row[2]) for row in rows if row[2] == value or _as_kept(str(row[2])) == quad.object]
-            found.setdefault(graph, []).extend((subject, predicate, each) for each in values)
-        return found
+    def _spelled(self, quad: Any, is_there: bool) -> Iterator[StoredQuad]:
+        """Yield a quad to insert or to delete in the spelling of the store: pyoxigraph has lost that of numbers, dates
+        and truth values."""
+        graph = symbol_of(quad.graph_name)
+        subject, predicate, value = map(symbol_of, quad.triple)
+        if is_there or f'"^^<{XSD}' not in value:
+            yield subject, predicate, value, graph
+            return
+        for row in self.quads(subject, predicate, None, graph):
+            if row[2] == value or _as_kept(str(row[2])) == quad.object:
+                yield subject, predicate, str(row[2]), graph
 
     def _follows(self, quad: Any) -> UsageError:
         """Return the error about the deletion of a triple that was not asserted, but follows."""
