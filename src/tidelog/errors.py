@@ -234,6 +234,7 @@ CODES: dict[str, str] = {
     "E0707": "the session has no Delta Lake",
     "E0708": "Spark failed to evaluate an epoch or to answer a question",
     "E0709": "the cluster engine cannot evaluate a construct",
+    "E0710": "no server of Spark Connect answers",
     "E0790": "an optional package is not installed",
     "E0791": "the process of a node ended",
     # E08xx certificates

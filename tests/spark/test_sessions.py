@@ -41,7 +41,8 @@ class TestClassicSession(Sessions):
 
 def test_the_suite_over_spark_connect() -> None:
     """A process that has a classic session cannot have another one."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/spark/sessions/each.py"]
+    files = [f"tests/spark/sessions/{name}.py" for name in ("each", "remote")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
     environment = {**os.environ, "TIDELOG_SESSION": "connect", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

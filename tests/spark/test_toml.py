@@ -17,6 +17,7 @@ engine = "embedded"
 embedded_limit = 5
 cluster_folder = "hdfs:///tmp/tidelog"
 session = { "spark.driver.memory" = "4g" }
+remote = "sc://host:15002/;user_id=me"
 
 [[source]]
 relation = "e"
@@ -85,6 +86,7 @@ def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
         embedded_limit=5,
         cluster_folder="hdfs:///tmp/tidelog",
         session={"spark.driver.memory": "4g"},
+        remote="sc://host:15002/;user_id=me",
     )
 
 
@@ -96,23 +98,28 @@ def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
         (('engine = "embedded"', 'engine = "fast"'), 5, "unknown engine 'fast'"),
         (("embedded_limit = 5", "embedded_limit = -5"), 6, "embedded_limit must be 0 or more, found -5"),
         (("embedded_limit = 5", "embedded_limit = 5.5"), 6, "embedded_limit must be a whole number, found 5.5"),
-        (('mode = "cdc"', 'mode = "all"'), 13, "unknown source mode 'all'"),
-        (('mode = "cdc"', 'mode = "append"'), 13, "mode 'cdc' needs the key 'op' or 'feed', and these need mode 'cdc'"),
-        (('insert = ["I", "U"]', "insert = [1]"), 18, "'insert' must be a text or a list of texts, found [1]"),
-        (('insert = ["I", "U"]', 'insert = "I"'), 18, "insert must be a list, found 'I'"),
-        (('table = "catalog.f"', ""), 23, "the source of f has nothing to read"),
-        (('table = "catalog.f"', 'table = "catalog.f"\npath = "f"'), 26, "path and table exclude each other"),
-        (('path = "t"', 'path = ""'), 30, "the path is empty"),
-        (('path = "u"', 'path = "t"'), 28, "would replace the sink"),
+        (('mode = "cdc"', 'mode = "all"'), 14, "unknown source mode 'all'"),
+        (('mode = "cdc"', 'mode = "append"'), 14, "mode 'cdc' needs the key 'op' or 'feed', and these need mode 'cdc'"),
+        (('insert = ["I", "U"]', "insert = [1]"), 19, "'insert' must be a text or a list of texts, found [1]"),
+        (('insert = ["I", "U"]', 'insert = "I"'), 19, "insert must be a list, found 'I'"),
+        (('table = "catalog.f"', ""), 24, "the source of f has nothing to read"),
+        (('table = "catalog.f"', 'table = "catalog.f"\npath = "f"'), 27, "path and table exclude each other"),
+        (('path = "t"', 'path = ""'), 31, "the path is empty"),
+        (('path = "u"', 'path = "t"'), 29, "would replace the sink"),
         (('state = "/var/state"', 'state = ""'), 3, "state is empty"),
-        (('what = "changes"', 'what = "all"'), 31, "the key `what` of a sink must be 'view' or 'changes', found 'all'"),
-        (('mode = "append"', 'mode = "epochs"'), 37, "unknown sink mode 'epochs'"),
-        (('partition_by = ["x"]', "partition_by = [1]"), 44, "partition_by must be a list of columns, found [1]"),
-        (('table = "catalog.u"', 'path = "x"'), 43, "rows cannot be merged into files of the format parquet"),
-        (('table = "catalog.u"', 'table = "s3://b/u"'), 42, "'s3://b/u' is a path, not the name of a table"),
-        (('relation = "u"', 'relatoin = "u"'), 34, "unknown key 'relatoin'"),
-        (('options = { compression = "gzip" }', "options = {"), 38, "the text is not TOML"),
-        (("[[sink]]", "[sink]"), 28, ""),
+        (('what = "changes"', 'what = "all"'), 32, "the key `what` of a sink must be 'view' or 'changes', found 'all'"),
+        (('mode = "append"', 'mode = "epochs"'), 38, "unknown sink mode 'epochs'"),
+        (('partition_by = ["x"]', "partition_by = [1]"), 45, "partition_by must be a list of columns, found [1]"),
+        (('table = "catalog.u"', 'path = "x"'), 44, "rows cannot be merged into files of the format parquet"),
+        (('table = "catalog.u"', 'table = "s3://b/u"'), 43, "'s3://b/u' is a path, not the name of a table"),
+        (('relation = "u"', 'relatoin = "u"'), 35, "unknown key 'relatoin'"),
+        (('options = { compression = "gzip" }', "options = {"), 39, "the text is not TOML"),
+        (("[[sink]]", "[sink]"), 29, ""),
+        (("sc://host:15002", "http://host:15002"), 9, "begins with sc://, found 'http://host:15002/;user_id=me'"),
+        (("sc://host:15002", "sc://:15002"), 9, "the address names no host"),
+        (("sc://host:15002", "sc://host:many"), 9, "the port is not a number"),
+        (("sc://host:15002", "sc://host/db"), 9, "the address has a path"),
+        (('remote = "sc://host:15002/;user_id=me"', "remote = 15002"), 9, "remote must be a text, found 15002"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], line: int, said: str) -> None:

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """Provide the active session, or one on this machine that ends with the block."""
+def spark_session(
+    conf: Mapping[str, str] | None = None, remote: str | None = None, place: str = "remote"
+) -> Iterator[SparkSession]:
+    """Provide the active session, or one that ends with the block: of the server at the address `remote`, or on this
+    machine. `place` is where the address stands."""
     from tidelog.spark import session
 
     # isort: split
@@ -21,7 +24,14 @@ def spark_session(conf: Mapping[str, str] | None = None) -> Iterator[SparkSessio
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
-    spark = active or session(os.cpu_count() or 1, conf=conf)
+    if active is not None:
+        spark = active
+    elif remote is None:
+        spark = session(os.cpu_count() or 1, conf=conf)
+    else:
+        from tidelog.spark.remote import remote_session
+
+        spark = remote_session(remote, conf, place)
     try:
         yield spark
     finally:

@@ -1,7 +1,8 @@
 """`tidelog pipeline run FILE.toml`: read the sources in the file, maintain the views, write the sinks.
 
-It uses the active session, or starts one on this machine. At the end it prints how many rows it read, accepted and put
-into quarantine, the files that it wrote, and the engine that it used.
+It uses the active session, or starts one: on the server of Spark Connect that the file names, or on this machine. At
+the end it prints how many rows it read, accepted and put into quarantine, the files that it wrote, and the engine that
+it used.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def execute(arguments: argparse.Namespace) -> int:
         pipeline = replace(pipeline, engine=arguments.engine)
     if arguments.functors is not None:
         pipeline = replace(pipeline, functors=functors_of(arguments))
-    with hints_in_toml(), spark_session(pipeline.session) as spark:
+    place = f"{arguments.pipeline}, remote"
+    with hints_in_toml(), spark_session(pipeline.session, pipeline.remote, place) as spark:
         progress = _progress if sys.stderr.isatty() else None
         with pipeline.run(spark, progress=progress) as result:
             _show(result, arguments.json)

@@ -141,13 +141,19 @@ def check_session(spark: object) -> None:
     if not isinstance(spark, SparkSession) and not is_connect(spark):
         message = f"expected a Spark session, found a value of type {type(spark).__name__}"
         raise UsageError(Problem("E0689", message, hint="start a local one with tidelog.spark.session()"))
-    if is_connect(spark) and not IS_LATER:
-        message = f"Spark Connect needs PySpark 4, found {pyspark.__version__}"
-        hint = "install PySpark 4 here and on the server, or start a classic session with .master(…)"
-        raise SetupError(Problem("E0706", message, hint=hint))
+    if is_connect(spark):
+        check_version_for_connect()
     if not is_alive(cast(SparkSession, spark)):
         hint = "make a session and connect again; a state folder keeps its facts"
         raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))
+
+
+def check_version_for_connect() -> None:
+    """Raise SetupError (E0706) with PySpark 3.5, whose sessions of Spark Connect tidelog does not take."""
+    if not IS_LATER:
+        message = f"Spark Connect needs PySpark 4, found {pyspark.__version__}"
+        hint = "install PySpark 4 here and on the server, or start a classic session with .master(…)"
+        raise SetupError(Problem("E0706", message, hint=hint))
 
 
 def check_workers(spark: SparkSession) -> None:

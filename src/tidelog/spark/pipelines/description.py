@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from tidelog.callables import FunctorSource
 from tidelog.spark.choice import ENGINES
+from tidelog.spark.remote import what_is_wrong
 from tidelog.spark.sinks.sink import Sink, plain_name, wrong
 from tidelog.spark.sources.readers import is_address
 from tidelog.spark.sources.target import operation_of
@@ -102,6 +103,7 @@ class PipelineDescription:
     cluster_folder: str | os.PathLike[str] | None = None
     functors: FunctorSource = ()
     session: Mapping[str, str] = field(default_factory=dict)
+    remote: str | None = None
 
     def __post_init__(self) -> None:
         if self.engine is not None and self.engine not in ENGINES:
@@ -112,6 +114,9 @@ class PipelineDescription:
                 f"embedded_limit must be 0 or more, found {self.embedded_limit}",
                 "write for example 10000000",
             )
+        problem = None if self.remote is None else what_is_wrong(self.remote)
+        if problem is not None:
+            raise wrong("remote", problem, 'write remote = "sc://host:15002"')
         for key in ("state", "quarantine", "cluster_folder"):
             if getattr(self, key) == "":
                 raise wrong(key, f"{key} is empty", "name a folder, or leave it out")

@@ -22,8 +22,8 @@ class Pipeline(PipelineDescription):
     `quarantine` is a folder for the rows that do not fit. `state` is a folder that keeps the facts from run to run.
     `engine`, `embedded_limit` and `cluster_folder` are the options of the database, where they are given. `functors`
     are functions for functors, see `Database.functors`; in TOML a list of modules, or of paths that end in ".py", for a
-    database that the run opens. `session` is
-    configuration for the session that `tidelog pipeline run` starts.
+    database that the run opens. `session` is configuration for the session that `tidelog pipeline run` starts, `remote`
+    the address of the server of Spark Connect where it does so.
     """
 
     @classmethod

@@ -26,6 +26,7 @@ _TOP: TomlTypes = {
     "cluster_folder": str,
     "functors": list,
     "session": dict,
+    "remote": str,
     "source": list,
     "sink": list,
 }
