@@ -200,6 +200,7 @@ CODES: dict[str, str] = {
     "E0660": "unknown RDF format",
     "E0661": "undeclared prefix",
     "E0662": "unknown rules for RDF",
+    "E0663": "a SPARQL view cannot be maintained",
     "E0664": "a SPARQL text cannot be parsed",
     "E0665": "SPARQL is switched off",
     "E0666": "SPARQL that asks another server",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -22,6 +23,7 @@ from tidelog.rdf.sparql.operations import NAME, check, operations
 from tidelog.rdf.sparql.problems import failed, refuse_services
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.sparql.updating import UpdateDraft
+from tidelog.rdf.sparql.views import program
 from tidelog.rdf.sparql.words import has_dataset, is_update, selects_all, variables
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
@@ -118,6 +120,23 @@ class SparqlVerbs(GraphVerbs):
         except TidelogError:  # no proof within the limits of the store
             hint = "store.undo(subject, predicate, object) finds the triples to delete"
         return UsageError(Problem("E0667", message, hint=hint))
+
+    def view(self, name: str, text: str, /) -> None:
+        """Add a view from the next `commit` on: the relation `name`, whose rows are those of a SELECT in SPARQL.
+
+        Its columns are symbols, with the empty text where a variable has no value. It has each row once, and sees the
+        union of all graphs with what follows. Raise ProgramError (E0664, or for a name that is taken), UsageError
+        (E0663: it cannot be maintained, for the reason that the message gives), SetupError (E0790).
+        """
+        given: object = text
+        if not isinstance(given, str):
+            raise wrong_argument("a view", "the text of a SELECT in SPARQL", text)
+        with self._changing(), changing_within_memory:
+            self.load(program(name, text, self._declared))
+
+    @abstractmethod
+    def load(self, program: str | os.PathLike[str]) -> None:
+        """Add rules."""
 
     def _solutions(self, text: str, given: Mapping[str, Any]) -> Solutions:
         """Return the answer to a query in SPARQL."""

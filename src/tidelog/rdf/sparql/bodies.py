@@ -1,0 +1,79 @@
+"""Bodies of rules for a view of SPARQL, and the rules made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+MOST = 64
+"""A pattern may have so many bodies."""
+
+
+class Unsupported(Exception):
+    """A part of a query that no view can have, with a hint."""
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(reason)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class ViewBody:
+    """A way to match a pattern: literals of a rule; the variables that have values; among them those that are no
+    literals of RDF; for each variable an atom that binds it; and whether it gives each row once."""
+
+    literals: tuple[str, ...] = ()
+    variables: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+    atoms: Mapping[str, str] = field(default_factory=dict)
+    is_plain: bool = True
+
+    def __and__(self, other: ViewBody) -> ViewBody:
+        """Return the join of two bodies."""
+        return ViewBody(
+            tuple(dict.fromkeys((*self.literals, *other.literals))),
+            self.variables | other.variables,
+            self.resources | other.resources,
+            {**other.atoms, **self.atoms},
+            self.is_plain and other.is_plain,
+        )
+
+    def with_literals(self, literals: Iterable[str]) -> ViewBody:
+        """Return this body with further conditions."""
+        return replace(self, literals=tuple(dict.fromkeys((*self.literals, *literals))))
+
+
+class ViewRules:
+    """The rules of a view and of the relations beside it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lines: list[str] = []
+        self._helpers: dict[object, str] = {}
+
+    def declare(self, relation: str, columns: Sequence[str]) -> None:
+        """Declare a relation of terms."""
+        parts = ", ".join(f"{column}: symbol" for column in columns)
+        self._lines.insert(0, f".decl {relation}({parts})")
+
+    def add(self, relation: str, columns: Sequence[str], body: ViewBody) -> None:
+        """Add a rule. A column without a value in the body gets the empty text."""
+        args = ", ".join(f"v_{column}" if column in body.variables else '""' for column in columns)
+        label = f"{self._name}_rule_{len(self._lines)}"
+        self._lines.append(f"{label}: {relation}({args}) :- {', '.join(body.literals) or '1 = 1'}.")
+
+    def helper(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
+        """Return an atom over a relation of its own, which has the rows of bodies in these columns."""
+        key = sort, tuple(columns), tuple(body.literals for body in bodies)
+        names = columns or ["_none"]
+        relation = self._helpers.get(key)
+        if relation is None:
+            relation = self._helpers[key] = f"{self._name}_{sort}_{len(self._helpers) + 1}"
+            for body in bodies:
+                self.add(relation, names, body)
+            self.declare(relation, names)
+        return f"{relation}({', '.join(f'v_{column}' for column in columns) or chr(34) * 2})"
+
+    def text(self) -> str:
+        """Return the program."""
+        return "\n".join(self._lines) + "\n"

@@ -1,0 +1,80 @@
+"""Terms and property paths of rdflib in the spelling of rules."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tidelog.rdf.sparql.bodies import Unsupported
+from tidelog.rdf.terms import term
+
+_IRI = re.compile(r"[A-Za-z][\w+.-]*://[^\s<>\"{}|^`\\]*")
+
+
+def is_plain(iri: str) -> bool:
+    """Return True if rules can have an IRI as the name of a property: it has `//`."""
+    return _IRI.fullmatch(iri) is not None
+
+
+def literal_of(value: Any) -> str:
+    """Return a variable, blank node or constant as the argument of a property."""
+    from rdflib import BNode, Variable
+
+    if isinstance(value, (Variable, BNode)):
+        return f"v_{name_of(value)}"
+    return symbol(value)
+
+
+def name_of(value: Any) -> str | None:
+    """Return the name of a variable or blank node in rules, None for a constant."""
+    from rdflib import BNode, Variable
+
+    if isinstance(value, BNode):
+        return "_" + re.sub(r"\W", "_", value)
+    return str(value) if isinstance(value, Variable) else None
+
+
+def operand_of(value: Any) -> str:
+    """Return a variable or constant as a side of a comparison: there, a text is a symbol, not a literal of RDF."""
+    name = name_of(value)
+    if name is not None:
+        return f"v_{name}"
+    text = term(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def symbol(value: Any) -> str:
+    """Return a constant as an argument of a property."""
+    from rdflib import URIRef
+
+    if isinstance(value, URIRef):
+        return f"<{value}>"
+    return term(value)
+
+
+def path_of(path: Any) -> str:
+    """Return a property path in the language of rules. Raise Unsupported for a negated property set, and for IRIs that
+    paths cannot spell."""
+    from rdflib import URIRef
+    from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
+
+    if isinstance(path, URIRef):
+        if not is_plain(str(path)):
+            raise Unsupported(f"<{path}> cannot be part of a path", "use IRIs with // in paths")
+        return f"<{path}>"
+    if isinstance(path, SequencePath):
+        return "/".join(_part(each) for each in path.args)
+    if isinstance(path, AlternativePath):
+        return "|".join(_part(each) for each in path.args)
+    if isinstance(path, InvPath):
+        return f"^{_part(path.arg)}"
+    if isinstance(path, MulPath):
+        return f"{_part(path.path)}{path.mod}"
+    raise Unsupported("a negated property set is not supported")
+
+
+def _part(path: Any) -> str:
+    from rdflib import URIRef
+
+    text = path_of(path)
+    return text if isinstance(path, URIRef) else f"({text})"

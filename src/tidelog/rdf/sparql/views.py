@@ -1,0 +1,193 @@
+"""A SELECT in SPARQL as rules: a view that the engine maintains.
+
+rdflib's parser gives the algebra. `bodies` turns a pattern into bodies of rules, one for each way to match it; where a
+variable has no value, a body lacks it, and the head has the empty text. What has to be missing, or may be, becomes a
+relation of its own beside the view (`ViewRules.helper`), and so do comparisons of numbers.
+
+A view has each row once, and sees the union of all graphs, as rules do. So a query that gives rows several times needs
+DISTINCT. `conditions` has the filters. Left out, and refused (E0663): GRAPH, aggregates, BIND, sub-selects, order and
+limits, functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install
+from tidelog.rdf.formats import load
+from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules
+from tidelog.rdf.sparql.conditions import alternatives
+from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, path_of, symbol
+from tidelog.rdf.sparql.problems import failed
+
+_TEXT = "<view>"
+
+
+def program(name: str, text: str, prefixes: dict[str, str]) -> str:
+    """Return the rules of a view. Raise ProgramError (E0664) for a text that is no query, UsageError (E0663) for one
+    that cannot be maintained."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
+        hint = "use letters, digits and underscores, such as suspects"
+        raise UsageError(Problem("E0663", f"{name!r} cannot name a view", hint=hint))
+    with failed(text, _TEXT):
+        load().Store().query(text, prefixes=prefixes)
+    try:
+        from rdflib.plugins.sparql.algebra import translateQuery
+        from rdflib.plugins.sparql.parser import parseQuery
+    except ImportError:
+        message = "this needs rdflib, which is not installed"
+        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
+
+    try:
+        query = translateQuery(parseQuery(text), initNs=prefixes).algebra
+    except Exception as error:  # rdflib raises whatever its parts raise, for texts that pyoxigraph accepts
+        hint = "write it in SPARQL 1.1, or ask it with store.query"
+        raise UsageError(Problem("E0663", f"rdflib cannot read this: {error}", place=_TEXT, hint=hint)) from None
+    try:
+        return _rules(name, query)
+    except Unsupported as error:
+        message = f"the view {name} cannot be maintained: {error}"
+        hint = error.hint or "ask it with store.query when you need it"
+        raise UsageError(Problem("E0663", message, hint=hint, place=_TEXT)) from None
+
+
+def _rules(name: str, query: Any) -> str:
+    if query.name != "SelectQuery" or query.datasetClause:
+        raise Unsupported("a view is a SELECT without FROM")
+    node, is_distinct = query.p, False
+    while node.name in ("Distinct", "Reduced"):
+        node, is_distinct = node.p, True
+    if node.name != "Project":
+        raise Unsupported(f"{_shown(node.name)} needs all rows in order")
+    columns = [str(variable) for variable in node.PV]
+    rules = ViewRules(name)
+    found = list(bodies(node.p, rules, ViewBody()))
+    hidden = any(body.variables - set(columns) or not body.is_plain for body in found)
+    if not is_distinct and (len(found) > 1 or hidden):
+        raise Unsupported("it gives some rows several times", "write SELECT DISTINCT")
+    for body in found:
+        rules.add(name, columns, body)
+    rules.declare(name, columns)
+    return rules.text()
+
+
+def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
+    """Yield the bodies of a pattern. Filters may use variables of the `outer` body, which comes with them."""
+    match node.name:
+        case "BGP":
+            yield _triples(node.triples)
+        case "Join":
+            others = list(bodies(node.p2, rules, outer))
+            yield from _bounded(one & other for one in bodies(node.p1, rules, outer) for other in others)
+        case "Union":
+            yield from bodies(node.p1, rules, outer)
+            yield from bodies(node.p2, rules, outer)
+        case "Filter":
+            for body in bodies(node.p, rules, outer):
+                yield from _filtered(node.expr, body, outer, rules)
+        case "LeftJoin":
+            yield from _bounded(each for body in bodies(node.p1, rules, outer) for each in _optional(node, body, rules))
+        case "Minus":
+            for body in bodies(node.p1, rules, outer):
+                yield _without(body, list(bodies(node.p2, rules, ViewBody())), rules)
+        case "ToMultiSet" if node.p.name == "values":
+            for row in node.p.res:
+                given = {str(name): value for name, value in row.items() if str(value) != "UNDEF"}
+                yield ViewBody(
+                    tuple(f"v_{name} = {operand_of(value)}" for name, value in given.items()),
+                    frozenset(given),
+                    is_plain=False,
+                )
+        case "Group" | "AggregateJoin":
+            raise Unsupported("aggregates are not supported", "write a rule with an aggregate, see docs/how-to/rdf.md")
+        case other:
+            raise Unsupported(f"{_shown(other)} is not supported")
+
+
+def _bounded(found: Iterator[ViewBody]) -> Iterator[ViewBody]:
+    for number, body in enumerate(found):
+        if number >= MOST:
+            raise Unsupported(f"it has more than {MOST} ways to match")
+        yield body
+
+
+def _filtered(expression: Any, body: ViewBody, outer: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
+    """Yield the bodies of a filter. It sees variables of the outer body, which then are variables of this one."""
+    for literals in alternatives(expression, outer & body, rules, exists):
+        yield body.with_literals(literals)
+
+
+def _optional(node: Any, body: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
+    """Yield a body with an optional part, and the one without it, where the part does not match."""
+    inner = list(bodies(node.p2, rules, ViewBody()))
+    expression = node.expr if node.expr is not None and node.expr.name != "TrueFilter" else None
+    both = [body & other for other in inner]
+    if expression is not None:
+        both = [each for one in both for each in _filtered(expression, one, ViewBody(), rules)]
+    yield from both
+    if both:
+        yield body.with_literals([f"!{rules.helper('optional', sorted(body.variables), both)}"])
+    else:
+        yield body
+
+
+def _without(body: ViewBody, inner: list[ViewBody], rules: ViewRules) -> ViewBody:
+    """Return a body for the rows to which no row of a pattern fits that shares a variable."""
+    shared = sorted(body.variables & frozenset[str]().union(*(each.variables for each in inner)))
+    if not shared:
+        return body
+    if any(not each.variables >= set(shared) for each in inner):
+        raise Unsupported("MINUS has variables that some of its rows leave without a value")
+    return body.with_literals([f"!{rules.helper('minus', shared, inner)}"])
+
+
+def exists(graph: Any, body: ViewBody, rules: ViewRules) -> str:
+    """Return the literal that holds if a pattern matches together with a body."""
+    if graph.name.startswith("GroupGraphPattern"):
+        from rdflib.plugins.sparql.algebra import translateGroupGraphPattern
+
+        graph = translateGroupGraphPattern(graph)
+    both = [body & inner for inner in bodies(graph, rules, body)]
+    return rules.helper("exists", sorted(body.variables), both)
+
+
+def _triples(triples: Any) -> ViewBody:
+    """Return the body of triple patterns."""
+    found = ViewBody()
+    for subject, predicate, value in triples:
+        found = found & _triple(subject, predicate, value)
+    return found
+
+
+def _triple(subject: Any, predicate: Any, value: Any) -> ViewBody:
+    from rdflib import Literal, URIRef
+    from rdflib.term import Identifier
+
+    if isinstance(subject, Literal):
+        raise Unsupported("a literal is no subject")
+    names = [name for each in (subject, predicate, value) if (name := name_of(each)) is not None]
+    ends = literal_of(subject), literal_of(value)
+    plain = isinstance(predicate, Identifier)
+    if plain and not isinstance(predicate, URIRef):
+        atom = f"triple({ends[0]}, {literal_of(predicate)}, {ends[1]})"
+    elif plain and is_plain(str(predicate)):
+        atom = f"<{predicate}>({ends[0]}, {ends[1]})"
+    elif plain:
+        atom = f"triple({ends[0]}, {symbol(predicate)}, {ends[1]})"
+    else:
+        atom = f"<{path_of(predicate)}>({ends[0]}, {ends[1]})"
+    resource = name_of(subject) if plain else None
+    return ViewBody(
+        (atom,),
+        frozenset(names),
+        frozenset([resource] if resource else []),
+        dict.fromkeys(names, atom),
+        plain and all(not name.startswith("_") for name in names),
+    )
+
+
+def _shown(name: str) -> str:
+    """Return a part of the algebra as SPARQL calls it."""
+    return {"Slice": "LIMIT", "OrderBy": "ORDER BY", "Extend": "BIND", "Graph": "GRAPH"}.get(name, name)

@@ -1,0 +1,139 @@
+"""Views in SPARQL: maintained by rules, equal to the answer of the same query after every commit."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests import depth
+from tidelog import ProgramError, TidelogError, UsageError
+from tidelog.rdf import Store, connect
+
+EXAMPLE = "http://example.org/"
+TURTLE = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:K rdfs:subClassOf :L .   :a :p :b .   :b :p :c ; a :K ; :age 4 ; :n "Ann"@en, "x\\"y" .
+:c :age 4.5 ; :q :a ; :r :b .   :d :age "x", 7 ; :p :d ."""
+QUERIES = [
+    "SELECT ?x ?y { ?x :p ?y }",
+    "SELECT DISTINCT ?x ?y { ?x :p/:p*|^:q ?y }",
+    "SELECT DISTINCT ?x { ?x :p* :c }",
+    "SELECT DISTINCT ?x { ?x :p?/a :L }",
+    "SELECT DISTINCT ?x ?c { ?x a ?c }",
+    "SELECT DISTINCT ?x ?p { ?x ?p :b }",
+    "SELECT DISTINCT ?x { ?x :p [ :p ?z ] }",
+    "SELECT DISTINCT ?x ?n { ?x :age ?n FILTER(?n > 4) }",
+    "SELECT DISTINCT ?x ?n { ?x :age ?n FILTER(!(4.2 < ?n) || ?n = 7) }",
+    "SELECT DISTINCT ?x { ?x :age ?n FILTER(?n IN (4, 7)) }",
+    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(?x != ?y) }",
+    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(sameTerm(?x, ?y)) }",
+    "SELECT DISTINCT ?x { ?x :p ?y FILTER(?y NOT IN (:b, :c)) }",
+    "SELECT DISTINCT ?x ?v { ?x ?p ?v FILTER(isLiteral(?v) && ?x = :b) }",
+    "SELECT DISTINCT ?v { ?x ?p ?v FILTER(!isIRI(?v)) }",
+    'SELECT DISTINCT ?x { ?x :n ?v FILTER(?v = "x\\"y") }',
+    'SELECT DISTINCT ?x { ?x :n "Ann"@en }',
+    "SELECT DISTINCT ?x ?n { { ?x :p :c } UNION { ?x :age ?n } }",
+    "SELECT DISTINCT ?x ?y ?z { ?x :p ?y OPTIONAL { ?y :age ?n . ?y :n ?z FILTER(?n < 5) } }",
+    "SELECT DISTINCT ?x ?n { ?x :p ?y OPTIONAL { ?y :age ?n FILTER(?x != ?y) } FILTER(!BOUND(?n) || ?n < 5) }",
+    "SELECT DISTINCT ?x { ?x :p ?y MINUS { ?x :age ?n } }",
+    "SELECT DISTINCT ?x { ?x :p ?y MINUS { ?u :age ?n } }",
+    "SELECT DISTINCT ?x { ?x :p ?y FILTER NOT EXISTS { ?y :age ?n FILTER(?n < 5 && ?x != ?y) } }",
+    "SELECT DISTINCT ?x { ?x :p ?y FILTER EXISTS { ?x :age ?n } }",
+    "SELECT DISTINCT ?x ?y { VALUES (?x ?y) { (:a UNDEF) (:b :c) } ?x :p ?y }",
+]
+REFUSED = [
+    ("SELECT ?x (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x", ""),
+    ("SELECT DISTINCT ?x { ?x :p ?y } LIMIT 1", "LIMIT"),
+    ("SELECT DISTINCT ?x { ?x :p ?y } ORDER BY ?x", "ORDER BY"),
+    ("SELECT DISTINCT ?x { GRAPH ?g { ?x :p ?y } }", "GRAPH"),
+    ("SELECT DISTINCT ?x FROM :g { ?x :p ?y }", "FROM"),
+    ("SELECT DISTINCT ?x { ?x :p ?y BIND(?y AS ?z) }", "BIND"),
+    ("SELECT DISTINCT ?x { ?x !:p ?y }", "negated property set"),
+    ("SELECT ?x { ?x :p ?y }", "write SELECT DISTINCT"),
+    ("SELECT DISTINCT ?x { ?x :n ?y FILTER(REGEX(?y, 'a')) }", "REGEX"),
+    ("SELECT DISTINCT ?x { ?x :age ?n . ?y :age ?m FILTER(?n > ?m) }", "two variables"),
+    ("SELECT DISTINCT ?x { ?x :age ?n . ?y :age ?m FILTER(?n = ?m) }", "sameTerm"),
+    ("SELECT DISTINCT ?x { ?x :age ?n FILTER(?n != 4) }", "?n < 4 || ?n > 4"),
+    ("SELECT DISTINCT ?x { ?x :age ?n FILTER(?n + 1 > 4) }", "constants only"),
+    ("SELECT DISTINCT ?x { ?x <urn:a>/<urn:b> ?y }", "IRIs with //"),
+    ("SELECT DISTINCT ?x { ?x :p <<( :a :b :c )>> }", "rdflib cannot read this"),
+    ("ASK { ?x :p ?y }", "a view is a SELECT"),
+    ("CONSTRUCT { ?x :p ?y } WHERE { ?x :p ?y }", "a view is a SELECT"),
+]
+
+
+def store_of(text: str = TURTLE) -> Store:
+    store = connect(rules="rdfs")
+    store.prefixes[""] = EXAMPLE
+    store.insert(text)
+    store.commit()
+    return store
+
+
+def test_views_equal_queries_after_random_changes() -> None:
+    for seed in range(depth.cases(2)):
+        rng = random.Random(seed)
+        store = store_of()
+        for number, text in enumerate(QUERIES):
+            store.view(f"view_{number}", text)
+        for _ in range(6):
+            store.commit()
+            for number, text in enumerate(QUERIES):
+                assert set(store[f"view_{number}"]) == set(store.query(text)), (seed, text)
+            for _ in range(4):
+                predicate = rng.choice("ppqr")
+                some: list[Any] = [(EXAMPLE + rng.choice("abcd"), EXAMPLE + predicate, EXAMPLE + rng.choice("abcd"))]
+                if rng.random() < 0.4:
+                    some = [(EXAMPLE + rng.choice("abcd"), EXAMPLE + "age", rng.choice([4, 4.5, 7, 5]))]
+                change = store.insert if rng.random() < 0.6 else store.delete
+                change(some if rng.random() < 0.7 else rng.choices(list(store.triples(inferred=False)), k=2))
+        store.check()
+
+
+def test_a_view_is_updated_and_explained() -> None:
+    store = store_of()
+    store.view("old", "SELECT DISTINCT ?x { ?x :age ?n ; a :L FILTER(?n >= 4) }")
+    store.commit()
+    assert list(store["old"]) == [(EXAMPLE + "b",)]
+    change = store.update("INSERT DATA { :c a :K }")
+    assert change.bootstraps == 0
+    assert set(store["old"]) == {(EXAMPLE + "b",), (EXAMPLE + "c",)}
+    assert "rdfs:subClassOf" in str(store.explain("old", (EXAMPLE + "c",)))
+    assert store.prefixes[""] == EXAMPLE
+
+
+def test_a_view_sees_all_graphs() -> None:
+    store = store_of("")
+    store.insert("<http://example.org/a> <http://example.org/p> <http://example.org/b> .", graph=EXAMPLE + "g")
+    store.view("pairs", "SELECT ?x ?y { ?x :p ?y }")
+    store.commit()
+    assert len(store["pairs"]) == 1
+
+
+@pytest.mark.parametrize(("text", "part"), REFUSED)
+def test_what_cannot_be_maintained_is_refused_with_its_reason(text: str, part: str) -> None:
+    store = store_of()
+    with pytest.raises(UsageError) as caught:
+        store.view("nope", text)
+    assert caught.value.code == "E0663"
+    assert part in str(caught.value)
+    assert caught.value.problems[0].hint
+    assert not store.has_pending
+    assert "nope" not in store.database
+
+
+def test_wrong_names_and_texts_are_refused() -> None:
+    store = store_of()
+    store.view("taken", "SELECT ?x ?y { ?x :p ?y }")
+    with pytest.raises(ProgramError):
+        store.view("taken", "SELECT ?x { ?x a :L }")
+    with pytest.raises(ProgramError, match="<view>:1:"):
+        store.view("wrong", "SELECT ?x { ?x a }")
+    for name, text in (("a b", "SELECT ?x { ?x a :L }"), ("", "x"), (5, "x"), ("x", 5)):
+        with pytest.raises(TidelogError, match=r"E0663|E0635"):
+            store.view(name, text)  # type: ignore[arg-type]  # wrong on purpose
+    store.commit()
+    store.close()
+    with pytest.raises(UsageError, match="E0602"):
+        store.view("closed", "SELECT ?x ?y { ?x :p ?y }")
