@@ -10,9 +10,9 @@ from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variab
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.specialise import NOTHING, RuleInstance, expanded, instances, named, reflexive, relevant
+from tidelog.rdf.specialise import RuleInstance, expanded, instances, named, reflexive, relevant
 from tidelog.rdf.tables import TableRule, Triple
-from tidelog.rdf.terms import SAME_AS, TYPE, is_iri
+from tidelog.rdf.terms import TYPE, is_iri
 
 
 class Instances:
@@ -35,8 +35,8 @@ class Instances:
         """Return the names of the rules to remove, and the rules to add.
 
         The rules are for the `facts` of a schema as instances need them, and for `guards`. SAME_AS and NOTHING are
-        `alive` if they have or get facts. `program` is the user's program. If nothing of this has changed, the rules
-        stay.
+        `alive` if they have rows: rules that only could derive some do not count, because equality asks for rules about
+        each property and class. `program` is the user's program. If nothing of this has changed, the rules stay.
         """
         guards = tuple(guards)
         if self._base[0] is not facts:
@@ -45,12 +45,11 @@ class Instances:
             own = {rule.name for rule in self.current.values()}
             theirs = [rule for rule in program.rules if rule.name not in own]
             self._program, self._views = program, _Views.of(theirs, self._names)
-        views, asked = self._views, frozenset(alive)
-        if self._made_for == (facts, guards, asked, views, *self._sizes):
+        views, alive = self._views, frozenset(alive)
+        if self._made_for == (facts, guards, alive, views, *self._sizes):
             return [], []
         found = [*self._base[1], *guards]
         found += reflexive(found)
-        alive = asked | {name for each in found if (name := _derived(each)) is not None}
         properties, classes = named(found)
         known = {*properties, *self._names.properties}, {*classes, *self._names.classes}
         wanted: dict[object, None] = dict.fromkeys(
@@ -64,8 +63,12 @@ class Instances:
         more = {key: self._rule(key) for key in wanted if key not in self.current}
         # Another mapping, so that whoever has the one before can come back to it.
         self.current = {key: rule for key, rule in self.current.items() if key in wanted} | more
-        self._made_for = facts, guards, asked, views, *self._sizes
+        self._made_for = facts, guards, alive, views, *self._sizes
         return names, list(more.values())
+
+    def are_for(self, facts: SchemaFacts) -> bool:
+        """Return True if the rules of the moment are those for the facts of a schema."""
+        return self._base[0] is facts
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -124,10 +127,3 @@ class _Views:
             reads(rules, names.properties.get(TYPE, "")),
             derives(rules, names.property(REST)),
         )
-
-
-def _derived(instance: RuleInstance) -> str | None:
-    """Return SAME_AS or NOTHING if an instance derives pairs or members of it."""
-    if instance.head.predicate == SAME_AS:
-        return SAME_AS
-    return NOTHING if instance.head.predicate == TYPE and instance.head.object == NOTHING else None

@@ -268,7 +268,9 @@ class Store(SparqlVerbs):
         """Put changed facts, and the rules to remove and to add, into the database; return these rules."""
         database = self._database
         changed = {name for name, _, _ in facts}
-        self._alive = frozenset(iri for iri, name in self._special() if self._triples.count(name) or name in changed)
+        alive = frozenset(iri for iri, name in self._special() if self._triples.count(name) or name in changed)
+        # Rules about equality stay when its last pair goes, until the ontology changes: the next pair needs them again.
+        self._alive = alive | (self._alive if self._instances.are_for(self._needed) else frozenset())
         gone, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
         for name in gone:
             database.rules.remove(name)
