@@ -70,12 +70,13 @@ class RuleSet(Uncopied):
             parsed = read(f"{text}\n", name="<text>")  # With a line break it is no path.
         self._database.load(parsed)
 
-    def remove(self, name: str) -> None:
-        """Remove a rule; a relation keeps its asserted facts. Raise UsageError (E0608) for an unknown name."""
+    def remove(self, *names: str) -> None:
+        """Remove rules; a relation keeps its asserted facts. Raise UsageError (E0608) for an unknown name, and then
+        remove nothing."""
         turns = self._database.turns
         with turns.changing, turns.using, changing_within_memory:
             turns.check_open()
-            self._database.workspace.remove_rule(name)
+            self._database.workspace.remove_rules(*names)
 
     def remove_instance(self, name: str) -> None:
         """Remove an instance of a component: its rules, and its relations with their facts and types.

@@ -221,7 +221,7 @@ class FixedRules(RuleSet):
         """Raise UsageError (E0615)."""
         _refuse("add rules")
 
-    def remove(self, name: str) -> None:
+    def remove(self, *names: str) -> None:
         """Raise UsageError (E0615)."""
         _refuse("remove a rule")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -221,16 +221,18 @@ class Workspace(Generic[Facts]):
         self._pending = Pending(self._checker.programs, checked, core, facts, gone)
         return self.draft()
 
-    def remove_rule(self, name: str) -> None:
-        """Take a rule out of the program to go to. UsageError (E0608) for an unknown name."""
-        programs = without(self._pending.programs, name)
-        checked = self._pending.checked
-        rule = next(rule for rule in checked.written if rule.name == name)
-        if any(INLINE in checked.relations[head.relation].qualifiers for head in rule.heads):
-            checked = self._checker.check(*programs)  # It goes from the rules that it was inlined into.
+    def remove_rules(self, *names: str) -> None:
+        """Take rules out of the program to go to. UsageError (E0608) for an unknown name."""
+        if not names:
+            return
+        programs = without(self._pending.programs, names)
+        checked, gone = self._pending.checked, set(names)
+        heads = (head for rule in checked.written if rule.name in gone for head in rule.heads)
+        if any(INLINE in checked.relations[head.relation].qualifiers for head in heads):
+            checked = self._checker.check(*programs)  # They go from the rules that they were inlined into.
         else:
             parts = (checked.rules, checked.written, checked.texts)
-            rules, written, texts = (tuple(rule for rule in part if rule.name != name) for part in parts)
+            rules, written, texts = (tuple([rule for rule in part if rule.name not in gone]) for part in parts)
             checked = dataclasses.replace(checked, rules=rules, written=written, texts=texts)
         self._pending = dataclasses.replace(self._pending, programs=programs, checked=checked, core=None)
 
@@ -320,15 +322,19 @@ def unknown_rule(name: str, names: list[str]) -> UsageError:
     return UsageError(Problem("E0608", f"there is no rule {name}", hint=hint))
 
 
-def without(programs: tuple[Program, ...], name: str) -> tuple[Program, ...]:
-    """Return the programs without the rule of this name."""
-    names = [rule.name for program in programs for rule in program.rules if rule.name is not None]
-    if not isinstance(name, str) or name not in names:
-        raise unknown_rule(name, names)
-    return tuple(
-        dataclasses.replace(program, rules=tuple(rule for rule in program.rules if rule.name != name))
-        for program in programs
-    )
+def without(programs: tuple[Program, ...], names: Sequence[str]) -> tuple[Program, ...]:
+    """Return the programs without the rules of these names, and without programs of which nothing remains."""
+    known = {rule.name for program in programs for rule in program.rules if rule.name is not None}
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            raise unknown_rule(name, sorted(known))
+    gone, found = set(names), []
+    for program in programs:
+        rules = tuple([rule for rule in program.rules if rule.name not in gone])
+        rest = program if len(rules) == len(program.rules) else dataclasses.replace(program, rules=rules)
+        if rest is program or rest != Program():
+            found.append(rest)
+    return tuple(found)
 
 
 def without_instance(programs: tuple[Program, ...], name: str) -> tuple[Program, ...]:

@@ -5,7 +5,8 @@
     data        columns to relations of a database, and back;  names  which relation is which property or class
     tables      the rules, as W3C writes them
     schema      the consequences of the ontology alone;  matching, lists  patterns over it
-    specialise  tables and schema to rules about relations;  rules  those in force at the moment
+    specialise  tables and schema to rules about relations;  hierarchies  fewer of them;  parts  by what they rest on
+    rules       those in force at the moment
     guards      rules for schema facts that the data derive
     prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree;  nodes  what paths lead to itself
     quads       the graphs of triples;  graph_verbs  triples in and out, graph by graph

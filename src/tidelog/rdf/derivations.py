@@ -187,7 +187,7 @@ class TripleDerivations(TupleDerivations):
 
 def as_property(triple: Triple) -> Triple:
     """Return a pattern with owl:sameAs in the place of the internal property for equality with oneself."""
-    return replace(triple, predicate=SAME_AS) if triple.predicate == ITSELF else triple
+    return triple._replace(predicate=SAME_AS) if triple.predicate == ITSELF else triple
 
 
 def _partly(

@@ -17,11 +17,12 @@ _COUNT = re.compile(rf'"\+?0*([01])"\^\^<{re.escape(XSD)}\w+>')
 
 
 class SchemaFacts:
-    """Pairs of properties, and for rdf:type those of `classes`. Indexed when first needed."""
+    """Pairs of properties, each once, and for rdf:type those of `classes`. Indexed when first needed. Lists do not
+    change: the same list has the same pairs."""
 
-    def __init__(self, pairs: Mapping[str, Iterable[Pair]], classes: frozenset[str]) -> None:
+    def __init__(self, pairs: Mapping[str, list[Pair]], classes: frozenset[str]) -> None:
         self.classes = classes
-        self.pairs = {predicate: list(dict.fromkeys(rows)) for predicate, rows in pairs.items()}
+        self.pairs = pairs
         self._indexes: dict[tuple[str, int], dict[str, list[Pair]]] = {}
 
     @cached_property
@@ -29,9 +30,11 @@ class SchemaFacts:
         """Return the number of members of each class."""
         return Counter(kind for _, kind in self.pairs.get(TYPE, ()))
 
-    def changed(self, pairs: Mapping[str, Iterable[Pair]]) -> SchemaFacts:
+    def changed(self, pairs: Mapping[str, list[Pair]]) -> SchemaFacts:
         """Return the facts with other pairs for some of the properties."""
-        return SchemaFacts({**self.pairs, **pairs}, self.classes)
+        found = SchemaFacts({**self.pairs, **pairs}, self.classes)
+        found._indexes = {key: index for key, index in self._indexes.items() if key[0] not in pairs}
+        return found
 
     def matching(self, pattern: Triple) -> Iterable[Pair]:
         """Return the pairs that may match a pattern whose predicate is not a variable."""

@@ -5,26 +5,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
+from operator import is_
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.specialise import RuleInstance, expanded, instances, named, reflexive, relevant
+from tidelog.rdf.parts import Part, Wanted, sources
+from tidelog.rdf.specialise import RuleInstance, reflexive
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import TYPE, is_iri
 
 
 class Instances:
     """The rules of the moment. `current` maps the parts of a rule to the rule as the database has it; it is replaced
-    and never changed."""
+    and never changed.
+
+    The rules are kept in parts: of each rule of the table, of lists, of guards, and of views. A part whose facts are
+    the same lists as before is the same object, and costs nothing.
+    """
 
     def __init__(self, table: Iterable[TableRule], names: Names) -> None:
         self.current: dict[object, Rule] = {}
-        self._table = tuple(table)
         self._names = names
         self._made_for: object = None
-        self._base: tuple[SchemaFacts | None, list[RuleInstance]] = (None, [])
+        self._facts: SchemaFacts | None = None
+        self._sources = sources(table)
+        self._made: dict[object, tuple[tuple[object, ...], Part]] = {}
+        """The parts of instances by their source, with the lists of facts that each rests on."""
+        self._wanted: dict[object, Wanted] | None = None
+        """The rules of each part as of `current`; None if these are others."""
         self._program: CheckedProgram | None = None
         self._views = _Views()
         self._count = 0
@@ -38,37 +48,80 @@ class Instances:
         `alive` if they have rows: rules that only could derive some do not count, because equality asks for rules about
         each property and class. `program` is the user's program. If nothing of this has changed, the rules stay.
         """
-        guards = tuple(guards)
-        if self._base[0] is not facts:
-            self._base = facts, list(instances(self._table, facts))
+        guards, alive = tuple(guards), frozenset(alive)
         if program is not self._program:
             own = {rule.name for rule in self.current.values()}
             theirs = [rule for rule in program.rules if rule.name not in own]
             self._program, self._views = program, _Views.of(theirs, self._names)
-        views, alive = self._views, frozenset(alive)
-        if self._made_for == (facts, guards, alive, views, *self._sizes):
+        self._facts = facts
+        if self._made_for == (facts, guards, alive, self._views, *self._sizes):
             return [], []
-        found = [*self._base[1], *guards]
-        found += reflexive(found)
-        properties, classes = named(found)
-        known = {*properties, *self._names.properties}, {*classes, *self._names.classes}
-        wanted: dict[object, None] = dict.fromkeys(
-            relevant(expanded(relevant(found, alive), *map(frozenset, known)), alive)
-        )
-        if views.derives_types or any(each.head.predicate == TYPE and each.head.object[0] == "?" for each in found):
-            for name in sorted(known[1]):
-                wanted[RuleInstance("type", Triple("?x", TYPE, name), (Triple("?x", REST, name),), ())] = None
-        wanted.update(dict.fromkeys(self._of_views(views, *known)))
-        names = [str(rule.name) for key, rule in self.current.items() if key not in wanted]
-        more = {key: self._rule(key) for key in wanted if key not in self.current}
-        # Another mapping, so that whoever has the one before can come back to it.
-        self.current = {key: rule for key, rule in self.current.items() if key in wanted} | more
-        self._made_for = facts, guards, alive, views, *self._sizes
+        wanted = self._wanted_for(facts, guards, alive)
+        gone, new = self._difference(wanted)
+        names = [str(self.current[key].name) for key in gone]
+        more = {key: self._rule(key) for key in new}
+        if gone or more:
+            # Another mapping, so that whoever has the one before can come back to it.
+            self.current = {**self.current, **more}
+            for key in gone:
+                del self.current[key]
+        self._wanted = wanted
+        self._made_for = facts, guards, alive, self._views, *self._sizes
         return names, list(more.values())
+
+    def _wanted_for(
+        self, facts: SchemaFacts, guards: tuple[RuleInstance, ...], alive: frozenset[str]
+    ) -> dict[object, Wanted]:
+        """Return the rules of each part."""
+        parts: dict[object, Part] = {}
+        for source, make in self._sources.items():
+            rests_on = tuple(facts.pairs.get(name) for name in make.predicates)
+            before = self._made.get(source)
+            if before is None or not all(map(is_, before[0], rests_on)):
+                before = self._made[source] = rests_on, Part(tuple(make.instances(facts)))
+            parts[source] = before[1]
+        parts["guards"] = Part(guards)
+        if any(part.reads_same for part in parts.values()):
+            parts["reflexive"] = Part(tuple(reflexive([each for part in parts.values() for each in part.instances])))
+        views, types = self._views, any(part.derives_types for part in parts.values())
+        properties, classes = frozenset[str](), frozenset[str]()
+        if views != _Views() or types or any(part.opens(alive) for part in parts.values()):
+            properties = frozenset().union(self._names.properties, *(part.properties for part in parts.values()))
+            classes = frozenset().union(self._names.classes, *(part.classes for part in parts.values()))
+        wanted: dict[object, Wanted] = {
+            source: part.wanted(alive, properties, classes) for source, part in parts.items()
+        }
+        if views.derives_types or types:
+            rules = (
+                RuleInstance("type", Triple("?x", TYPE, name), (Triple("?x", REST, name),), ())
+                for name in sorted(classes)
+            )
+            wanted["types"] = dict.fromkeys(rules)
+        wanted["views"] = dict.fromkeys(self._of_views(views, properties, classes))
+        return wanted
+
+    def _difference(self, wanted: dict[object, Wanted]) -> tuple[list[object], list[object]]:
+        """Return the keys of the present rules that are not wanted, and of the wanted ones that are not present."""
+        before = self._wanted
+        if before is None:
+            all_of_them = {key: None for each in wanted.values() for key in each}
+            return (
+                [key for key in self.current if key not in all_of_them],
+                [key for key in all_of_them if key not in self.current],
+            )
+        changed = [
+            (before.get(source, {}), wanted.get(source, {}))
+            for source in dict.fromkeys((*before, *wanted))
+            if before.get(source) is not wanted.get(source)
+        ]
+        lost = {key: None for old, new in changed for key in old if key not in new}
+        gone = [key for key in lost if not any(key in each for each in wanted.values())]
+        more = {key: None for _, new in changed for key in new if key not in self.current}
+        return gone, list(more)
 
     def are_for(self, facts: SchemaFacts) -> bool:
         """Return True if the rules of the moment are those for the facts of a schema."""
-        return self._base[0] is facts
+        return self._facts is facts
 
     @property
     def _sizes(self) -> tuple[int, int]:
@@ -77,7 +130,7 @@ class Instances:
     def restore(self, current: dict[object, Rule]) -> None:
         """Go back to earlier rules."""
         self.current = current
-        self._made_for = None
+        self._made_for = self._wanted = None
 
     def _rule(self, key: object) -> Rule:
         self._count += 1
@@ -96,12 +149,12 @@ class Instances:
         head, body = (Atom(relation, args), triple) if inward else (triple, Atom(relation, args))
         return Rule(f"triple_{self._count}", (head,), (body,))
 
-    def _of_views(self, views: _Views, properties: set[str], classes: set[str]) -> Iterator[object]:
+    def _of_views(self, views: _Views, properties: Set[str], classes: Set[str]) -> Iterator[object]:
         """Yield rules from relations to the relations of all triples and of all types if a program reads these, and
         back if it derives triples."""
         if views.reads_types:
             yield from ((None, TYPE, name) for name in sorted(classes))
-        pairs = [(name, "?y") for name in sorted(properties - {TYPE}) if is_iri(name) and not is_internal(name)]
+        pairs = [(name, "?y") for name in sorted({*properties} - {TYPE}) if is_iri(name) and not is_internal(name)]
         pairs += [(TYPE, name) for name in sorted(classes)]
         if views.reads_triples or views.derives_triples:
             yield from ((False, *pair) for pair in pairs)

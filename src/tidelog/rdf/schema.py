@@ -8,9 +8,11 @@ twice: it has the steps of the hierarchies, not their closures, and only the ass
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import is_
 
 from tidelog.database import Database
 from tidelog.language.syntax import Program
+from tidelog.rdf.hierarchies import fewer
 from tidelog.rdf.matching import Pair, SchemaFacts, matches, substituted
 from tidelog.rdf.names import Names
 from tidelog.rdf.specialise import fixed_rules, is_generic, is_schema
@@ -19,6 +21,7 @@ from tidelog.rdf.terms import OWL, RDFS, TYPE
 
 _SUB_CLASS, _SUB_PROPERTY = f"{RDFS}subClassOf", f"{RDFS}subPropertyOf"
 _ASSERTED = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{RDFS}domain", f"{RDFS}range")
+_HIERARCHIES = (_SUB_CLASS, _SUB_PROPERTY)
 _TRANSITIVE = frozenset(["scm-sco", "scm-spo", "rdfs5", "rdfs11"])
 _THING, _CLASS = f"{OWL}Thing", f"{OWL}Class"
 
@@ -44,59 +47,105 @@ class Schema:
             self._names.class_(name)
         self._database.load(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
         self._database.commit()
+        self._stale: set[str] = set()
+        """Relations that have changed since the facts were read."""
+        self._members: dict[str, list[Pair]] = {}
+        self._facts = self._reduced = SchemaFacts({TYPE: []}, self.classes)
+        self._below = {
+            name: [
+                number
+                for number, rule in enumerate(self._rules)
+                if rule.head.predicate == name and rule.name not in _TRANSITIVE
+            ]
+            for name in _HIERARCHIES
+        }
+        """The rules that derive steps of each hierarchy."""
+        self._bodies = [_in_order(rule.body) for rule in self._rules]
+        self._matched: dict[int, tuple[tuple[object, ...], list[Pair]]] = {}
+        """The steps that each rule derives, with the lists of facts that they rest on."""
+        self._asserted: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, *_HIERARCHIES)}
 
     def has(self, triple: Triple) -> bool:
         """Return True if a triple belongs to the schema."""
         return triple.object in self.classes if triple.predicate == TYPE else triple.predicate in self.properties
 
     def change(self, triples: dict[Triple, None]) -> None:
-        """Go to other asserted triples."""
-        for verb, one, other in (("insert", triples, self.triples), ("delete", self.triples, triples)):
+        """Go to other asserted triples. Costs what depends on the properties whose pairs have changed."""
+        before, asserted = self.triples, set[str]()
+        for verb, changed in (("insert", triples.keys() - before.keys()), ("delete", before.keys() - triples.keys())):
             rows: dict[str, list[tuple[str, ...]]] = {}
-            for triple in one:
-                if triple not in other:
-                    relation, row = self._names.relation(triple)
-                    rows.setdefault(relation, []).append(row)
+            for triple in changed:
+                relation, row = self._names.relation(triple)
+                rows.setdefault(relation, []).append(row)
+                asserted.add(triple.predicate)
             for relation, data in rows.items():
                 getattr(self._database, verb)(relation, data)
-        self._database.commit()
+        self._stale.update(self._database.commit())
         self.triples = triples
+        for name in asserted.intersection(self._asserted):
+            self._asserted[name] = [(each.subject, each.object) for each in triples if each.predicate == name]
 
     def facts(self) -> SchemaFacts:
         """Return all facts of the schema."""
+        known = self._facts
         pairs: dict[str, list[Pair]] = {
             iri: [(str(one), str(other)) for one, other in self._database[name]]
             for iri, name in self._names.properties.items()
+            if iri not in known.pairs or name in self._stale
         }
-        pairs[TYPE] = [(str(row[0]), iri) for iri in self.classes for row in self._database[self._names.class_(iri)]]
-        return SchemaFacts(pairs, self.classes)
+        for iri in self.classes:
+            name = self._names.class_(iri)
+            if iri not in self._members or name in self._stale:
+                self._members[iri] = [(str(row[0]), iri) for row in self._database[name]]
+                pairs[TYPE] = []
+        if TYPE in pairs:
+            pairs[TYPE] = [pair for found in self._members.values() for pair in found]
+        self._stale.clear()
+        self._facts = known.changed(pairs)
+        return self._facts
 
     def reduced(self, facts: SchemaFacts) -> SchemaFacts:
         """Return the facts that instances need."""
-        asserted: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, _SUB_CLASS, _SUB_PROPERTY)}
-        for triple in self.triples:
-            if triple.predicate in asserted:
-                asserted[triple.predicate].append((triple.subject, triple.object))
-        told = facts.changed({name: asserted[name] for name in _ASSERTED})
-        return told.changed(
-            {name: self._steps(name, facts, told, asserted[name]) for name in (_SUB_CLASS, _SUB_PROPERTY)}
-        )
+        told = facts.changed({name: self._asserted[name] for name in _ASSERTED})
+        hierarchies = {name: self._steps(name, facts, told, self._asserted[name]) for name in _HIERARCHIES}
+        before = self._reduced.pairs
+        # The same list where nothing has changed: rules that rest on it need no other look.
+        same = {name: before[name] if before.get(name) == new else new for name, new in hierarchies.items()}
+        self._reduced = told.changed(same)
+        return self._reduced
+
+    def _heads(self, number: int, told: SchemaFacts) -> list[Pair]:
+        """Return the steps that a rule derives."""
+        body = self._bodies[number]
+        rests_on = tuple(told.pairs.get(triple.predicate) for triple in body)
+        before = self._matched.get(number)
+        if before is None or not all(map(is_, before[0], rests_on)):
+            head = self._rules[number].head
+            found = [substituted(head, binding) for binding, _ in matches(body, told, {})]
+            before = self._matched[number] = rests_on, [(each.subject, each.object) for each in found]
+        return before[1]
 
     def _steps(self, predicate: str, facts: SchemaFacts, told: SchemaFacts, asserted: list[Pair]) -> list[Pair]:
         """Return pairs whose closure is the hierarchy of classes or properties: those asserted, and those that rules
         other than that of the closure derive. Each class below nothing else is below owl:Thing."""
-        found = dict.fromkeys(asserted)
-        for rule in self._rules:
-            if rule.head.predicate == predicate and rule.name not in _TRANSITIVE:
-                for binding, _ in matches(rule.body, told, {}):
-                    head = substituted(rule.head, binding)
-                    found[head.subject, head.object] = None
-        steps = [(low, high) for low, high in found if low != high]
+        found = [step for number in self._below[predicate] for step in self._heads(number, told)]
+        steps = [(low, high) for low, high in (*asserted, *found) if low != high]
         declared = {name for name, kind in facts.pairs[TYPE] if kind == _CLASS}
         closure = set(facts.pairs.get(predicate, ()))
         below = {low for low, high in steps if high in declared and high != _THING and (high, low) not in closure}
         kept = set(asserted)
-        return [step for step in steps if step[1] != _THING or step in kept or step[0] not in below]
+        return fewer(asserted, [step for step in steps if step[1] != _THING or step in kept or step[0] not in below])
+
+
+def _in_order(body: Iterable[Triple]) -> tuple[Triple, ...]:
+    """Return patterns so that each shares as many variables as possible with those before it."""
+    waiting, found, bound = list(body), list[Triple](), set[str]()
+    while waiting:
+        best = max(waiting, key=lambda triple: len(bound.intersection(triple.terms)))
+        waiting.remove(best)
+        found.append(best)
+        bound.update(term for term in best.terms if term.startswith("?"))
+    return tuple(found)
 
 
 def _about_schema(rule: TableRule) -> bool:

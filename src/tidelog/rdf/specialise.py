@@ -12,7 +12,7 @@ the schema in its body, with constants; such a rule is right whatever the data, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tidelog.language.syntax import Atom, Comparison, Constant, Rule, Term, Variable
 from tidelog.rdf.lists import list_rules
@@ -29,14 +29,18 @@ _REPLACING = frozenset(["eq-rep-s", "eq-rep-o", "eq-diff1", "eq-diff2", "eq-diff
 """Rules that need something to be the same as something else."""
 
 
-@dataclass(frozen=True)
-class RuleInstance:
+class RuleInstance(NamedTuple):
     """A rule about relations of properties and classes. `table` names the rule of the table."""
 
     table: str
     head: Triple
     body: tuple[Triple, ...]
     unequal: tuple[tuple[str, str], ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Return True if the body is about a property or class that is a variable."""
+        return any(map(_open, self.body))
 
     def rule(self, name: str, names: Names) -> Rule:
         """Return the rule in the language."""
@@ -97,10 +101,20 @@ def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool =
     that they rest on in their bodies."""
     for rule in table:
         if not is_generic(rule):
-            about = binding_atoms(rule)
-            rest = [triple for triple in rule.body if triple not in about]
-            for binding, used in matches(about, facts, {}):
-                yield from _bound(TableRule(rule.name, tuple(rest), rule.head, rule.unequal), binding, used * guarded)
+            yield from instances_of(rule, facts, guarded=guarded)
+    yield from instances_of_lists(facts, guarded=guarded)
+
+
+def instances_of(rule: TableRule, facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
+    """Yield the instances of one rule."""
+    about = binding_atoms(rule)
+    rest = TableRule(rule.name, tuple(triple for triple in rule.body if triple not in about), rule.head, rule.unequal)
+    for binding, used in matches(about, facts, {}):
+        yield from _bound(rest, binding, used * guarded)
+
+
+def instances_of_lists(facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
+    """Yield the instances of the rules of lists."""
     for rule, used in list_rules(facts):
         yield from _bound(rule, {}, used * guarded)
 
@@ -134,26 +148,27 @@ def reflexive(found: Iterable[RuleInstance]) -> Iterator[RuleInstance]:
     """Yield the consequences of equality with oneself, for instances that read owl:sameAs like any other property:
     instances that derive ITSELF, and those that read owl:sameAs again, with ITSELF."""
     known = list(found)
-    if not any(map(_reads_same, known)):
+    if not any(map(reads_same, known)):
         return
     said = [
-        replace(one, head=replace(one.head, predicate=ITSELF))
+        one._replace(head=one.head._replace(predicate=ITSELF))
         for each in known
         if each.head.predicate == SAME_AS and (one := _unified(each.head, each, each.unequal[:-1])) is not None
     ]
     said.append(RuleInstance("eq-trans", Triple("?x", ITSELF, "?x"), (Triple("?x", SAME_AS, "?y"),), ()))
-    waiting = [each for each in (*known, *said[:-1]) if _reads_same(each)]
+    waiting = [each for each in (*known, *said[:-1]) if reads_same(each)]
     yield from said
     while waiting:
         each = waiting.pop()
         for i, triple in enumerate(each.body):
             if _says_same(triple) and (one := _unified(triple, each, each.unequal)) is not None:
-                body = (*one.body[:i], replace(one.body[i], predicate=ITSELF), *one.body[i + 1 :])
-                waiting.append(replace(one, body=body))
+                body = (*one.body[:i], one.body[i]._replace(predicate=ITSELF), *one.body[i + 1 :])
+                waiting.append(one._replace(body=body))
                 yield waiting[-1]
 
 
-def _reads_same(each: RuleInstance) -> bool:
+def reads_same(each: RuleInstance) -> bool:
+    """Return True if an instance reads owl:sameAs like any other property."""
     return each.table not in _REPLACING and any(map(_says_same, each.body))
 
 

@@ -272,8 +272,7 @@ class Store(SparqlVerbs):
         # Rules about equality stay when its last pair goes, until the ontology changes: the next pair needs them again.
         self._alive = alive | (self._alive if self._instances.are_for(self._needed) else frozenset())
         gone, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
-        for name in gone:
-            database.rules.remove(name)
+        database.rules.remove(*gone)
         self._declare(new)
         self._triples.put(facts)
         return gone, new
@@ -525,8 +524,7 @@ class _Earlier:
             return
         current = database.workspace.committed.checked
         before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, current))
-        for name in now.keys() - before.keys():
-            database.rules.remove(str(name))
+        database.rules.remove(*map(str, now.keys() - before.keys()))
         lost = tuple(rule for name, rule in before.items() if name not in now)
         database.load(Program(rules=lost))
         store._triples.put(self.undo)
@@ -540,8 +538,7 @@ class _Earlier:
         for name, rows, epochs in self.ages:
             date(database.engine.asserted[name], rows, epochs)
         wanted = {rule.name: rule for program in self.waiting.programs for rule in program.rules if rule.name}
-        for name in before.keys() - wanted.keys():
-            database.rules.remove(str(name))
+        database.rules.remove(*map(str, before.keys() - wanted.keys()))
         new = tuple(rule for name, rule in wanted.items() if name not in before)
         if new:
             database.load(Program(rules=new))

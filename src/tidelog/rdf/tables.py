@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from tidelog.rdf.terms import PREFIXES
 
@@ -130,10 +131,11 @@ _TEXTS = {"owl-rl": _OWL_RL, "rdfs": _RDFS}
 RULE_SETS = tuple(_TEXTS)
 
 
-@dataclass(frozen=True)
-class Triple:
+class Triple(NamedTuple):
     """A pattern: terms, and variables, which begin with `?`. In a conclusion `predicate` may be FALSE; subject and
-    object are then the first two terms that clash, and `more` the third."""
+    object are then the first two terms that clash, and `more` the third.
+
+    There are many, in sets: tuples are made and compared faster than dataclasses."""
 
     subject: str
     predicate: str
@@ -142,7 +144,7 @@ class Triple:
 
     @property
     def terms(self) -> tuple[str, str, str, str]:
-        return self.subject, self.predicate, self.object, self.more
+        return self
 
 
 @dataclass(frozen=True)
