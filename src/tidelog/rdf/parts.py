@@ -1,5 +1,7 @@
-"""The instances of a table in parts, each of which rests on the facts of a few properties: after a change of the ontology
-only the parts of the changed properties are made again (`rules`)."""
+"""The instances of a table in parts, each of which rests on the facts of a few properties.
+
+After a change of the ontology only the parts of the changed properties are made again, see `rules`.
+"""
 
 from __future__ import annotations
 
