@@ -1,13 +1,13 @@
 """RDF: triples in and out, with RDFS and OWL 2 RL kept up to date while data and ontology change (docs/how-to/rdf.md).
 
     reader      input to columns of terms: documents  a text and its errors;  lines  N-Triples
-                terms, datatypes  RDF terms as symbols;  formats  their names, and pyoxigraph
+                terms, datatypes  RDF terms as symbols;  values  of literals;  formats  their names, and pyoxigraph
     data        columns to relations of a database, and back;  names  which relation is which property or class
     tables      the rules, as W3C writes them
     schema      the consequences of the ontology alone;  matching, lists  patterns over it
     specialise  tables and schema to rules about relations;  hierarchies  fewer of them;  parts  by what they rest on
     rules       those in force at the moment
-    guards      rules for schema facts that the data derive
+    guards      rules for schema facts that the data derive;  literals  facts about values that the data ask for
     prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree;  nodes  what paths lead to itself
     quads       the graphs of triples;  graph_verbs  triples in and out, graph by graph
     derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and

@@ -14,8 +14,9 @@ Rules: TypeAlias = str | os.PathLike[str]
 
 
 def connect(rules: Rules | Sequence[Rules] | None = None) -> Store:
-    """Return a new, empty store in memory with `rules`: "owl-rl", "rdfs", a program (text or a path, see `Store.load`),
-    several of these, or none.
+    """Return a new, empty store in memory with `rules`: "owl-rl", "rdfs", "datatypes" (literals of one value are the
+    same), "axioms" (the axiomatic triples of RDF and RDFS), a program (text or a path, see `Store.load`), several of
+    these, or none.
 
     Raise UsageError (E0662) for an unknown name, ProgramError for a wrong program.
     """

@@ -40,6 +40,8 @@ class Triples:
         self.dictionary = database.workspace.dictionary
         """Return the dictionary of the words of the triples."""
         self.turns = database.turns
+        self.ill: dict[str, str] = {}
+        """Literals that are not of their datatype, with that: all that were read."""
         self._nodes: tuple[int, Words] = -1, numpy.empty(0, numpy.int64)
         # For each of the first symbols whether it is a literal, and the dictionary's stamp then.
         self._literals: tuple[NDArray[numpy.bool_], tuple[int, int]] = numpy.empty(0, bool), self.dictionary.stamp
@@ -48,6 +50,7 @@ class Triples:
 
     def encoded(self, columns: TripleColumns) -> Words:
         """Return the words of triples that have been read."""
+        self.ill |= columns.ill
         words = numpy.empty((len(columns), 3), numpy.int64)
         found = self.dictionary.encode_texts([columns.subjects, columns.predicates, columns.objects])
         for i, column in enumerate(found):
@@ -213,10 +216,10 @@ class Triples:
     def _valid(self, parts: list[Words]) -> Words:
         """Return the given triples as one array, without those whose subject is a literal or a triple: RDF has none."""
         words = numpy.concatenate([numpy.empty((0, 3), numpy.int64), *parts])
-        valid: Words = words[~self._are_literals(words[:, 0])]
+        valid: Words = words[~self.are_literals(words[:, 0])]
         return valid
 
-    def _are_literals(self, words: Words) -> NDArray[numpy.bool_]:
+    def are_literals(self, words: Words) -> NDArray[numpy.bool_]:
         """Return for each of these symbols whether it is a literal, or a triple as a term."""
         import pyarrow.compute as pc
 

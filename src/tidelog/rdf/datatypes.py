@@ -18,7 +18,7 @@ _REAL = r"(?:[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|
 _ZONE = r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
 _DATE = r"-?(?:[1-9][0-9]{3,}|0[0-9]{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _TIME = r"(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?|24:00:00(?:\.0+)?)"
-_SPELLINGS = {
+SPELLINGS = {
     "integer": _INTEGER,
     "decimal": r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)",
     "double": _REAL,
@@ -32,7 +32,7 @@ _SPELLINGS = {
 }
 _DIGITS = 40
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_RANGES: dict[str, tuple[int | None, int | None]] = {
+RANGES: dict[str, tuple[int | None, int | None]] = {
     "nonNegativeInteger": (0, None),
     "positiveInteger": (1, None),
     "nonPositiveInteger": (None, 0),
@@ -42,7 +42,7 @@ _RANGES: dict[str, tuple[int | None, int | None]] = {
 }
 NUMBERS = {
     **dict.fromkeys((f"{XSD}{name}" for name in ("decimal", "double", "float")), "to_float"),
-    **dict.fromkeys((f"{XSD}{name}" for name in ("integer", *_RANGES)), "to_number"),
+    **dict.fromkeys((f"{XSD}{name}" for name in ("integer", *RANGES)), "to_number"),
 }
 """Datatypes of numbers, and the functor that reads one."""
 
@@ -53,14 +53,14 @@ def ill_typed(literals: pa.Array) -> list[str]:
 
     typed = literals.filter(pc.match_substring(literals, f'"^^<{XSD}'))
     wrong: list[str] = []
-    for name, spelling in {**_SPELLINGS, **dict.fromkeys(_RANGES, _INTEGER)}.items():
+    for name, spelling in {**SPELLINGS, **dict.fromkeys(RANGES, _INTEGER)}.items():
         of_type = typed.filter(pc.ends_with(typed, f'"^^<{XSD}{name}>'))
         if not len(of_type):
             continue
         right = pc.match_substring_regex(of_type, f'^"(?:{spelling})"')
         wrong += of_type.filter(pc.invert(right)).to_pylist()
-        if name in _RANGES:
-            wrong += [text for text in of_type.filter(right).to_pylist() if not _within(text, *_RANGES[name])]
+        if name in RANGES:
+            wrong += [text for text in of_type.filter(right).to_pylist() if not _within(text, *RANGES[name])]
     return wrong
 
 

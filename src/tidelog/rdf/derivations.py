@@ -23,7 +23,7 @@ from tidelog.rdf.lists import list_rules
 from tidelog.rdf.matching import Binding, SchemaFacts, bindings, matches, substituted
 from tidelog.rdf.names import ITSELF, Names
 from tidelog.rdf.specialise import RuleInstance, binding_atoms, fixed_rules, is_generic
-from tidelog.rdf.tables import TableRule, Triple
+from tidelog.rdf.tables import LITERAL_RULES, TableRule, Triple
 from tidelog.rdf.terms import SAME_AS
 from tidelog.storage.dictionary import Dictionary
 
@@ -148,7 +148,11 @@ class TripleDerivations(TupleDerivations):
     def axioms(self, flat: FlatRule) -> list[Axioms]:
         """Return the axioms that a rule rests on, in all ways; one empty way for a rule that rests on none."""
         part = self.parts.get(flat.rule.name)
-        if not isinstance(part, RuleInstance) or part.table == "type" or self._is_itself(flat):
+        if (
+            not isinstance(part, RuleInstance)
+            or part.table in ("type", "axiom", *LITERAL_RULES)
+            or self._is_itself(flat)
+        ):
             return [()]
         if part not in self._axioms:
             self._axioms[part] = self._found(part)

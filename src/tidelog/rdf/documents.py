@@ -65,16 +65,13 @@ class Document:
         graphs: dict[str, int] = {"": 0}
         places: list[int] = []
         subjects, predicates, objects = cut(lines_of(self.rewritten(graphs, places)) if lines is None else lines)
-        wrong = ill_typed(objects.dictionary)
-        if wrong:
-            message = f"the literal does not fit its datatype: {wrong[0]}"
-            hint = "correct the literal, or give it another datatype"
-            raise DataError(Problem("E0462", message, place=self.place_of(wrong[0]), hint=hint))
+        ill = {term: term[term.rindex("<") + 1 : -1] for term in ill_typed(objects.dictionary)}
         names: dict[str, str] = {}
-        columns = [subjects, predicates, objects]
-        if len(graphs) > 1:
-            columns.append(pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(list(graphs))))
-        return TripleColumns(*(self.named(part, names) for part in columns))
+        subjects, predicates, objects = (self.named(part, names) for part in (subjects, predicates, objects))
+        if len(graphs) < 2:
+            return TripleColumns(subjects, predicates, objects, None, ill)
+        named = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(list(graphs)))
+        return TripleColumns(subjects, predicates, objects, self.named(named, names), ill)
 
     def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
         """Return the column with the symbols of terms in its dictionary."""

@@ -25,10 +25,10 @@ from tidelog.language.syntax import Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.rdf.derivations import TripleDerivations, TripleSearch
 from tidelog.rdf.matching import SchemaFacts
-from tidelog.rdf.names import INCONSISTENCY, REST, TRIPLE, Names, is_internal
+from tidelog.rdf.names import INCONSISTENCY, LITERAL_FACTS, REST, TRIPLE, Names, is_internal
 from tidelog.rdf.proofs import ProofOfTriples, TripleProof, TripleViews
 from tidelog.rdf.rules import Instances
-from tidelog.rdf.tables import CELL, MEMBER, TableRule, Triple
+from tidelog.rdf.tables import AXIOM, CELL, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import TYPE, term
 from tidelog.rdf.wording import TRIPLES, TripleWording
 from tidelog.relation import with_tuples
@@ -245,7 +245,7 @@ class TripleMissing(Missing):
     def around(self, literal: Literal, bound: Any, words: Any, depth: int) -> tuple[tuple[str, ...], Absence | None]:
         """Return the tuples near a literal without a match, and why it has none; nothing for internal relations."""
         meaning = self.derivations.names.meaning(getattr(literal, "relation", ""))
-        if meaning is not None and meaning.predicate in (MEMBER, CELL):
+        if meaning is not None and meaning.predicate in (MEMBER, CELL, AXIOM, *LITERAL_FACTS):
             return (), None
         return super().around(literal, bound, words, depth)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy
 
-from tidelog.rdf.terms import XSD
+from tidelog.rdf.terms import RDF, XSD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,7 +22,8 @@ _LANGUAGE = "[a-z]{2,3}(?:-[a-z]{4})?(?:-[a-z]{2})?"
 _LITERAL = rf'"(?:[^"\\\x00-\x1f\x7f]|\\["\\nr])*"(?:@{_LANGUAGE}|\^\^{_IRI})?'
 _LINE = rf"^(?:{_IRI}|{_NODE}) {_IRI} (?:{_IRI}|{_NODE}|{_LITERAL}) \.\n$"
 _END = " .\n"
-_STRING = f'"^^<{XSD}string>'.encode()
+_OTHER = re.compile(rf'"\^\^<(?:{re.escape(XSD)}string|{re.escape(RDF)}(?:dirL|l)angString)>'.encode())
+"""Datatypes that are left out, or are wrong without a language."""
 _NEWLINE = 10
 
 
@@ -33,6 +36,8 @@ class TripleColumns:
     predicates: pa.Array
     objects: pa.Array
     graphs: pa.Array | None = None
+    ill: Mapping[str, str] = field(default_factory=dict)
+    """Literals that are not of their datatype, with that."""
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -48,7 +53,7 @@ def plain_lines(text: bytes) -> pa.Array | None:
         lines.validate(full=True)
     except pa.ArrowInvalid:
         return None
-    plain = _STRING not in text and pc.all(pc.match_substring_regex(lines, _LINE)).as_py() in (True, None)
+    plain = _OTHER.search(text) is None and pc.all(pc.match_substring_regex(lines, _LINE)).as_py() in (True, None)
     return lines if plain else None
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Set
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Attribute, Declaration
-from tidelog.rdf.tables import CELL, FALSE, MEMBER, Triple
+from tidelog.rdf.tables import AXIOM, CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import TYPE
 from tidelog.source import Span
 
@@ -30,7 +30,10 @@ ITSELF = "tidelog:itself"
 property."""
 GIVEN = "tidelog:given:"
 """How the properties begin that hold the asserted triples of another one, where paths ask for nodes."""
-INTERNAL = frozenset([MEMBER, CELL, REST, ITSELF])
+ILL, OUTSIDE, UNLIKE, EQUAL = (f"tidelog:{name}" for name in ("ill", "outside", "unlike", "equal"))
+LITERAL_FACTS = (ILL, OUTSIDE, UNLIKE, EQUAL)
+"""The properties of facts about literals, see `literals`."""
+INTERNAL = frozenset([MEMBER, CELL, AXIOM, REST, ITSELF, *LITERAL_FACTS])
 """The properties that no triple of a user has, with those of GIVEN."""
 _LONGEST = 40
 
@@ -43,6 +46,10 @@ class Names:
         self.classes: dict[str, str] = {}
         self.has_triples = False
         """Whether TRIPLE is the relation of all triples, and not one of a program's own."""
+        self.with_ill: dict[str, None] = {}
+        """The properties that have or had literals that are not of their datatypes."""
+        self.with_outside: dict[str, None] = {}
+        """The datatypes that have or had members with values outside."""
         self._meanings: dict[str, Triple] = {}
 
     def property(self, iri: str) -> str:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from tidelog.rdf.lists import CHAIN, INTERSECTION, KEY
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.specialise import (
+    NOTHING,
     RuleInstance,
     binding_atoms,
     expanded,
@@ -23,8 +24,8 @@ from tidelog.rdf.specialise import (
     reads_same,
     relevant,
 )
-from tidelog.rdf.tables import TableRule
-from tidelog.rdf.terms import RDF, TYPE
+from tidelog.rdf.tables import TableRule, of_member
+from tidelog.rdf.terms import RDF, SAME_AS, TYPE
 
 Wanted: TypeAlias = Mapping[object, None]
 """The keys of rules, in order."""
@@ -50,6 +51,13 @@ def sources(table: Iterable[TableRule]) -> dict[object, Source]:
     return found
 
 
+def instances_of_members(properties: Iterable[str]) -> Iterator[RuleInstance]:
+    """Yield the axiomatic triples of the membership properties of containers, `rdf:_1` and so on, among some
+    properties."""
+    for rule in (rule for name in properties for rule in of_member(name)):
+        yield RuleInstance(rule.name, rule.head, rule.body, ())
+
+
 class Part:
     """The instances from one source. What depends on them alone is found once."""
 
@@ -66,6 +74,13 @@ class Part:
     def derives_types(self) -> bool:
         """Return True if an instance derives types with a variable as class."""
         return any(each.head.predicate == TYPE and each.head.object[0] == "?" for each in self.instances)
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """Return those of SAME_AS and NOTHING that instances derive pairs or members of."""
+        heads = [each.head for each in self.instances]
+        same = frozenset([SAME_AS] if any(head.predicate == SAME_AS for head in heads) else [])
+        return same.union([NOTHING] if any(head[1:3] == (TYPE, NOTHING) for head in heads) else [])
 
     @cached_property
     def properties(self) -> Set[str]:

@@ -21,8 +21,9 @@ from tidelog.explain.search import Found
 from tidelog.explain.steps import BoundRule, Condition, RowOf, Walk
 from tidelog.explain.walks import Key
 from tidelog.rdf.derivations import TripleSearch
+from tidelog.rdf.names import LITERAL_FACTS
 from tidelog.rdf.table_checks import FIRST, NIL, REST_OF, AxiomCheck, TableCheck, TripleStep, follows, goal_of
-from tidelog.rdf.tables import CELL, MEMBER, TableRule, Triple
+from tidelog.rdf.tables import AXIOM, CELL, MEMBER, TableRule, Triple
 from tidelog.rdf.wording import TRIPLES, TripleWording
 from tidelog.semantics.values import Row
 
@@ -89,7 +90,7 @@ class ProofOfTriples:
         self._open: set[Key] = set()
         """Internal tuples that a limit has left open."""
         self._shown: dict[object, int] = {}
-        internal = (MEMBER, CELL)
+        internal = (MEMBER, CELL, AXIOM, *LITERAL_FACTS)
         self._internal = {self.derivations.names.properties.get(iri, "") for iri in internal}
 
     def proof(self, goal: Key, found: Found) -> TripleProof:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from operator import is_
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
+from tidelog.rdf.literals import instances_of_literals
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.parts import Part, Wanted, sources
+from tidelog.rdf.parts import Part, Wanted, instances_of_members, sources
 from tidelog.rdf.specialise import RuleInstance, reflexive
-from tidelog.rdf.tables import TableRule, Triple
+from tidelog.rdf.tables import AXIOM, TableRule, Triple
 from tidelog.rdf.terms import TYPE, is_iri
 
 
@@ -29,7 +30,6 @@ class Instances:
         self.current: dict[object, Rule] = {}
         self._names = names
         self._made_for: object = None
-        self._facts: SchemaFacts | None = None
         self._sources = sources(table)
         self._made: dict[object, tuple[tuple[object, ...], Part]] = {}
         """The parts of instances by their source, with the lists of facts that each rests on."""
@@ -45,15 +45,14 @@ class Instances:
         """Return the names of the rules to remove, and the rules to add.
 
         The rules are for the `facts` of a schema as instances need them, and for `guards`. SAME_AS and NOTHING are
-        `alive` if they have rows: rules that only could derive some do not count, because equality asks for rules about
-        each property and class. `program` is the user's program. If nothing of this has changed, the rules stay.
+        `alive` if they have or get facts. `program` is the user's program. If nothing of this has changed, the rules
+        stay.
         """
         guards, alive = tuple(guards), frozenset(alive)
         if program is not self._program:
             own = {rule.name for rule in self.current.values()}
             theirs = [rule for rule in program.rules if rule.name not in own]
             self._program, self._views = program, _Views.of(theirs, self._names)
-        self._facts = facts
         if self._made_for == (facts, guards, alive, self._views, *self._sizes):
             return [], []
         wanted = self._wanted_for(facts, guards, alive)
@@ -81,8 +80,12 @@ class Instances:
                 before = self._made[source] = rests_on, Part(tuple(make.instances(facts)))
             parts[source] = before[1]
         parts["guards"] = Part(guards)
+        parts["literals"] = Part(tuple(instances_of_literals(self._names)))
+        if AXIOM in facts.pairs:
+            parts["members"] = Part(tuple(instances_of_members(self._names.properties)))
         if any(part.reads_same for part in parts.values()):
             parts["reflexive"] = Part(tuple(reflexive([each for part in parts.values() for each in part.instances])))
+        alive = alive.union(*(part.derived for part in parts.values()))
         views, types = self._views, any(part.derives_types for part in parts.values())
         properties, classes = frozenset[str](), frozenset[str]()
         if views != _Views() or types or any(part.opens(alive) for part in parts.values()):
@@ -119,13 +122,10 @@ class Instances:
         more = {key: None for _, new in changed for key in new if key not in self.current}
         return gone, list(more)
 
-    def are_for(self, facts: SchemaFacts) -> bool:
-        """Return True if the rules of the moment are those for the facts of a schema."""
-        return self._facts is facts
-
     @property
-    def _sizes(self) -> tuple[int, int]:
-        return len(self._names.properties), len(self._names.classes)
+    def _sizes(self) -> tuple[int, ...]:
+        names = self._names
+        return len(names.properties), len(names.classes), len(names.with_ill), len(names.with_outside)
 
     def restore(self, current: dict[object, Rule]) -> None:
         """Go back to earlier rules."""

@@ -16,7 +16,7 @@ from tidelog.rdf.hierarchies import fewer
 from tidelog.rdf.matching import Pair, SchemaFacts, matches, substituted
 from tidelog.rdf.names import Names
 from tidelog.rdf.specialise import fixed_rules, is_generic, is_schema
-from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
+from tidelog.rdf.tables import AXIOM, FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, RDFS, TYPE
 
 _SUB_CLASS, _SUB_PROPERTY = f"{RDFS}subClassOf", f"{RDFS}subPropertyOf"
@@ -46,6 +46,8 @@ class Schema:
         for name in sorted(self.classes):
             self._names.class_(name)
         self._database.load(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
+        if AXIOM in self.properties:
+            self._database.insert(self._names.property(AXIOM), [(AXIOM, AXIOM)])
         self._database.commit()
         self._stale: set[str] = set()
         """Relations that have changed since the facts were read."""

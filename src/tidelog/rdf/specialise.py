@@ -12,17 +12,18 @@ the schema in its body, with constants; such a rule is right whatever the data, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
+from itertools import chain, count
 from typing import NamedTuple
 
 from tidelog.language.syntax import Atom, Comparison, Constant, Rule, Term, Variable
 from tidelog.rdf.lists import list_rules
 from tidelog.rdf.matching import Binding, SchemaFacts, matches, substituted
-from tidelog.rdf.names import INCONSISTENCY, ITSELF, REST, Names, is_internal
+from tidelog.rdf.names import EQUAL, INCONSISTENCY, ITSELF, REST, Names, is_internal
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, SAME_AS, TYPE
 
 DIFFERENT = f"{OWL}differentFrom"
-_DATA = frozenset([TYPE, SAME_AS, DIFFERENT, MEMBER])
+_DATA = frozenset([TYPE, SAME_AS, DIFFERENT, MEMBER, EQUAL])
 NOTHING, _THING = f"{OWL}Nothing", f"{OWL}Thing"
 _NO_CHOICE = frozenset([SAME_AS, TYPE])
 _REPLACING = frozenset(["eq-rep-s", "eq-rep-o", "eq-diff1", "eq-diff2", "eq-diff3"])
@@ -91,7 +92,8 @@ def fixed_rules(table: Iterable[TableRule], names: Names) -> tuple[Rule, ...]:
     rules: dict[str, Rule] = {}
     for each in table:
         name = each.name.replace("-", "_")
-        name = f"{name}_same" if name in rules else name
+        names_left = chain([name, f"{name}_same"], (f"{name}_of_{number}" for number in count(1)))
+        name = next(each for each in names_left if each not in rules)
         rules[name] = RuleInstance(each.name, each.head, each.body, each.unequal).rule(name, names)
     return tuple(rules.values())
 

@@ -39,6 +39,7 @@ from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
+from tidelog.rdf.literals import Literals
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.nodes import body_with_constants, constant_ends
@@ -49,7 +50,7 @@ from tidelog.rdf.sparql.mirror import Mirror
 from tidelog.rdf.sparql.verbs import SparqlVerbs
 from tidelog.rdf.sparql.words import is_query, is_update
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
-from tidelog.rdf.tables import TableRule, Triple
+from tidelog.rdf.tables import AXIOM, TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.relation import Relation, WordRows
@@ -78,6 +79,7 @@ class Store(SparqlVerbs):
         self._quads = Quads(self._database, self._names, self._triples)
         self._mirror = Mirror(self._triples, self._quads)
         self._instances = Instances(table, self._names)
+        self._literals = Literals(self._triples, self._names, equal=any(rule.name == "dt-eq" for rule in table))
         self._guards: tuple[RuleInstance, ...] = ()
         self._asks_nodes = self._has_given = False
         """Whether some rule has a path whose nodes count, and whether there are asserted triples apart for that."""
@@ -91,6 +93,8 @@ class Store(SparqlVerbs):
         fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
         found = declaration(INCONSISTENCY, "rabc")
         self._database.load(Program(declarations=(found, *self._undeclared()), rules=fixed))
+        if AXIOM in self._schema.properties:
+            self._database.insert(self._names.property(AXIOM), [(AXIOM, AXIOM)])
         for program in programs:
             self.load(program)
         self.commit()
@@ -203,8 +207,12 @@ class Store(SparqlVerbs):
                 added += [str(rule.name) for rule in rules]
                 removed += names
                 earlier.changes.append(self._database.commit())
-                facts, found = [], guards(self._table, self._database, self._names, self._known)
-                if not self._learn(found) and not self._triples.learn():
+                facts, found = (
+                    self._judged(earlier.changes[-1]),
+                    guards(self._table, self._database, self._names, self._known),
+                )
+                earlier.undo += self._inverse(facts)
+                if not self._learn(found) and not self._triples.learn() and not facts:
                     break
         except BaseException:
             with interrupts.putting_off():
@@ -240,6 +248,8 @@ class Store(SparqlVerbs):
                         if not asserts:
                             del schema[triple]
                 yield self._names.relation(named)[0], asserts, rows
+                if predicate != TYPE and asserts:
+                    yield from self._literals.of_rows(predicate, rows)
                 if self._has_given:
                     pairs = self._triples.typed(rows, value) if predicate == TYPE else rows
                     yield self._names.given(predicate), asserts, pairs
@@ -268,9 +278,7 @@ class Store(SparqlVerbs):
         """Put changed facts, and the rules to remove and to add, into the database; return these rules."""
         database = self._database
         changed = {name for name, _, _ in facts}
-        alive = frozenset(iri for iri, name in self._special() if self._triples.count(name) or name in changed)
-        # Rules about equality stay when its last pair goes, until the ontology changes: the next pair needs them again.
-        self._alive = alive | (self._alive if self._instances.are_for(self._needed) else frozenset())
+        self._alive = frozenset(iri for iri, name in self._special() if self._triples.count(name) or name in changed)
         gone, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
         database.rules.remove(*gone)
         self._declare(new)
@@ -280,6 +288,12 @@ class Store(SparqlVerbs):
     def _special(self) -> tuple[tuple[str, str], ...]:
         """Yield the classes or properties that rules read only if they have members, with their relations."""
         return (SAME_AS, self._names.property(SAME_AS)), (NOTHING, self._names.class_(NOTHING))
+
+    def _judged(self, change: Change) -> FactCalls:
+        """Return facts about the literals that an epoch has made the same, or has put into datatypes."""
+        same = self._names.property(SAME_AS)
+        derives = same in change and any(rule.heads[0].relation == same for rule in self._instances.current.values())
+        return self._literals.learn(change, derives_same=derives)
 
     def _learn(self, found: tuple[RuleInstance, ...]) -> bool:
         """Return True if the data require other rules than the present ones."""

@@ -7,15 +7,17 @@ only to leave out that something is the same as itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tidelog.explain.steps import OwnCheck, ProofStep
+from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.lists import list_rules
 from tidelog.rdf.matching import Binding, SchemaFacts, bindings
-from tidelog.rdf.tables import CELL, FALSE, MEMBER, RULE_SETS, Triple, table
-from tidelog.rdf.terms import RDF
+from tidelog.rdf.tables import CELL, FALSE, LITERAL_RULES, MEMBER, RULE_SETS, Triple, is_axiomatic, table
+from tidelog.rdf.terms import RDF, SAME_AS, TYPE
+from tidelog.rdf.values import differ, is_outside, parts, value_of
 from tidelog.rdf.wording import TRIPLES
 
 FIRST, REST_OF, NIL = f"{RDF}first", f"{RDF}rest", f"{RDF}nil"
@@ -24,6 +26,10 @@ FIRST, REST_OF, NIL = f"{RDF}first", f"{RDF}rest", f"{RDF}nil"
 def follows(name: str, goal: Triple, premises: Iterable[Triple]) -> bool:
     """Return True if a triple, or a contradiction, follows from others by the rule of a table with this name."""
     given = dict.fromkeys(premises)
+    if name == "axiom":
+        return is_axiomatic(goal)
+    if name in LITERAL_RULES:
+        return _follows_from_literals(name, goal, given)
     facts = [*given, *members(given)]
     pairs: dict[str, list[tuple[str, str]]] = {}
     for triple in given:
@@ -35,6 +41,22 @@ def follows(name: str, goal: Triple, premises: Iterable[Triple]) -> bool:
         for rule in rules
         for binding in bindings(rule.head, goal, {})
     )
+
+
+def _follows_from_literals(name: str, goal: Triple, given: Collection[Triple]) -> bool:
+    """Return True if a rule about values of literals leads to a triple or contradiction: it needs the literals in the
+    triples, and their values."""
+    import pyarrow as pa
+
+    one, other = goal.subject, goal.object
+    if name == "dt-not-type":
+        is_ill = one.startswith('"') and parts(one)[2] == other and bool(ill_typed(pa.array([one])))
+        return (is_ill and any(triple.object == one for triple in given)) or (
+            is_outside(one, other) and Triple(one, TYPE, other) in given
+        )
+    if name == "dt-diff":
+        return differ(one, other) and Triple(one, SAME_AS, other) in given
+    return value_of(one) is not None and value_of(one) == value_of(other)
 
 
 def _matches(patterns: Sequence[Triple], facts: Sequence[Triple], binding: Binding) -> Iterator[Binding]:

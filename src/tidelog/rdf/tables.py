@@ -3,10 +3,10 @@ conclusion, `false` for an inconsistency (behind it the terms that clash).
 
 Source: OWL 2 Web Ontology Language Profiles (Second Edition), section 4.3, tables 4 to 9; RDF 1.1 Semantics, section 9.
 Left out are rules whose conclusions say nothing (eq-ref: everything is the same as itself; prp-ap, cls-thing,
-cls-nothing1, rdfs1, rdfs4a, rdfs4b and rdfs8; axiomatic triples), those about values of literals (dt-type1, dt-type2,
-dt-eq, dt-diff; literals that are wrong in themselves, dt-not-type, are refused when they are read), and those that
-follow from others here: cls-int2 from scm-int and cax-sco, cls-uni from scm-uni, cax-eqc1 and cax-eqc2 from scm-eqc1,
-prp-eqp1 and prp-eqp2 from scm-eqp1. Rules over the members of lists of any length (cls-int1, prp-spo2, prp-key) are
+cls-nothing1, rdfs1; axiomatic triples, rdfD2, rdfs4 and rdfs8 are a table of their own), those about values of literals
+(dt-not-type, dt-diff, see `literals`; dt-eq is a table of its own; dt-type1, dt-type2), and those that follow from
+others here: cls-int2 from scm-int and cax-sco, cls-uni from scm-uni, cax-eqc1 and cax-eqc2 from scm-eqc1, prp-eqp1 and
+prp-eqp2 from scm-eqp1. Rules over the members of lists of any length (cls-int1, prp-spo2, prp-key) are
 written by `lists`.
 
 `?x != ?z` in rules about owl:sameAs leaves out what eq-ref would say. `tidelog:member` connects a list that is
@@ -17,11 +17,13 @@ two places, which eq-ref makes the same as itself.) `0` and `1` are such numbers
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from tidelog.rdf.terms import PREFIXES
+from tidelog.rdf.terms import PREFIXES, RDF
 
 MEMBER = "tidelog:member"
 """The property that connects lists with their members; internal."""
@@ -127,7 +129,42 @@ rdfs12    ?p rdf:type rdfs:ContainerMembershipProperty                          
 rdfs13    ?c rdf:type rdfs:Datatype                                             => ?c rdfs:subClassOf rdfs:Literal
 """
 
-_TEXTS = {"owl-rl": _OWL_RL, "rdfs": _RDFS}
+_DATATYPES = """
+dt-eq     ?x tidelog:equal ?y                                                   => ?x owl:sameAs ?y
+"""
+
+_AXIOMS = """
+rdfD2     ?x ?p ?y                                                              => ?p rdf:type rdf:Property
+rdfs4a    ?x ?p ?y                                                              => ?x rdf:type rdfs:Resource
+rdfs4b    ?x ?p ?y                                                              => ?y rdf:type rdfs:Resource
+rdfs8     ?c rdf:type rdfs:Class                                                => ?c rdfs:subClassOf rdfs:Resource
+"""
+_AXIOMATIC = """
+rdf:type rdf:subject rdf:predicate rdf:object rdf:first rdf:rest rdf:value      rdf:type          rdf:Property
+rdf:nil                                                                         rdf:type          rdf:List
+rdf:type rdfs:member rdfs:seeAlso rdfs:isDefinedBy rdfs:comment rdfs:label rdf:value   rdfs:domain   rdfs:Resource
+rdf:subject rdf:predicate rdf:object                                            rdfs:domain       rdf:Statement
+rdf:subject rdf:predicate rdf:object rdfs:member rdfs:seeAlso rdfs:isDefinedBy rdf:value   rdfs:range   rdfs:Resource
+rdfs:domain rdfs:range rdfs:subPropertyOf                                       rdfs:domain       rdf:Property
+rdfs:subClassOf                                                                 rdfs:domain       rdfs:Class
+rdfs:subPropertyOf                                                              rdfs:range        rdf:Property
+rdf:type rdfs:domain rdfs:range rdfs:subClassOf                                 rdfs:range        rdfs:Class
+rdf:first rdf:rest                                                              rdfs:domain       rdf:List
+rdf:first                                                                       rdfs:range        rdfs:Resource
+rdf:rest                                                                        rdfs:range        rdf:List
+rdfs:comment rdfs:label                                                         rdfs:range        rdfs:Literal
+rdf:Alt rdf:Bag rdf:Seq                                                         rdfs:subClassOf   rdfs:Container
+rdfs:ContainerMembershipProperty                                                rdfs:subClassOf   rdf:Property
+rdfs:isDefinedBy                                                                rdfs:subPropertyOf rdfs:seeAlso
+rdfs:Datatype                                                                   rdfs:subClassOf   rdfs:Class
+"""
+"""The axiomatic triples of RDF and RDFS, several subjects in a line; `of_member` has those of `rdf:_1`."""
+AXIOM = "tidelog:axiom"
+"""The internal property of one pair, which is there where axiomatic triples are asked for: these follow from it."""
+
+_TEXTS = {"owl-rl": _OWL_RL, "rdfs": _RDFS, "datatypes": _DATATYPES, "axioms": _AXIOMS}
+LITERAL_RULES = frozenset(["dt-not-type", "dt-diff", "dt-eq"])
+"""Rules about values of literals, which `literals` writes."""
 RULE_SETS = tuple(_TEXTS)
 
 
@@ -160,7 +197,33 @@ class TableRule:
 @cache
 def table(name: str) -> tuple[TableRule, ...]:
     """Return the rules of one of RULE_SETS."""
-    return tuple(_rule(line) for line in _TEXTS[name].splitlines() if line)
+    rules = [_rule(line) for line in _TEXTS[name].splitlines() if line]
+    if name == "axioms":
+        for line in _AXIOMATIC.splitlines():
+            *subjects, predicate, value = line.split() or ("", "")
+            rules += [axiomatic(*map(_full, (subject, predicate, value))) for subject in subjects]
+    return tuple(rules)
+
+
+def axiomatic(*terms: str) -> TableRule:
+    """Return the rule of an axiomatic triple, which follows from nothing."""
+    return TableRule("axiom", (Triple(AXIOM, AXIOM, AXIOM),), Triple(*terms))
+
+
+_MEMBERSHIP = re.compile(rf"{re.escape(RDF)}_[1-9][0-9]*")
+
+
+def of_member(name: str) -> Iterator[TableRule]:
+    """Yield the rules of the axiomatic triples of a membership property of containers; none for other properties."""
+    if _MEMBERSHIP.fullmatch(name):
+        yield axiomatic(name, _full("rdf:type"), _full("rdfs:ContainerMembershipProperty"))
+        yield axiomatic(name, _full("rdfs:domain"), _full("rdfs:Resource"))
+        yield axiomatic(name, _full("rdfs:range"), _full("rdfs:Resource"))
+
+
+def is_axiomatic(triple: Triple) -> bool:
+    """Return True for an axiomatic triple."""
+    return any(rule.name == "axiom" and rule.head == triple for rule in (*table("axioms"), *of_member(triple.subject)))
 
 
 def _rule(line: str) -> TableRule:

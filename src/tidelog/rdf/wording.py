@@ -13,8 +13,20 @@ from tidelog.explain.wording import RuleWords, Wording
 from tidelog.language.syntax import Atom, Constant, Literal, Rule, Term, Value, Variable
 from tidelog.rdf.derivations import TripleDerivations
 from tidelog.rdf.lists import without_cells
-from tidelog.rdf.names import COLON, GIVEN, INCONSISTENCY, ITSELF, REST, TRIPLE
-from tidelog.rdf.tables import CELL, FALSE, MEMBER, Triple
+from tidelog.rdf.names import (
+    COLON,
+    EQUAL,
+    GIVEN,
+    ILL,
+    INCONSISTENCY,
+    ITSELF,
+    LITERAL_FACTS,
+    OUTSIDE,
+    REST,
+    TRIPLE,
+    UNLIKE,
+)
+from tidelog.rdf.tables import AXIOM, CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import SAME_AS, TYPE, is_iri
 from tidelog.storage.record_text import row_text
 
@@ -23,6 +35,8 @@ TRIPLES = "rdf:triple"
 _LOCAL = re.compile(r"\w(?:[\w-]*\w)?")
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
 _NAMED = re.compile(rf'"(?:[^"\\]|\\.)*"|\w+{COLON}\w+')
+
+_LITERAL_FACTS = {ILL: "is not well-typed as", OUTSIDE: "is outside of", UNLIKE: "differs from", EQUAL: "equals"}
 
 
 class TripleWording(Wording):
@@ -42,7 +56,7 @@ class TripleWording(Wording):
         if relation == TRIPLE and self._names.has_triples:
             return TRIPLES, values
         meaning = self._names.meaning(relation)
-        if meaning is None or meaning.predicate in (MEMBER, CELL):
+        if meaning is None or meaning.predicate in (MEMBER, CELL, AXIOM, *LITERAL_FACTS):
             return relation.removesuffix(COLON) if relation == INCONSISTENCY else relation, values
         if meaning.predicate in (TYPE, REST, f"{GIVEN}{TYPE}"):
             return TRIPLES, (values[0], TYPE, values[1] if len(values) > 1 else meaning.object)
@@ -99,6 +113,9 @@ class TripleWording(Wording):
         if meaning is not None and meaning.predicate in (MEMBER, CELL):
             part, whole = _term(atom.args[1]), _term(atom.args[0])
             return f"{self.term_text(part)} in the list {self.term_text(whole)}"
+        if meaning is not None and meaning.predicate in LITERAL_FACTS:
+            one, other = map(self.term_text, map(_term, atom.args))
+            return f"{one} {_LITERAL_FACTS[meaning.predicate]} {other}"
         relation, values = self.row(atom.relation, tuple(map(_term, atom.args))) if atom.path is None else ("", ())
         return self.triple_text(*map(str, values)) if relation == TRIPLES else None
 
