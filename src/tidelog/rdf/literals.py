@@ -22,7 +22,7 @@ from tidelog.rdf.names import EQUAL, ILL, OUTSIDE, UNLIKE, Names
 from tidelog.rdf.specialise import RuleInstance
 from tidelog.rdf.tables import FALSE, Triple
 from tidelog.rdf.terms import SAME_AS, TYPE
-from tidelog.rdf.values import DATATYPES, Value, differ, is_outside, value_of
+from tidelog.rdf.values import DATATYPES, LiteralValue, differ, is_outside, value_of
 
 if TYPE_CHECKING:
     from tidelog.change import Change
@@ -37,7 +37,7 @@ class Literals:
         self._triples = triples
         self._names = names
         self._equal = equal
-        self._first: dict[Value, str] = {}
+        self._first: dict[LiteralValue, str] = {}
         """For each value the first literal that has it."""
 
     def of_rows(self, predicate: str, rows: Words) -> Iterator[Facts]:

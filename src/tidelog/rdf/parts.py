@@ -27,27 +27,27 @@ from tidelog.rdf.specialise import (
 from tidelog.rdf.tables import TableRule, of_member
 from tidelog.rdf.terms import RDF, SAME_AS, TYPE
 
-Wanted: TypeAlias = Mapping[object, None]
+RuleKeys: TypeAlias = Mapping[object, None]
 """The keys of rules, in order."""
 
 
 @dataclass(frozen=True)
-class Source:
+class RuleSource:
     """A maker of instances from the facts of some properties."""
 
     predicates: tuple[str, ...]
     instances: Callable[[SchemaFacts], Iterator[RuleInstance]]
 
 
-def sources(table: Iterable[TableRule]) -> dict[object, Source]:
+def sources(table: Iterable[TableRule]) -> dict[object, RuleSource]:
     """Return the sources of the rules of a table that are not generic, and of its lists."""
-    found: dict[object, Source] = {}
+    found: dict[object, RuleSource] = {}
     for number, rule in enumerate(table):
         if not is_generic(rule):
             predicates = tuple(dict.fromkeys(triple.predicate for triple in binding_atoms(rule)))
-            found[number] = Source(predicates, partial(instances_of, rule))
+            found[number] = RuleSource(predicates, partial(instances_of, rule))
     cells = (f"{RDF}first", f"{RDF}rest")
-    found["lists"] = Source((INTERSECTION, CHAIN, KEY, *cells), instances_of_lists)
+    found["lists"] = RuleSource((INTERSECTION, CHAIN, KEY, *cells), instances_of_lists)
     return found
 
 
@@ -58,12 +58,12 @@ def instances_of_members(properties: Iterable[str]) -> Iterator[RuleInstance]:
         yield RuleInstance(rule.name, rule.head, rule.body, ())
 
 
-class Part:
+class RulePart:
     """The instances from one source. What depends on them alone is found once."""
 
     def __init__(self, instances: tuple[RuleInstance, ...]) -> None:
         self.instances = instances
-        self._wanted: tuple[object, Wanted] = None, {}
+        self._wanted: tuple[object, RuleKeys] = None, {}
 
     @cached_property
     def reads_same(self) -> bool:
@@ -100,7 +100,7 @@ class Part:
         """Return True if an instance stands for one about each property or class."""
         return any(True for _ in relevant(self._open, alive))
 
-    def wanted(self, alive: frozenset[str], properties: frozenset[str], classes: frozenset[str]) -> Wanted:
+    def wanted(self, alive: frozenset[str], properties: frozenset[str], classes: frozenset[str]) -> RuleKeys:
         """Return the instances that can derive something new, about all properties and classes: the same object as long
         as these are the same."""
         known = (alive, properties, classes) if self.opens(alive) else (alive,)

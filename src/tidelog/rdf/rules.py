@@ -12,7 +12,7 @@ from tidelog.rdf.literals import instances_of_literals
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.parts import Part, Wanted, instances_of_members, sources
+from tidelog.rdf.parts import RuleKeys, RulePart, instances_of_members, sources
 from tidelog.rdf.specialise import RuleInstance, reflexive
 from tidelog.rdf.tables import AXIOM, TableRule, Triple
 from tidelog.rdf.terms import TYPE, is_iri
@@ -31,9 +31,9 @@ class Instances:
         self._names = names
         self._made_for: object = None
         self._sources = sources(table)
-        self._made: dict[object, tuple[tuple[object, ...], Part]] = {}
+        self._made: dict[object, tuple[tuple[object, ...], RulePart]] = {}
         """The parts of instances by their source, with the lists of facts that each rests on."""
-        self._wanted: dict[object, Wanted] | None = None
+        self._wanted: dict[object, RuleKeys] | None = None
         """The rules of each part as of `current`; None if these are others."""
         self._program: CheckedProgram | None = None
         self._views = _Views()
@@ -70,28 +70,30 @@ class Instances:
 
     def _wanted_for(
         self, facts: SchemaFacts, guards: tuple[RuleInstance, ...], alive: frozenset[str]
-    ) -> dict[object, Wanted]:
+    ) -> dict[object, RuleKeys]:
         """Return the rules of each part."""
-        parts: dict[object, Part] = {}
+        parts: dict[object, RulePart] = {}
         for source, make in self._sources.items():
             rests_on = tuple(facts.pairs.get(name) for name in make.predicates)
             before = self._made.get(source)
             if before is None or not all(map(is_, before[0], rests_on)):
-                before = self._made[source] = rests_on, Part(tuple(make.instances(facts)))
+                before = self._made[source] = rests_on, RulePart(tuple(make.instances(facts)))
             parts[source] = before[1]
-        parts["guards"] = Part(guards)
-        parts["literals"] = Part(tuple(instances_of_literals(self._names)))
+        parts["guards"] = RulePart(guards)
+        parts["literals"] = RulePart(tuple(instances_of_literals(self._names)))
         if AXIOM in facts.pairs:
-            parts["members"] = Part(tuple(instances_of_members(self._names.properties)))
+            parts["members"] = RulePart(tuple(instances_of_members(self._names.properties)))
         if any(part.reads_same for part in parts.values()):
-            parts["reflexive"] = Part(tuple(reflexive([each for part in parts.values() for each in part.instances])))
+            parts["reflexive"] = RulePart(
+                tuple(reflexive([each for part in parts.values() for each in part.instances]))
+            )
         alive = alive.union(*(part.derived for part in parts.values()))
         views, types = self._views, any(part.derives_types for part in parts.values())
         properties, classes = frozenset[str](), frozenset[str]()
         if views != _Views() or types or any(part.opens(alive) for part in parts.values()):
             properties = frozenset().union(self._names.properties, *(part.properties for part in parts.values()))
             classes = frozenset().union(self._names.classes, *(part.classes for part in parts.values()))
-        wanted: dict[object, Wanted] = {
+        wanted: dict[object, RuleKeys] = {
             source: part.wanted(alive, properties, classes) for source, part in parts.items()
         }
         if views.derives_types or types:
@@ -103,7 +105,7 @@ class Instances:
         wanted["views"] = dict.fromkeys(self._of_views(views, properties, classes))
         return wanted
 
-    def _difference(self, wanted: dict[object, Wanted]) -> tuple[list[object], list[object]]:
+    def _difference(self, wanted: dict[object, RuleKeys]) -> tuple[list[object], list[object]]:
         """Return the keys of the present rules that are not wanted, and of the wanted ones that are not present."""
         before = self._wanted
         if before is None:

@@ -22,7 +22,7 @@ import numpy
 from tidelog.rdf.datatypes import RANGES, SPELLINGS
 from tidelog.rdf.terms import OWL, RDF, RDFS, XSD
 
-Value: TypeAlias = tuple[str, object]
+LiteralValue: TypeAlias = tuple[str, object]
 """A value space and what identifies the value in it."""
 
 _STRING, _REAL = "string", "real"
@@ -58,7 +58,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def value_of(term: str) -> Value | None:
+def value_of(term: str) -> LiteralValue | None:
     """Return the value of a literal; None if its datatype is unknown or it is not well-typed, and for other terms."""
     if not term.startswith('"'):
         return None
@@ -94,12 +94,12 @@ def _checked(name: str, text: str) -> str:
     return text
 
 
-def _real(text: str) -> Value:
+def _real(text: str) -> LiteralValue:
     return _REAL, Fraction(Decimal(_checked("decimal", text)))
 
 
-def _ranged(name: str) -> Callable[[str], Value]:
-    def read(text: str) -> Value:
+def _ranged(name: str) -> Callable[[str], LiteralValue]:
+    def read(text: str) -> LiteralValue:
         value = _REAL, Fraction(Decimal(_checked("integer", text)))
         if not _integer(name)(value):
             raise ValueError(text)
@@ -108,27 +108,27 @@ def _ranged(name: str) -> Callable[[str], Value]:
     return read
 
 
-def _rational(text: str) -> Value:
+def _rational(text: str) -> LiteralValue:
     above, _, below = text.partition("/")
     return _REAL, Fraction(int(above), int(below or 1))
 
 
-def _floating(name: str) -> Callable[[str], Value]:
+def _floating(name: str) -> Callable[[str], LiteralValue]:
     kind = numpy.float32 if name == "float" else numpy.float64
 
-    def read(text: str) -> Value:
+    def read(text: str) -> LiteralValue:
         with numpy.errstate(over="ignore"):
             return name, repr(kind(_checked(name, text).replace("INF", "inf")))
 
     return read
 
 
-def _boolean(text: str) -> Value:
+def _boolean(text: str) -> LiteralValue:
     return "boolean", _checked("boolean", text) in ("true", "1")
 
 
-def _string(name: str) -> Callable[[str], Value]:
-    def read(text: str) -> Value:
+def _string(name: str) -> Callable[[str], LiteralValue]:
+    def read(text: str) -> LiteralValue:
         if not _STRINGS[name].fullmatch(text):
             raise ValueError(text)
         return _STRING, text
@@ -136,7 +136,7 @@ def _string(name: str) -> Callable[[str], Value]:
     return read
 
 
-def _plain(text: str) -> Value:
+def _plain(text: str) -> LiteralValue:
     """Read rdf:PlainLiteral: a text, `@` and a language or nothing."""
     string, at, language = text.rpartition("@")
     if not at:
@@ -144,15 +144,15 @@ def _plain(text: str) -> Value:
     return ("language", (string, language.lower())) if language else (_STRING, string)
 
 
-def _hexadecimal(text: str) -> Value:
+def _hexadecimal(text: str) -> LiteralValue:
     return "hexBinary", bytes.fromhex(_checked("hexBinary", text))
 
 
-def _base64(text: str) -> Value:
+def _base64(text: str) -> LiteralValue:
     return "base64Binary", base64.b64decode(text.replace(" ", ""), validate=True)
 
 
-def _instant(text: str) -> Value:
+def _instant(text: str) -> LiteralValue:
     """Read a time with its offset in minutes, None without one: the same instant elsewhere is another value."""
     ends = re.search(r"(?:Z|[+-]\d\d:\d\d)?$", _checked("dateTime", text))
     zone = ends[0] if ends is not None else ""
@@ -168,11 +168,11 @@ def _instant(text: str) -> Value:
     return "dateTime", (then.toordinal(), int(time[:2]), int(time[3:5]), seconds, offset)
 
 
-def _uri(text: str) -> Value:
+def _uri(text: str) -> LiteralValue:
     return "anyURI", text
 
 
-_READERS: dict[str, Callable[[str], Value]] = {
+_READERS: dict[str, Callable[[str], LiteralValue]] = {
     **{f"{XSD}{name}": _ranged(name) for name in ("integer", *RANGES)},
     **{f"{XSD}{name}": _string(name) for name in _STRINGS},
     **{f"{XSD}{name}": _floating(name) for name in ("double", "float")},
@@ -189,14 +189,14 @@ _READERS: dict[str, Callable[[str], Value]] = {
 # --- values to datatypes ---------------------------------------------------------------------------------------------
 
 
-def _of_space(*spaces: str) -> Callable[[Value], bool]:
+def _of_space(*spaces: str) -> Callable[[LiteralValue], bool]:
     return lambda value: value[0] in spaces
 
 
-def _integer(name: str) -> Callable[[Value], bool]:
+def _integer(name: str) -> Callable[[LiteralValue], bool]:
     low, high = RANGES.get(name, (None, None))
 
-    def holds(value: Value) -> bool:
+    def holds(value: LiteralValue) -> bool:
         number = value[1]
         if value[0] != _REAL or not isinstance(number, Fraction) or number.denominator != 1:
             return False
@@ -205,7 +205,7 @@ def _integer(name: str) -> Callable[[Value], bool]:
     return holds
 
 
-def _decimal(value: Value) -> bool:
+def _decimal(value: LiteralValue) -> bool:
     """Return True for a number with an end in the decimal system."""
     if not isinstance(value[1], Fraction):
         return False
@@ -216,15 +216,15 @@ def _decimal(value: Value) -> bool:
     return rest == 1
 
 
-def _text(name: str) -> Callable[[Value], bool]:
+def _text(name: str) -> Callable[[LiteralValue], bool]:
     return lambda value: value[0] == _STRING and _STRINGS[name].fullmatch(str(value[1])) is not None
 
 
-def _stamped(value: Value) -> bool:
+def _stamped(value: LiteralValue) -> bool:
     return value[0] == "dateTime" and isinstance(value[1], tuple) and value[1][-1] is not None
 
 
-DATATYPES: dict[str, Callable[[Value], bool]] = {
+DATATYPES: dict[str, Callable[[LiteralValue], bool]] = {
     **{f"{XSD}{name}": _integer(name) for name in ("integer", *RANGES)},
     **{f"{XSD}{name}": _text(name) for name in _STRINGS},
     **{f"{XSD}{name}": _of_space(name) for name in ("double", "float", "boolean", "hexBinary", "base64Binary")},
