@@ -19,7 +19,7 @@ import tidelog
 from tests.depth import stride
 from tidelog.errors import DataError, TidelogError, UsageError
 from tidelog.language.syntax import Kind
-from tidelog.spark import Counts, Pipeline, Source, SparkDatabase
+from tidelog.spark import Counts, Pipeline, Source, SparkDatabase, keyed
 from tidelog.spark.keyed import later
 from tidelog.spark.sources.orders import form_of, order_leaves
 from tidelog.storage.dictionary import Dictionary
@@ -78,8 +78,13 @@ def test_a_late_event_changes_nothing(spark: SparkSession, engine: str) -> None:
         assert rows(db["e"]) == {(1, "a"), (2, "b")}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_an_update_replaces_the_row_of_its_key(spark: SparkSession, engine: str) -> None:
+@pytest.mark.parametrize("engine", [*ENGINES, "cluster, by joins", "cluster, too many"])
+def test_an_update_replaces_the_row_of_its_key(
+    spark: SparkSession, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, _, way = engine.partition(", ")
+    if way:
+        monkeypatch.setattr(keyed, "FEW_KEYS" if way == "by joins" else "_MOST", 1)
     key: dict[str, Any] = {"key": ["x"]}
     with opened(spark, engine) as db:
         db.insert("e", [(1, "old"), (1, "older"), (9, "other")])
@@ -149,6 +154,7 @@ def test_random_histories_in_any_order_twice_and_with_restarts(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: list[str] | None, seed: int
 ) -> None:
     """The reference takes the same batches, and at the end the state is that of all events in their order."""
+    monkeypatch.setattr(keyed, "FEW_KEYS", 2_000 if key else 5)  # by the driver, and by joins
     monkeypatch.setattr(state_folders, "MOST_SEGMENTS", 2)  # Facts and latest events are gathered meanwhile.
     rng = random.Random(f"{key} {seed}")
     engines = rng.sample([*ENGINES, "embedded"], 3)

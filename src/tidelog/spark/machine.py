@@ -70,7 +70,7 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
     builder = SparkSession.builder.master(f"local[{threads}]").appName("tidelog")
     settings = {**_LOCAL_CONF, "spark.sql.shuffle.partitions": str(threads)}
     if brief:
-        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1"
+        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     for key, value in {**settings, **(conf or {})}.items():
         builder = builder.config(key, value)
     with _errors_kept() as log:
