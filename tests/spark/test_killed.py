@@ -62,7 +62,9 @@ def opened(spark: SparkSession, folder: Path) -> SparkDatabase:
     return tidelog.connect(spark=spark, state=folder)
 
 
-def test_a_driver_is_killed_between_rounds_and_in_the_middle_of_a_commit(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_driver_is_killed_between_rounds_and_in_the_middle_of_a_commit(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """It tells over a pipe whenever it is about to change something on the disk. A copy of the folder is what a kill at
     that moment would leave; the last of these moments, between rounds of the third epoch, is one."""
     (tmp_path / "tmp").mkdir()
@@ -103,15 +105,16 @@ def test_a_driver_is_killed_between_rounds_and_in_the_middle_of_a_commit(spark: 
     for copy in [*copies.values()][:: -stride(2)]:  # the last first, which has the second epoch
         with opened(spark, copy) as db:
             found.append(EPOCHS.index(set(db.local("of"))))
-            assert db.stats()["epochs"] == found[-1] + 1
+            assert (db.stats()["epochs"], db.stats()["engine"]) == (found[-1] + 1, "cluster")
     assert found == sorted(found, reverse=True)
     assert set(found) == {0, 1}
     with opened(spark, tmp_path / "state") as db:
         assert set(db.local("of")) == EPOCHS[1]
-        assert not (tmp_path / "state/cluster").exists()
+        assert db.stats()["engine"] == "cluster"
         db.delete("e", [(2, "n2")])
         db.insert("e", [(2, f"more {i}") for i in range(5)])
         db.commit()
         assert set(db.local("of")) == EPOCHS[2]
         assert sorted(os.listdir(tmp_path / "state/segments")) == ["00000002-all", "00000003"]
+    assert not caplog.records, "partitions were no use"
     assert not list((tmp_path / "tmp").iterdir())

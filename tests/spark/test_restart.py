@@ -16,6 +16,7 @@ PROGRAM = """
 .decl t(x: symbol, y: symbol)
 a: t(x, y) :- e(x, y).
 b: t(x, z) :- t(x, y), e(y, z).
+e("in", "text").
 """
 EDGES = [("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")]
 

@@ -4,6 +4,7 @@ partition for itself."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tidelog.durable.damage import damaged
 from tidelog.errors import DataError, Problem
@@ -19,7 +20,9 @@ def resumed(opened: Callable[[], PartitionedEngine], workspace: Workspace[Facts]
     engine = opened()
     try:
         draft = workspace.draft()
-        if draft.core != engine.committed.core:
+        made = engine.committed.core
+        # Facts of the text are in the state folder, where it is without them.
+        if made is None or replace(made, facts=()) != replace(draft.core, facts=()):
             message = "another version of tidelog has made the partitions"
             raise DataError(Problem("E0682", message, place=engine.folder.address))
         try:
