@@ -13,7 +13,7 @@ from tests.snapshots import beside_commits, through_a_script, through_all_constr
 from tests.suite import FIRST_SEED
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(12)))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(8)))
 def test_snapshots_stay_while_a_script_goes_on(seed: int) -> None:
     with sharing(1 + seed % 3):
         through_a_script(seed)
@@ -26,5 +26,5 @@ def test_snapshots_stay_while_all_constructs_change(seed: int, tmp_path: Path) -
 
 def test_readers_meanwhile_see_the_last_epoch() -> None:
     with plain_kernels():
-        reads = [beside_commits(seed) for seed in range(FIRST_SEED, FIRST_SEED + cases(10))]
+        reads = [beside_commits(seed) for seed in range(FIRST_SEED, FIRST_SEED + cases(6))]
     assert sum(reads) > 100

@@ -27,7 +27,7 @@ BEHIND = FIRST_SEED + Suite.random_programs
 """The suite has those before in `test_programs.py`."""
 
 
-@pytest.mark.parametrize("first", range(BEHIND, BEHIND + cases(150), CHUNK))
+@pytest.mark.parametrize("first", range(BEHIND, BEHIND + cases(100), CHUNK))
 def test_views_are_those_of_the_reference(first: int) -> None:
     for case in random_cases(CHUNK, first):
         problem = disagreement(case, evaluate_embedded)

@@ -82,7 +82,7 @@ def test_a_script_that_finds_faults_alone() -> None:
 
 
 def test_strategies_in_turn() -> None:
-    for script in scripts_from(FIRST_SEED + 400_000, cases(20)):
+    for script in scripts_from(FIRST_SEED + 400_000, cases(14)):
         follower = Follower(script)
         for number, epoch in enumerate(script.epochs):
             follower.db.options(strategy=("update", "bootstrap", "auto")[(number + FIRST_SEED) % 3])
@@ -138,14 +138,14 @@ def in_small_steps(script: Script, rng: random.Random) -> Script:
 
 
 def test_all_at_once_is_one_by_one_in_any_order() -> None:
-    for script in scripts_from(FIRST_SEED + 600_000, cases(12)):
+    for script in scripts_from(FIRST_SEED + 600_000, cases(8)):
         rng = random.Random(script.seed)
         small = in_small_steps(script, rng)
         assert views(followed(small).db) == views(followed(script).db), f"{script}\n--- in small steps\n{small}"
 
 
 def test_all_epochs_in_one_are_the_epochs_one_by_one() -> None:
-    for script in scripts_from(FIRST_SEED + 700_000, cases(12)):
+    for script in scripts_from(FIRST_SEED + 700_000, cases(8)):
         single, many = Follower(script, "update"), followed(script)
         with single.db.transaction() as transaction:
             for epoch in script.epochs:
@@ -157,7 +157,7 @@ def test_all_epochs_in_one_are_the_epochs_one_by_one() -> None:
 
 
 def test_net_changes_add_up_to_the_difference() -> None:
-    for script in scripts_from(FIRST_SEED + 800_000, cases(12)):
+    for script in scripts_from(FIRST_SEED + 800_000, cases(8)):
         follower = Follower(script)
         sums = views(follower.db)
         for epoch in script.epochs:

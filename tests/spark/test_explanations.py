@@ -251,7 +251,7 @@ def test_random_histories(engine: str, spark: SparkSession) -> None:
     with tidelog.connect(spark=spark) as db:
         db.options(engine=engine)
         db.load(DECLARED)
-        for _ in range(5 if engine == "embedded" else 3):
+        for _ in range(5 if engine == "embedded" else 2):
             history.step(db, rng)
         history.check(db)
 

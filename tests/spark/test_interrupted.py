@@ -110,12 +110,12 @@ def case(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) ->
 PLACES = pytest.mark.parametrize(
     ("case", "files", "first", "every"),
     [
-        (("embedded", False), CORE, 1, stride(28)),
-        (("embedded", False), ALL, 7, stride(1828)),
-        (("embedded", True), CORE, 2, stride(87)),
-        (("embedded", True), ALL, 5, stride(4389)),
-        (("cluster", False), CORE, 50, stride(300)),
-        (("cluster", True), CORE, 90, stride(500)),
+        (("embedded", False), CORE, 1, stride(40)),
+        (("embedded", False), ALL, 7, stride(2700)),
+        (("embedded", True), CORE, 2, stride(130)),
+        (("embedded", True), ALL, 5, stride(6500)),
+        (("cluster", False), CORE, 50, stride(450)),
+        (("cluster", True), CORE, 90, stride(750)),
     ],
     indirect=["case"],
     ids=["driver", "driver-deep", "driver-state", "driver-state-deep", "cluster", "cluster-state"],
@@ -153,10 +153,10 @@ def test_a_commit_is_all_there_or_all_waiting(case: Case, files: tuple[str, ...]
 @pytest.mark.parametrize(
     ("case", "files", "first", "every"),
     [
-        (("embedded", False), CORE, 1, stride(57)),
-        (("embedded", True), ALL, 9, stride(6007)),
-        (("cluster", False), CORE, 120, stride(600)),
-        (("cluster", True), CORE, 30, stride(500)),
+        (("embedded", False), CORE, 1, stride(80)),
+        (("embedded", True), ALL, 9, stride(9000)),
+        (("cluster", False), CORE, 120, stride(900)),
+        (("cluster", True), CORE, 30, stride(750)),
     ],
     indirect=["case"],
     ids=["driver", "driver-state-deep", "cluster", "cluster-state"],

@@ -31,13 +31,13 @@ def evaluate(text: str, facts: Facts) -> Views:
 
 class TestCluster(Suite):
     evaluate = staticmethod(evaluate)
-    random_programs = cases(15)
+    random_programs = cases(10)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_random_changes(way: tuple[int, PlacementLimits]) -> None:
     """After every epoch views and net changes are those of the embedded engine."""
-    for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + cases(3)):
+    for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + cases(2)):
         problem = followed(script_for(seed), *way)
         assert not problem, f"{problem}\n{script_for(seed)}"
 
