@@ -12,6 +12,7 @@ from tidelog import ProgramError, TidelogError, UsageError
 from tidelog.rdf import Store, connect
 
 EXAMPLE = "http://example.org/"
+SUB_PROPERTY = "<http://www.w3.org/2000/01/rdf-schema#subPropertyOf>"
 TURTLE = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :K rdfs:subClassOf :L .   :a :p :b .   :b :p :c ; a :K ; :age 4 ; :n "Ann"@en, "x\\"y" .
 :c :age 4.5 ; :q :a ; :r :b .   :d :age "x", 7 ; :p :d ."""
@@ -101,6 +102,27 @@ def test_a_view_is_updated_and_explained() -> None:
     assert set(store["old"]) == {(EXAMPLE + "b",), (EXAMPLE + "c",)}
     assert "rdfs:subClassOf" in str(store.explain("old", (EXAMPLE + "c",)))
     assert store.prefixes[""] == EXAMPLE
+
+
+def test_subscribers_get_the_change_of_a_view_alone() -> None:
+    store, heard = store_of(), list[tuple[int, int]]()
+    store.view("pairs", "SELECT ?x ?y { ?x :p ?y }")
+    store.commit()
+    end = store.subscribe(lambda part: heard.append((len(part.inserted), len(part.deleted))), "pairs")
+    store.update("INSERT DATA { :x :q :y }")
+    change = store.update("INSERT DATA { :x :p :y, :z } ; DELETE WHERE { :a :p ?x }")
+    assert heard == [(2, 1)]
+    assert set(change["pairs"].deleted) == {(EXAMPLE + "a", EXAMPLE + "b")}
+    # A property below :p that the data derive costs two epochs, of which subscribers hear once.
+    store.load(":under(<http://example.org/q>, <http://example.org/p>) :- :r(_, _).".replace(":under", SUB_PROPERTY))
+    store.commit()
+    assert heard[1:] == [(1, 0)]
+    end()
+    store.update("CLEAR ALL")
+    assert len(heard) == 2
+    for wrong in ("nowhere", 5):
+        with pytest.raises(UsageError, match="E0601"):
+            store.subscribe(print, wrong)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_view_sees_all_graphs() -> None:

@@ -40,13 +40,24 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "… in store, thrice": (VALUES, lambda store, value: (value, value, value) in store),
     "triples": (VALUES, lambda store, value: store.triples(value, value, value)),
     "query": (VALUES, lambda store, value: store.query(value)),
+    **{
+        f"query(…, {name}=…)": (VALUES, lambda store, value, name=name: store.query("ASK {}", **{name: value}))  # type: ignore[misc]
+        for name in ("timeout", "inferred", "base", "nope")
+    },
+    "update": (VALUES, lambda store, value: store.update(value)),
+    "view": (VALUES, lambda store, value: store.view("view", value)),
+    "view(…)": (VALUES, lambda store, value: store.view(value, "SELECT ?x { ?x <http://a/b> 1 }")),
+    "insert(…, graph)": (VALUES, lambda store, value: store.insert("<urn:a> <urn:b> <urn:c> .", graph=value)),
+    "quads": (VALUES, lambda store, value: store.quads(value, value, value, value)),
+    "asserted": (TRIPLES, lambda store, value: store.asserted(value)),
+    "subscribe(…, view)": (VALUES, lambda store, value: store.subscribe(print, value)),
     "store[…]": (VALUES, lambda store, value: store[value]),
     "to_text": (VALUES, lambda store, value: store.to_text(value)),
     "write": (OTHERS, lambda store, value: store.write(value)),
     "write(…, format)": (VALUES, lambda store, value: store.write("/dev/null", value)),
     **{
         f"options({name}=…)": (VALUES, lambda store, value, name=name: store.options(**{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "max_rows", "strategy", "nope")
+        for name in ("timeout", "max_rows", "strategy", "mirror", "nope")
     },
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.change import Change
+from tidelog.change import Change, RelationChange
 from tidelog.copies import Uncopied
 from tidelog.engine import Report
 from tidelog.language.syntax import Column
@@ -36,6 +36,15 @@ class StoreChange(Uncopied):
         """Yield the words of the triples if somebody has asked for these."""
         for words in vars(self).get("_net", ()):
             yield COLUMNS, words
+
+    def __getitem__(self, relation: str) -> RelationChange:
+        """Return the net change of a view, or of another relation of a program. Raise UsageError (E0601) if there is no
+        such relation."""
+        inserted, deleted = self._changes[0][relation].inserted, self._changes[0][relation].deleted
+        for change in self._changes[1:]:
+            more, less = change[relation].inserted, change[relation].deleted
+            inserted, deleted = (inserted - less) | (more - deleted), (deleted - more) | (less - inserted)
+        return RelationChange(inserted, deleted)
 
     @property
     def reports(self) -> tuple[Report, ...]:

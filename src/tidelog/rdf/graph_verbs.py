@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 
+from tidelog.errors import wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, reader
 from tidelog.rdf.data import Triples
@@ -69,7 +70,10 @@ class GraphVerbs(TripleVerbs):
         """Return those of some quads, of symbols with the empty text for the default graph, that are asserted."""
         with self._using(), reading_within_memory:
             find = self._triples.dictionary.find
-            given = list(quads)
+            try:
+                given = [(str(s), str(p), str(o), str(g)) for s, p, o, g in quads]
+            except (TypeError, ValueError, NotImplementedError):
+                raise wrong_argument("the quads", "tuples of four symbols", quads) from None
             words = [tuple(find(part, "symbol") for part in quad) for quad in given]
             known = [i for i, row in enumerate(words) if None not in row[:3]]
             triples = numpy.array([words[i][:3] for i in known], numpy.int64).reshape(-1, 3)

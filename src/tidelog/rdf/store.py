@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import Any, overload
 
 import numpy
 
 from tidelog.arrays import AnyWords, Words
-from tidelog.change import Change
+from tidelog.change import Change, RelationChange
 from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
 from tidelog.explain.views import EXPLANATION
@@ -156,14 +157,22 @@ class Store(SparqlVerbs):
         rules, facts = workspace.program.rules, workspace.facts
         return bool(self._pending) or bool(facts) or rules != workspace.committed.checked.rules
 
-    def subscribe(self, callback: Callable[[StoreChange], object]) -> Callable[[], None]:
-        """Call `callback` with each later commit that inserts or deletes triples; return a function that ends this.
+    @overload
+    def subscribe(self, callback: Callable[[StoreChange], object]) -> Callable[[], None]: ...
+    @overload
+    def subscribe(self, callback: Callable[[RelationChange], object], view: str) -> Callable[[], None]: ...
+
+    def subscribe(self, callback: Callable[[Any], object], view: str | None = None) -> Callable[[], None]:
+        """Call `callback` with each later commit that inserts or deletes triples, or with the change of a `view` or
+        another relation of a program; return a function that ends this.
 
         `commit` calls it in its own thread before it returns, see `Database.subscribe`. The errors that callbacks raise
-        are in `StoreChange.errors`. Raises UsageError (E0609) for a callback that cannot be called.
+        are in `StoreChange.errors`. Raises UsageError for a callback that cannot be called (E0609), and for an unknown
+        relation (E0601).
         """
         self._check_usable()
-        return self._subscribers.add("triples", _with_triples, callable_one(callback))
+        name = None if view is None else self._database.workspace.relation(view).name
+        return self._subscribers.add(name or "triples", partial(_part, name), callable_one(callback))
 
     def _drop(self) -> None:
         self._pending = []
@@ -485,9 +494,10 @@ class Store(SparqlVerbs):
         return f"<Store: {self._triples.total():,} triples, {len(self._instances.current)} rules{more}>"
 
 
-def _with_triples(change: StoreChange) -> StoreChange | None:
-    """Return a change if it has triples."""
-    return change if len(change.inserted) or len(change.deleted) else None
+def _part(view: str | None, change: StoreChange) -> StoreChange | RelationChange | None:
+    """Return a change, or that of a view, if it inserts or deletes something."""
+    part = change if view is None else change[view]
+    return part if len(part.inserted) or len(part.deleted) else None
 
 
 def _hinted(problem: Problem) -> Problem:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from tidelog.errors import Problem, TidelogError, UsageError, wrong_argument
+from tidelog.errors import DataError, Problem, TidelogError, UsageError, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.formats import load
@@ -216,6 +216,10 @@ def _node(symbol: str) -> Any:
     """Return a symbol as a term of pyoxigraph."""
     oxigraph = load()
     if not symbol.startswith(('"', NESTED)):
-        return named_graph(symbol)
+        try:
+            return named_graph(symbol)
+        except ValueError:
+            hint = "pass an absolute IRI such as http://example.org/a, a blank node or a literal"
+            raise DataError(Problem("E0465", f"not an RDF term: {symbol}", hint=hint)) from None
     (quad,) = oxigraph.parse(f"<x:s> <x:p> {symbol} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
     return quad.object
