@@ -65,7 +65,13 @@ class Schema:
         self._bodies = [_in_order(rule.body) for rule in self._rules]
         self._matched: dict[int, tuple[tuple[object, ...], list[Pair]]] = {}
         """The steps that each rule derives, with the lists of facts that they rest on."""
-        self._asserted: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, *_HIERARCHIES)}
+        heads = [rule.head for rule in self._rules if rule.name == "axiom"]
+        self._axioms: dict[str, list[Pair]] = {
+            name: [(head.subject, head.object) for head in heads if head.predicate == name]
+            for name in (*_ASSERTED, *_HIERARCHIES)
+        }
+        self._asserted = dict(self._axioms)
+        """The steps, domains and ranges that are asserted or axiomatic."""
 
     def has(self, triple: Triple) -> bool:
         """Return True if a triple belongs to the schema."""
@@ -85,7 +91,8 @@ class Schema:
         self._stale.update(self._database.commit())
         self.triples = triples
         for name in asserted.intersection(self._asserted):
-            self._asserted[name] = [(each.subject, each.object) for each in triples if each.predicate == name]
+            found = [(each.subject, each.object) for each in triples if each.predicate == name]
+            self._asserted[name] = list(dict.fromkeys((*self._axioms[name], *found)))
 
     def facts(self) -> SchemaFacts:
         """Return all facts of the schema."""

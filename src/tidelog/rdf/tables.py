@@ -142,6 +142,7 @@ rdfs8     ?c rdf:type rdfs:Class                                                
 _AXIOMATIC = """
 rdf:type rdf:subject rdf:predicate rdf:object rdf:first rdf:rest rdf:value      rdf:type          rdf:Property
 rdf:nil                                                                         rdf:type          rdf:List
+rdf:reifies                                                                     rdfs:range        rdfs:Proposition
 rdf:type rdfs:member rdfs:seeAlso rdfs:isDefinedBy rdfs:comment rdfs:label rdf:value   rdfs:domain   rdfs:Resource
 rdf:subject rdf:predicate rdf:object                                            rdfs:domain       rdf:Statement
 rdf:subject rdf:predicate rdf:object rdfs:member rdfs:seeAlso rdfs:isDefinedBy rdf:value   rdfs:range   rdfs:Resource
@@ -158,7 +159,7 @@ rdfs:ContainerMembershipProperty                                                
 rdfs:isDefinedBy                                                                rdfs:subPropertyOf rdfs:seeAlso
 rdfs:Datatype                                                                   rdfs:subClassOf   rdfs:Class
 """
-"""The axiomatic triples of RDF and RDFS, several subjects in a line; `of_member` has those of `rdf:_1`."""
+"""The axiomatic triples of RDF 1.2 and RDFS, several subjects in a line; `of_member` has those of `rdf:_1`."""
 AXIOM = "tidelog:axiom"
 """The internal property of one pair, which is there where axiomatic triples are asked for: these follow from it."""
 
