@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tidelog
+from tidelog.errors import UsageError
 from tidelog.spark import SparkDatabase
 
 PROGRAM = """
@@ -83,3 +84,29 @@ def test_partitions_go_when_a_database_leaves_them(spark: SparkSession, tmp_path
         assert not list((tmp_path / "cluster").iterdir())
     with tidelog.connect(spark=spark, state=tmp_path) as db:
         assert (db.stats()["engine"], rows(db, "t")) == ("embedded", pairs(*EDGES, ("y", "z")))
+
+
+def test_who_opened_a_folder_before_harms_no_partitions(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = f"local://{tmp_path}/state"  # without locks
+    first = tidelog.connect(spark=spark, state=state)
+    first.options(engine="cluster", partitions=2)
+    first.load(PROGRAM)
+    first.insert("e", EDGES)
+    first.commit()
+    with tidelog.connect(spark=spark, state=state) as second:
+        second.insert("e", [("y", "z")])
+        second.commit()
+        first.insert("e", [("d", "e")])
+        with pytest.raises(UsageError, match="another process has opened it since"):
+            first.commit()
+        first.close()
+        assert rows(second, "t") == pairs(*EDGES, ("y", "z"))
+        second.delete("e", [("a", "b")])
+        second.commit()
+        assert rows(second, "t") == pairs(*EDGES[1:], ("y", "z"))
+    with tidelog.connect(spark=spark, state=state) as third:
+        assert third.stats()["engine"] == "cluster"
+        assert rows(third, "t") == pairs(*EDGES[1:], ("y", "z"))
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

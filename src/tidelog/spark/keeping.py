@@ -108,7 +108,8 @@ class StateKeeper:
 
     def save(self, engine: Engine[Rows]) -> None:
         """Have partitions that the state folder names save themselves, if that is possible."""
-        if isinstance(engine, PartitionedEngine) and not engine.temporary and engine.is_own:
+        own = self.state is not None and self.state.is_own
+        if own and isinstance(engine, PartitionedEngine) and not engine.temporary and engine.is_own:
             with suppress(TidelogError, OSError), letting_go(), working():
                 engine.save()
 
