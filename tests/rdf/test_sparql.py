@@ -55,6 +55,7 @@ def test_graphs_are_apart() -> None:
     store = store_of()
     assert rows(store, "SELECT ?g ?o { GRAPH ?g { :tom :likes ?o } } ORDER BY ?g") == [("one", "rex"), ("two", "tom")]
     assert rows(store, "SELECT ?o { :tom :likes ?o }") == []
+    assert rows(store, "SELECT ?o { :tom :likes ?o } ORDER BY ?o", union=True) == [("rex",), ("tom",)]
     assert rows(store, "SELECT ?o FROM :two { :tom :likes ?o }") == [("tom",)]
     assert rows(store, "SELECT ?x FROM <urn:tidelog:inferred> { ?x a :Animal }") == [("rex",)]
     assert rows(store, "SELECT DISTINCT ?g { GRAPH ?g {} } ORDER BY ?g") == [("one",), ("two",)]
@@ -134,6 +135,12 @@ def test_random_commits_are_followed() -> None:
                 found = store.query(both, inferred=False)
                 assert set(found) == set(store.quads()), seed
                 assert len(found) == len(set(found))
+                together = store.query("SELECT ?s ?p ?o { ?s ?p ?o }", union=True)
+                assert set(together) == set(store.triples()), seed
+                assert len(together) == len(store)
+                assert set(store.query("SELECT * { ?s ?p ?o }", union=True, inferred=False)) == {
+                    row[:3] for row in store.quads()
+                }
                 follows = store.query(f"SELECT ?s ?p ?o FROM <{INFERRED}> {{ ?s ?p ?o }}")
                 assert set(follows) == set(store.inferred()), seed
                 assert {g for (g,) in store.query("SELECT ?g { GRAPH ?g {} }")} == set(store.graphs()), seed
@@ -256,6 +263,7 @@ def test_what_no_query_can_be_is_refused() -> None:
         ("ASK {}", {"timeout": -1}, "E0603"),
         ("ASK {}", {"timeout": "x"}, "E0603"),
         ("ASK {}", {"inferred": 1}, "E0603"),
+        ("ASK {}", {"union": "yes"}, "E0603"),
         ("ASK {}", {"base": 5}, "E0635"),
         ("ASK {}", {"base": "no iri"}, "E0664"),
     ):

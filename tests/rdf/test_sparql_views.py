@@ -130,6 +130,7 @@ def test_a_view_sees_all_graphs() -> None:
     store.insert("<http://example.org/a> <http://example.org/p> <http://example.org/b> .", graph=EXAMPLE + "g")
     store.view("pairs", "SELECT ?x ?y { ?x :p ?y }")
     store.commit()
+    assert set(store["pairs"]) == set(store.query("SELECT ?x ?y { ?x :p ?y }", union=True))
     assert len(store["pairs"]) == 1
 
 

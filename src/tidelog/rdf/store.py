@@ -351,9 +351,10 @@ class Store(SparqlVerbs):
         query in SPARQL with the prefixes of the store. Values of `parameters` are terms, or numbers where a functor
         takes or gives them.
 
-        SPARQL gives `Solutions`. It takes `inferred=False` to leave out the triples that follow, a `timeout` in
-        seconds, by default that of `options`, and a `base`. It raises ProgramError (E0664, with the place), UsageError
-        (E0665: the mirror is off, E0666: SERVICE, E0668) and LimitError (E0501).
+        SPARQL gives `Solutions`. It takes `inferred=False` to leave out the triples that follow, `union=True` to ask
+        the triples of all graphs as one, a `timeout` in seconds, by default that of `options`, and a `base`. It raises
+        ProgramError (E0664, with the place), UsageError (E0665: the mirror is off, E0666: SERVICE, E0668) and
+        LimitError (E0501).
         """
         given: object = text
         if not isinstance(given, str):

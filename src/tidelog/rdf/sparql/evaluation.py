@@ -19,6 +19,7 @@ from typing import Any
 
 from tidelog.errors import LimitError, Problem, UsageError
 from tidelog.rdf.formats import INFERRED, load
+from tidelog.rdf.sparql.mirror import MERGED, named_graphs
 from tidelog.rdf.terms import NESTED
 
 _PIPE = 1 << 20
@@ -54,14 +55,12 @@ class FoundTerms:
         return replace(self, names=tuple(self.names[i] for i in order), columns=tuple(self.columns[i] for i in order))
 
 
-def dataset(mirror: Any, inferred: bool) -> dict[str, Any]:
-    """Return the graphs of a query that names none: the default graph, with what follows or without, and all named
-    ones."""
+def dataset(mirror: Any, inferred: bool, union: bool = False) -> dict[str, Any]:
+    """Return the graphs of a query that names none: as the default graph the default graph, with what follows and the
+    triples of named graphs or without, and all named ones."""
     oxigraph = load()
-    hidden = oxigraph.NamedNode(INFERRED)
-    named = [graph for graph in mirror.named_graphs() if graph != hidden]
-    graphs = [oxigraph.DefaultGraph(), hidden] if inferred else [oxigraph.DefaultGraph()]
-    return {"default_graph": graphs, "named_graphs": named}
+    graphs = [oxigraph.NamedNode(name) for name, is_asked in ((INFERRED, inferred), (MERGED, union)) if is_asked]
+    return {"default_graph": [oxigraph.DefaultGraph(), *graphs], "named_graphs": named_graphs(mirror)}
 
 
 def collected(results: Any) -> FoundTerms:

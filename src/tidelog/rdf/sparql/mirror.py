@@ -26,6 +26,9 @@ from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, Quads, is_among
 from tidelog.rdf.terms import XSD
 from tidelog.relation import Relation, WordRows
 
+MERGED = "urn:tidelog:merged"
+"""The graph of triples that are asserted in named graphs only, for queries over the union of all graphs: with it, each
+triple counts once."""
 OFF = "off"
 MEMORY = "memory"
 _BYTES = 500
@@ -41,6 +44,8 @@ class Mirror:
         self._triples = triples
         self._quads = quads
         self._where: str | Path = MEMORY
+        self._merges = False
+        """Whether the graph MERGED is there, which a query has asked for."""
         self._store: Any = None
         self._noted: list[Words] = []
         self._rows: list[Words] = []
@@ -98,11 +103,15 @@ class Mirror:
         if sum(map(len, self._noted)) > max(_FEW, self._count // 4):
             self.drop()
 
-    def current(self) -> Any:
-        """Return the `pyoxigraph.Store` of the present epoch. Raise UsageError (E0665) if the mirror is off."""
+    def current(self, merges: bool = False) -> Any:
+        """Return the `pyoxigraph.Store` of the present epoch, with `merges` also with the graph MERGED. Raise
+        UsageError (E0665) if the mirror is off."""
         if self._where == OFF:
             hint = 'call store.options(mirror="memory")'
             raise UsageError(Problem("E0665", "SPARQL needs the mirror, which is switched off", hint=hint))
+        if merges and not self._merges:
+            self.drop()
+            self._merges = True
         try:
             if self._store is None:
                 self._make()
@@ -118,7 +127,7 @@ class Mirror:
         asserted = self._quads.of(self._triples.matching(None, None, None, asserted=True))
         inferred = self._triples.inferred()
         store = self._new(oxigraph)
-        store.bulk_extend(self._read(asserted, inferred))
+        store.bulk_extend(self._read(asserted, inferred, self._only_named(asserted)))
         self._store, self._count = store, len(asserted) + len(inferred)
 
     def _new(self, oxigraph: Any) -> Any:
@@ -142,9 +151,12 @@ class Mirror:
         if stored is not None and len(rows):
             rows = rows[stored.find(rows) < 0]
         remove = self._store.remove
-        for quad in self._read(numpy.concatenate([left, rows[rows[:, 3] != default]]), noted[asserted | ~visible]):
+        merged = self._only_named(there)
+        others = noted[~is_among(noted, merged)] if self._merges else merged
+        gone = numpy.concatenate([left, rows[rows[:, 3] != default]])
+        for quad in self._read(gone, noted[asserted | ~visible], others):
             remove(quad)
-        self._store.extend(self._read(there, noted[visible & ~asserted]))
+        self._store.extend(self._read(there, noted[visible & ~asserted], merged))
         self._forget_empty(rows)
         self._noted, self._rows = [], []
 
@@ -165,11 +177,25 @@ class Mirror:
                 if next(iter(self._store.quads_for_pattern(None, None, None, graph)), None) is None:
                     self._store.remove_graph(graph)
 
-    def _read(self, quads: Words, inferred: Words) -> Iterator[Any]:
-        """Yield quads, and inferred triples in their graph, as pyoxigraph has them."""
+    def _only_named(self, quads: Words) -> Words:
+        """Return the triples that are in named graphs only, if MERGED has these."""
+        if not self._merges:
+            return quads[:0, :3]
+        default = self._triples.dictionary.encode(DEFAULT, "symbol")
+        triples = numpy.unique(quads[:, :3], axis=0)
+        return triples[~is_among(triples, quads[quads[:, 3] == default][:, :3])]
+
+    def _read(self, quads: Words, inferred: Words, merged: Words) -> Iterator[Any]:
+        """Yield quads, and inferred and merged triples in their graphs, as pyoxigraph has them."""
         dictionary = self._triples.dictionary
         yield from read(nquads(Relation("quads", WordRows(QUAD_COLUMNS, dictionary, quads))))
-        yield from read(nquads(Relation("inferred", WordRows(COLUMNS, dictionary, inferred)), f" <{INFERRED}>"))
+        for triples, graph in ((inferred, INFERRED), (merged, MERGED)):
+            yield from read(nquads(Relation(graph, WordRows(COLUMNS, dictionary, triples)), f" <{graph}>"))
+
+
+def named_graphs(mirror: Any) -> list[Any]:
+    """Return the names of the graphs in a mirror, without those that the mirror adds."""
+    return [graph for graph in mirror.named_graphs() if getattr(graph, "value", "") not in (INFERRED, MERGED)]
 
 
 def named_graph(name: str) -> Any:

@@ -18,7 +18,7 @@ from tidelog.rdf import reader
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, dataset
-from tidelog.rdf.sparql.mirror import read
+from tidelog.rdf.sparql.mirror import MERGED, named_graphs, read
 from tidelog.rdf.sparql.operations import UpdateOperation
 from tidelog.rdf.sparql.words import words
 from tidelog.rdf.terms import NESTED, ntriples
@@ -116,7 +116,7 @@ class UpdateDraft:
         """Return the graphs that CLEAR or DROP names."""
         oxigraph = load()
         target = operation.words[-1]
-        named = [graph for graph in self._mirror.named_graphs() if graph != oxigraph.NamedNode(INFERRED)]
+        named = named_graphs(self._mirror)
         if target.is_keyword("DEFAULT", "NAMED", "ALL"):
             default = [] if target.is_keyword("NAMED") else [oxigraph.DefaultGraph()]
             return default + ([] if target.is_keyword("DEFAULT") else named)
@@ -198,9 +198,10 @@ class UpdateDraft:
     def _changing(self, quads: Iterable[Any]) -> Iterator[Any]:
         """Yield quads that are about to change. Raise UsageError (E0669) for the graph of inferred triples."""
         for quad in list(quads):
-            if getattr(quad.graph_name, "value", "") == INFERRED:
-                hint = "change the triples from which these follow"
-                raise UsageError(Problem("E0669", f"the graph {INFERRED} has what follows, and only that", hint=hint))
+            graph = getattr(quad.graph_name, "value", "")
+            if graph in (INFERRED, MERGED):
+                hint = "change the triples of other graphs"
+                raise UsageError(Problem("E0669", f"tidelog itself fills the graph {graph}", hint=hint))
             self._before.setdefault(quad, quad in self._mirror)
             yield quad
 

@@ -142,14 +142,15 @@ class SparqlVerbs(GraphVerbs):
         """Return the answer to a query in SPARQL."""
         parameters = dict(given)
         options: dict[str, Any] = {name: parameters.pop(name) for name in _OPTIONS if name in parameters}
+        union = _flag("union", parameters.pop("union", False))
         seconds, inferred, base = self._checked(options)
         if is_update(text):
             raise UsageError(Problem("E0664", "this text is an update, not a query", hint="pass it to `store.update`"))
         refuse_services(text, _QUERY)
         asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
         with self._using(), changing_within_memory:
-            mirror = self._mirror.current()
-            more = {} if has_dataset(text) else dataset(mirror, inferred)
+            mirror = self._mirror.current(union)
+            more = {} if has_dataset(text) else dataset(mirror, inferred, union)
             start = partial(QueryPlan(text, {**asked, **more}).started, mirror)
             running = self._started(text, start, seconds)
         with reading_within_memory, failed(text, _QUERY):
@@ -181,10 +182,7 @@ class SparqlVerbs(GraphVerbs):
         if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0):
             hint = "pass seconds, or None for no limit"
             raise UsageError(Problem("E0603", f"timeout must be a positive number, found {seconds!r}", hint=hint))
-        inferred, base = options.get("inferred", True), options.get("base")
-        if not isinstance(inferred, bool):
-            hint = "pass True or False"
-            raise UsageError(Problem("E0603", f"inferred must be True or False, found {inferred!r}", hint=hint))
+        inferred, base = _flag("inferred", options.get("inferred", True)), options.get("base")
         if base is not None and not isinstance(base, str):
             raise wrong_argument("base", "the text of an IRI", base)
         return seconds, inferred, base
@@ -198,6 +196,13 @@ class SparqlVerbs(GraphVerbs):
             inserted, deleted = change.words()
             triples = numpy.concatenate([inserted, deleted, *(each.words for each in pending)])
             self._mirror.note(triples, change.rows_of(GRAPH))
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        message = f"{name} must be True or False, found {value!r}"
+        raise UsageError(Problem("E0603", message, hint="pass True or False"))
+    return value
 
 
 def _substitutions(parameters: Mapping[str, Any]) -> dict[Any, Any]:
