@@ -14,7 +14,7 @@
                 texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
     store       all of it together;  connect  a new one;  change, output  its results
     sparql      queries and updates in SPARQL, over a mirror in pyoxigraph;  plugin  a store for rdflib
-    transaction changes that are committed together
+    replacing   blank nodes of two versions of a graph;  transaction  changes that are committed together
 
 >>> import tidelog.rdf
 >>> store = tidelog.rdf.connect(rules="rdfs")

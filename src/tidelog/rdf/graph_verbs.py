@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace as replaced
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 
-from tidelog.errors import wrong_argument
+from tidelog.arrays import Words
+from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, reader
 from tidelog.rdf.data import Triples
 from tidelog.rdf.documents import Labels
-from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, Quads
-from tidelog.rdf.terms import term
+from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, Quads, without
+from tidelog.rdf.replacing import names_of
+from tidelog.rdf.terms import OWL, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.rdf.verbs import TripleVerbs
 from tidelog.relation import Relation, WordRows
@@ -59,6 +62,53 @@ class GraphVerbs(TripleVerbs):
         from all graphs. A text must not have blank nodes (E0463).
         """
         self._change(data, format, base, graph, asserts=False)
+
+    def replace(self, data: Any, name: str, format: str | None = None, *, base: str | None = None) -> None:
+        """Make the triples of a source those of the graph `name`, in place of the ones that are there: the next version
+        of an ontology, or the same file again.
+
+        Blank nodes whose triples are the same keep their names, so that only the difference changes with the next
+        `commit`. Graphs within the source do not count. Raise as `insert`, and UsageError (E0606) if changes of the
+        graph wait already.
+        """
+        with self._changing(), changing_within_memory:
+            graph = _graph_name(name)
+            if not graph:
+                raise wrong_argument("the name of the graph", "an IRI", name)
+            columns = replaced(reader.read(data, format, base, self._labels), graphs=None)
+            added = self._quads.pending(True, columns, graph)
+            assert added.graphs is not None
+            word = self._triples.dictionary.encode(graph, "symbol")
+            if any(each.graphs is not None and (each.graphs == word).any() for each in self._pending):
+                hint = "commit these changes first"
+                raise UsageError(Problem("E0606", f"changes of the graph {graph} wait already", hint=hint))
+            old = self._quads.rows()
+            old = old[old[:, 3] == word][:, :3]
+            new = self._renamed(old, numpy.unique(added.words, axis=0))
+            for asserts, rows in ((False, without(old, new)), (True, without(new, old))):
+                if len(rows):
+                    self._pending.append(PendingQuads(asserts, rows, numpy.full(len(rows), word, numpy.int64)))
+
+    def _renamed(self, old: Words, new: Words) -> Words:
+        """Return the triples of a new version with the names that blank nodes have in the old one."""
+        words = numpy.unique(numpy.concatenate([old[:, 0], old[:, 2], new[:, 0], new[:, 2]]))
+        texts = self._triples.dictionary.strings(words)
+        blank = {int(word) for word, text in zip(words, texts, strict=True) if text.startswith("_:")}
+        names = names_of(old, new, blank)
+        if not names:
+            return new
+        found = new.copy()
+        for column in (0, 2):
+            found[:, column] = [names.get(word, word) for word in new[:, column].tolist()]
+        return found
+
+    def missing_imports(self) -> tuple[str, ...]:
+        """Return the ontologies that the triples import by owl:imports, and that no triple says to be an owl:Ontology.
+        tidelog fetches nothing: load them with `insert` or `replace`."""
+        with self._using(), reading_within_memory:
+            imported = {str(value) for _, _, value in self.triples(None, f"{OWL}imports", None)}
+            there = {str(subject) for subject, _, _ in self.triples(None, TYPE, f"{OWL}Ontology")}
+            return tuple(sorted(imported - there))
 
     def _change(self, data: Any, format: str | None, base: str | None, graph: object, *, asserts: bool) -> None:
         with self._changing(), changing_within_memory:

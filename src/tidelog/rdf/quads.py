@@ -115,7 +115,7 @@ class Quads:
         named[which[graphs != default]] = True
         wanted = numpy.column_stack([triples[which], graphs])[named[which]]
         changes = [PendingQuads(True, triples[alive]), PendingQuads(False, triples[~alive])]
-        facts = [(GRAPH, False, _without(known, wanted)), (GRAPH, True, _without(wanted, known))]
+        facts = [(GRAPH, False, without(known, wanted)), (GRAPH, True, without(wanted, known))]
         return [each for each in changes if len(each.words)], [fact for fact in facts if len(fact[2])]
 
     # --- out -----------------------------------------------------------------------------------------------------
@@ -244,7 +244,8 @@ def is_among(rows: Words, others: Words) -> Flags:
     return numpy.isin(numbers[: len(rows)], numbers[len(rows) :])
 
 
-def _without(rows: Words, others: Words) -> Words:
+def without(rows: Words, others: Words) -> Words:
+    """Return the rows that others lack."""
     return rows[~is_among(rows, others)]
 
 

@@ -21,6 +21,7 @@ class ChangingStore(Committing[StoreChange], Protocol):
     def delete(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
     ) -> None: ...
+    def replace(self, data: Any, name: str, format: str | None = None, *, base: str | None = None) -> None: ...
 
 
 class StoreTransaction(ChangeBlock[StoreChange]):
@@ -54,3 +55,8 @@ class StoreTransaction(ChangeBlock[StoreChange]):
         """Retract triples, see `Store.delete`."""
         self._check()
         self._store.delete(data, format, base=base, graph=graph)
+
+    def replace(self, data: Any, name: str, format: str | None = None, *, base: str | None = None) -> None:
+        """Make the triples of a source those of a graph, see `Store.replace`."""
+        self._check()
+        self._store.replace(data, name, format, base=base)
