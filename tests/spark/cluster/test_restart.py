@@ -13,7 +13,8 @@ from tests.depth import cases
 from tests.scripts import script_for
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, evaluated, followed
 from tests.suite import FIRST_SEED
-from tidelog.errors import DataError
+from tidelog.durable.remote import TakenOverError
+from tidelog.errors import DataError, Problem, UsageError
 from tidelog.spark.cluster.exchange.folder import LOCK
 from tidelog.spark.cluster.manifest import BEFORE, MANIFEST
 from tidelog.spark.cluster.placement.place import PlacementLimits
@@ -110,3 +111,21 @@ def test_a_process_that_is_killed_before_its_epoch_lasts(happens: bool, tmp_path
         assert db.views() == views
         with pytest.raises(DataError, match="manifest-before"):
             db.restart(save=False, folder=tmp_path / "killed", token="none")
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_files_of_who_has_taken_the_folder_stay(lost: bool, tmp_path: Path) -> None:
+    """A process that finds out at its commit cleans nothing up; one whose disk is full does."""
+    with filled(tmp_path) as db:
+        before = (tmp_path / MANIFEST).read_bytes()
+
+        def fails(prospect: object) -> None:
+            (tmp_path / "facts-of-another").touch()
+            cause = TakenOverError("by another process") if lost else OSError("no space left")
+            raise UsageError(Problem("E0680", "the seal fails")) from cause
+
+        db.insert("e", [(1, "new")])
+        with pytest.raises(UsageError, match="the seal fails"):
+            db.commit(fails)
+        assert (tmp_path / "facts-of-another").exists() == lost
+        assert ((tmp_path / MANIFEST).read_bytes() == before) != lost
