@@ -227,9 +227,11 @@ def test_since_when_a_tuple_holds(engine: str, spark: SparkSession, tmp_path: Pa
         db.insert("e", [(4, 5)])
         assert db.commit().report.engine == engine
         assert db.stats()["epochs"] == 5
-        for goal, epoch, before in (((1, 2), 4, True), ((1, 4), 4, True), ((1, 5), 5, False)):
+        # Partitions have come back with what they know; facts that are read again may have come in any epoch.
+        old = (4, True) if engine == "embedded" else None
+        for goal, since in (((1, 2), old or (1, False)), ((1, 4), old or (4, False)), ((1, 5), (5, False))):
             found = db.blame("t", goal)
-            assert (found.epoch, found.or_before) == (epoch, before)
+            assert (found.epoch, found.or_before) == since
 
 
 @pytest.mark.parametrize(("before", "after"), [("embedded", "cluster"), ("cluster", "embedded")])
