@@ -143,7 +143,7 @@ def test_datatypes(term: str, datatype: str, outside: bool) -> None:
 
 
 def test_axiomatic_triples_are_there_if_asked_for() -> None:
-    text = ":b rdf:_1 :x ; :p :q . :l rdf:rest :m ."
+    text = ":b rdf:_1 :x ; :p :q . :l rdf:rest :m . :p rdfs:range :Range ."
     wanted = [
         (full(":b"), f"{RDFS}member", full(":x")),
         (full(":p"), f"{RDF}type", f"{RDF}Property"),
@@ -156,7 +156,7 @@ def test_axiomatic_triples_are_there_if_asked_for() -> None:
     store = store_of(text, "rdfs", "axioms")
     assert all(each in store for each in wanted)
     assert (f"{RDF}_2", f"{RDF}type", f"{RDFS}ContainerMembershipProperty") not in store
-    assert len(store.triples(inferred=False)) == 3
+    assert len(store.triples(inferred=False)) == 4
     proof = store.explain(*wanted[0])
     assert [step.rule for step in proof.steps if step.sort == "rule"] == ["axiom", "rdfs12", "rdfs7"]
     assert not proof.check(store).granted
