@@ -70,6 +70,10 @@ class Change:
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self._changed and name in self._order
 
+    def knows(self, name: str) -> bool:
+        """Return True if there is a relation, changed or not: for modules of this package."""
+        return name in self._relations
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Everything by itself, for `copy` and `pickle`: the copy needs no database."""
         parts = {name: self._part(name) for name in self._relations}

@@ -241,7 +241,16 @@ class Workspace(Generic[Facts]):
 
         UsageError (E0608) for an unknown name, ProgramError where rules outside of it need its relations or types.
         """
-        checked = self._checker.check(*without_instance(self._pending.programs, name))
+        self._lessen(without_instance(self._pending.programs, name))
+
+    def remove_relations(self, names: Sequence[str], rules: Sequence[str] = ()) -> None:
+        """Take relations out of the program to go to, with their rules and facts, and further rules by name.
+        ProgramError where other rules need them."""
+        self._lessen(without_relations(without(self._pending.programs, rules), names))
+
+    def _lessen(self, programs: tuple[Program, ...]) -> None:
+        """Make programs the ones to go to that lack some of the relations, whose facts go too."""
+        checked = self._checker.check(*programs)
         core = self._compiler.compile(checked)
         lost = self._pending.checked.relations.keys() - checked.relations.keys()
         facts = [each for each in self._pending.facts if each.relation not in lost]
@@ -335,6 +344,20 @@ def without(programs: tuple[Program, ...], names: Sequence[str]) -> tuple[Progra
         if rest is program or rest != Program():
             found.append(rest)
     return tuple(found)
+
+
+def without_relations(programs: tuple[Program, ...], names: Sequence[str]) -> tuple[Program, ...]:
+    """Return the programs without relations and the rules that derive them."""
+    gone = set(names)
+    return tuple(
+        dataclasses.replace(
+            program,
+            declarations=tuple(each for each in program.declarations if each.name not in gone),
+            directives=tuple(each for each in program.directives if each.relation not in gone),
+            rules=tuple(each for each in program.rules if each.heads[0].relation not in gone),
+        )
+        for program in programs
+    )
 
 
 def without_instance(programs: tuple[Program, ...], name: str) -> tuple[Program, ...]:

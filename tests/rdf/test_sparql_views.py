@@ -149,7 +149,7 @@ def test_what_cannot_be_maintained_is_refused_with_its_reason(text: str, part: s
 def test_wrong_names_and_texts_are_refused() -> None:
     store = store_of()
     store.view("taken", "SELECT ?x ?y { ?x :p ?y }")
-    with pytest.raises(ProgramError):
+    with pytest.raises(UsageError, match="E0663"):
         store.view("taken", "SELECT ?x { ?x a :L }")
     with pytest.raises(ProgramError, match="<view>:1:"):
         store.view("wrong", "SELECT ?x { ?x a }")
@@ -160,3 +160,77 @@ def test_wrong_names_and_texts_are_refused() -> None:
     store.close()
     with pytest.raises(UsageError, match="E0602"):
         store.view("closed", "SELECT ?x ?y { ?x :p ?y }")
+
+
+def test_a_view_is_dropped_and_comes_back_with_a_rollback() -> None:
+    store, heard = store_of(), list[tuple[int, int]]()
+    store.view("old", "SELECT DISTINCT ?x { ?x :age ?n FILTER(?n >= 4) OPTIONAL { ?x :p ?y } }")
+    store.view("never", "SELECT DISTINCT ?x { ?x a :L FILTER(!BOUND(?x)) }")
+    store.commit()
+    store.subscribe(lambda part: heard.append((len(part.inserted), len(part.deleted))), "old")
+    before = set(store["old"])
+    store.drop_view("old")
+    store.drop_view("never")
+    store.rollback()
+    assert set(store["old"]) == before
+    with store.transaction() as block:
+        block.drop_view("old")
+    assert block.change is not None
+    assert not block.change.errors
+    assert [name for name in store.database if "old" in name] == []
+    assert [rule for rule in store.database.rules if rule.startswith("old")] == []
+    with pytest.raises(UsageError, match="E0601"):
+        store.drop_view("old")
+    # Its name is free for other columns, and subscribers of the name hear again.
+    with store.transaction() as block:
+        block.view("old", "SELECT DISTINCT ?x ?y { ?x :p ?y }")
+    assert heard == [(3, 0)]
+    assert set(store["old"]) == set(store.query("SELECT ?x ?y { ?x :p ?y }"))
+    store.check()
+
+
+def changed_in_vain(store: Store) -> None:
+    with store.transaction() as block:
+        block.drop_view("kept")
+        block.view("more", "SELECT DISTINCT ?x { ?x a :L }")
+        block.load("more(x) :- nowhere(x).")
+
+
+def test_a_transaction_that_fails_leaves_views_as_they_were() -> None:
+    store = store_of()
+    store.view("kept", "SELECT ?x ?y { ?x :p ?y }")
+    store.commit()
+    rows = set(store["kept"])
+    with pytest.raises(ProgramError):
+        changed_in_vain(store)
+    assert set(store["kept"]) == rows
+    assert "more" not in store.database
+    # What is tried goes through an epoch of its own and back.
+    with store.what_if() as block:
+        block.drop_view("kept")
+        block.view("more", "SELECT DISTINCT ?x { ?x a :L OPTIONAL { ?x :age ?n } }")
+        block.insert([(EXAMPLE + "a", EXAMPLE + "p", EXAMPLE + "d")])
+    assert set(store["kept"]) == rows
+    assert not store.has_pending
+    assert [name for name in store.database if "more" in name] == []
+    store.view("more", "SELECT DISTINCT ?x ?n { ?x :age ?n }")
+    store.commit()
+    assert len(store["more"]) == 4
+
+
+def test_the_name_of_a_view_is_its_own() -> None:
+    store = store_of()
+    store.view("pairs", "SELECT ?x ?y { ?x :p ?y }")
+    for name in ("pairs", "triple"):
+        with pytest.raises(UsageError, match=rf"the name {name} is taken") as caught:
+            store.view(name, "SELECT ?x ?y { ?x :p ?y }")
+        assert "drop_view" in str(caught.value.problems[0].hint)
+    store.load(".decl good(x: symbol)\ngood(x) :- pairs(x, _).")
+    with pytest.raises(ProgramError):
+        store.drop_view("pairs")  # A rule reads it.
+    with pytest.raises(UsageError, match="E0601"):
+        store.drop_view("good")  # This is no view.
+    store.commit()
+    assert set(store["good"]) == {(x,) for x, _ in store["pairs"]}
+    with pytest.raises(UsageError, match="E0601"):
+        store.drop_view(5)  # type: ignore[arg-type]  # wrong on purpose

@@ -46,6 +46,10 @@ class StoreChange(Uncopied):
             inserted, deleted = (inserted - less) | (more - deleted), (deleted - more) | (less - inserted)
         return RelationChange(inserted, deleted)
 
+    def knows(self, relation: str) -> bool:
+        """Return True if there was a relation after this commit: for modules of this package."""
+        return self._changes[-1].knows(relation)
+
     @property
     def reports(self) -> tuple[Report, ...]:
         """Return the report of each epoch: one, or several if the data changed the schema."""

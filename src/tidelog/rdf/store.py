@@ -41,7 +41,7 @@ from tidelog.rdf.documents import Labels
 from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
 from tidelog.rdf.literals import Literals
-from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
+from tidelog.rdf.names import COLON, GRAPH, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
@@ -496,7 +496,9 @@ class Store(SparqlVerbs):
 
 
 def _part(view: str | None, change: StoreChange) -> StoreChange | RelationChange | None:
-    """Return a change, or that of a view, if it inserts or deletes something."""
+    """Return a change, or that of a view, if it inserts or deletes something; None for a view that was dropped."""
+    if view is not None and not change.knows(view):
+        return None
     part = change if view is None else change[view]
     return part if len(part.inserted) or len(part.deleted) else None
 
@@ -508,6 +510,12 @@ def _hinted(problem: Problem) -> Problem:
     return replace(
         problem, hint="use n of `xsd:integer(v, n)` for the number of a literal v; values of properties are terms"
     )
+
+
+def _undeclared(programs: Iterable[Program], database: Database) -> tuple[Declaration, ...]:
+    """Return the declarations of programs that a database lacks."""
+    declared = database.program.relations
+    return tuple(each for program in programs for each in program.declarations if each.name not in declared)
 
 
 class _Earlier:
@@ -522,6 +530,7 @@ class _Earlier:
         self.guards = store._guards
         self.given = store._has_given
         self.program = store._database.workspace.committed.checked
+        self.programs = store._database.workspace.committed.programs
         self.since = store._database.workspace.committed.since
         self.undo: FactCalls = []
         self.ages: list[tuple[str, Words, AnyWords]] = []
@@ -538,6 +547,7 @@ class _Earlier:
     def restore(self) -> None:
         """Undo everything."""
         store, database = self.store, self.store._database
+        workspace = database.workspace
         database.rollback()
         if store._schema.triples is not self.schema:
             store._use(self.schema)
@@ -551,7 +561,9 @@ class _Earlier:
         before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, current))
         database.rules.remove(*map(str, now.keys() - before.keys()))
         lost = tuple(rule for name, rule in before.items() if name not in now)
-        database.load(Program(rules=lost))
+        came = current.relations.keys() - self.program.relations.keys() - {GRAPH, TRIPLE}
+        workspace.remove_relations([name for name in came if store._names.meaning(name) is None])
+        database.load(Program(declarations=_undeclared(self.programs, database), rules=lost))
         store._triples.put(self.undo)
         database.options(timeout=None, max_rows=None, memory=None)
         try:
@@ -563,7 +575,10 @@ class _Earlier:
         for name, rows, epochs in self.ages:
             date(database.engine.asserted[name], rows, epochs)
         wanted = {rule.name: rule for program in self.waiting.programs for rule in program.rules if rule.name}
-        database.rules.remove(*map(str, before.keys() - wanted.keys()))
+        left = {each.name for program in self.waiting.programs for each in program.declarations}
+        dropped = [name for name in self.program.relations if name not in left]
+        workspace.remove_relations(dropped, [str(name) for name in before.keys() - wanted.keys()])
         new = tuple(rule for name, rule in wanted.items() if name not in before)
-        if new:
-            database.load(Program(rules=new))
+        declarations = _undeclared(self.waiting.programs, database)
+        if new or declarations:
+            database.load(Program(declarations=declarations, rules=new))

@@ -15,6 +15,8 @@ class ChangingStore(Committing[StoreChange], Protocol):
 
     def load(self, program: str | os.PathLike[str]) -> None: ...
     def remove_rule(self, name: str) -> None: ...
+    def view(self, name: str, text: str, /) -> None: ...
+    def drop_view(self, name: str, /) -> None: ...
     def insert(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
     ) -> None: ...
@@ -41,6 +43,16 @@ class StoreTransaction(ChangeBlock[StoreChange]):
         """Remove a rule of a program, see `Store.remove_rule`."""
         self._check()
         self._store.remove_rule(name)
+
+    def view(self, name: str, text: str, /) -> None:
+        """Add a view in SPARQL, see `Store.view`."""
+        self._check()
+        self._store.view(name, text)
+
+    def drop_view(self, name: str, /) -> None:
+        """Remove a view, see `Store.drop_view`."""
+        self._check()
+        self._store.drop_view(name)
 
     def insert(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tidelog.rdf.names import COLON
+
 MOST = 64
 """A pattern may have so many bodies."""
 
@@ -43,8 +45,13 @@ class ViewBody:
         return replace(self, literals=tuple(dict.fromkeys((*self.literals, *literals))))
 
 
+def rule_prefix(name: str) -> str:
+    """Return how the names of the rules of a view begin. Each view has such a rule."""
+    return f"{name}{COLON}rule_"
+
+
 class ViewRules:
-    """The rules of a view and of the relations beside it."""
+    """The rules of a view and of the relations beside it, which have names that nobody types by chance."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -59,7 +66,7 @@ class ViewRules:
     def add(self, relation: str, columns: Sequence[str], body: ViewBody) -> None:
         """Add a rule. A column without a value in the body gets the empty text."""
         args = ", ".join(f"v_{column}" if column in body.variables else '""' for column in columns)
-        label = f"{self._name}_rule_{len(self._lines)}"
+        label = f"{rule_prefix(self._name)}{len(self._lines)}"
         self._lines.append(f"{label}: {relation}({args}) :- {', '.join(body.literals) or '1 = 1'}.")
 
     def helper(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
@@ -68,7 +75,7 @@ class ViewRules:
         names = columns or ["_none"]
         relation = self._helpers.get(key)
         if relation is None:
-            relation = self._helpers[key] = f"{self._name}_{sort}_{len(self._helpers) + 1}"
+            relation = self._helpers[key] = f"{self._name}{COLON}{sort}_{len(self._helpers) + 1}"
             for body in bodies:
                 self.add(relation, names, body)
             self.declare(relation, names)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 
+from tidelog.database import Database
 from tidelog.errors import DataError, Problem, TidelogError, UsageError, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
@@ -23,7 +24,7 @@ from tidelog.rdf.sparql.operations import NAME, check, operations
 from tidelog.rdf.sparql.problems import failed, refuse_services
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.sparql.updating import UpdateDraft
-from tidelog.rdf.sparql.views import program
+from tidelog.rdf.sparql.views import parts, program, refuse_taken
 from tidelog.rdf.sparql.words import has_dataset, is_update, selects_all, variables
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
@@ -125,14 +126,30 @@ class SparqlVerbs(GraphVerbs):
         """Add a view from the next `commit` on: the relation `name`, whose rows are those of a SELECT in SPARQL.
 
         Its columns are symbols, with the empty text where a variable has no value. It has each row once, and sees the
-        union of all graphs with what follows. Raise ProgramError (E0664, or for a name that is taken), UsageError
-        (E0663: it cannot be maintained, for the reason that the message gives), SetupError (E0790).
+        union of all graphs with what follows. Raise ProgramError (E0664), UsageError (E0663: the name is taken, or the
+        view cannot be maintained, for the reason that the message gives), SetupError (E0790).
         """
         given: object = text
         if not isinstance(given, str):
             raise wrong_argument("a view", "the text of a SELECT in SPARQL", text)
         with self._changing(), changing_within_memory:
-            self.load(program(name, text, self._declared))
+            rules = program(name, text, self._declared)
+            refuse_taken(name, self.database.program)
+            self.load(rules)
+
+    def drop_view(self, name: str, /) -> None:
+        """Remove a view from the next `commit` on, with its rows.
+
+        Raise UsageError (E0601) if there is no such view, ProgramError if rules or other views read it.
+        """
+        with self._changing(), changing_within_memory:
+            workspace = self.database.workspace
+            workspace.remove_relations(*parts(name, workspace.program))
+
+    @property
+    @abstractmethod
+    def database(self) -> Database:
+        """Return the database underneath."""
 
     @abstractmethod
     def load(self, program: str | os.PathLike[str]) -> None:

@@ -16,13 +16,32 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
+from tidelog.language.syntax import CheckedProgram
 from tidelog.rdf.formats import load
-from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules
+from tidelog.rdf.names import COLON, TRIPLE
+from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, rule_prefix
 from tidelog.rdf.sparql.conditions import alternatives
 from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, path_of, symbol
 from tidelog.rdf.sparql.problems import failed
 
 _TEXT = "<view>"
+
+
+def parts(name: str, database: CheckedProgram) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the relations of a view, those beside it among them, and its rules. Raise UsageError (E0601) if there is
+    no such view."""
+    rules = tuple(rule.name for rule in database.texts if rule.name and rule.name.startswith(rule_prefix(name)))
+    if not isinstance(name, str) or not rules:
+        hint = "pass the name of a view that `store.view` has made"
+        raise UsageError(Problem("E0601", f"there is no view {name}", hint=hint))
+    return tuple(each for each in database.relations if each == name or each.startswith(f"{name}{COLON}")), rules
+
+
+def refuse_taken(name: str, database: CheckedProgram) -> None:
+    """Raise UsageError (E0663) if there is a relation of this name, or the name means all triples."""
+    if name in database.relations or name == TRIPLE:
+        hint = "take another name, or drop the view first with store.drop_view"
+        raise UsageError(Problem("E0663", f"the name {name} is taken", hint=hint))
 
 
 def program(name: str, text: str, prefixes: dict[str, str]) -> str:
@@ -67,7 +86,7 @@ def _rules(name: str, query: Any) -> str:
     hidden = any(body.variables - set(columns) or not body.is_plain for body in found)
     if not is_distinct and (len(found) > 1 or hidden):
         raise Unsupported("it gives some rows several times", "write SELECT DISTINCT")
-    for body in found:
+    for body in found or [ViewBody(("1 = 2",))]:
         rules.add(name, columns, body)
     rules.declare(name, columns)
     return rules.text()
