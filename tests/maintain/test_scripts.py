@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import tidelog
 from tests.depth import cases
 from tests.generate import Row
 from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
@@ -38,6 +39,8 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidelog.maintain.update._WEIGHED", 0)
     monkeypatch.setattr("tidelog.maintain.update._FEW", 0)
 
+
+EDGES = "\n".join(f".decl {name}(x: number, y: number)" for name in ("e", "f", "t", "u"))
 
 PICKED = 563
 """The seed of the script that alone, among the first thousand, finds three faults of `tests/plant_faults.py`."""
@@ -230,9 +233,69 @@ def test_an_epoch_stopped_anywhere_leaves_no_trace(
     assert stops > 20
 
 
-# --- made small: what random scripts have found ----------------------------------------------------------------------
+def of_facts_and_rules(seed: int) -> Script:
+    """Return a script whose relations all have facts and get rules, recursive ones among them."""
+    rng = random.Random(seed)
+    bodies = "t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, z). e(y, x) :- t(x, y). f(x, y) :- e(x, y), t(y, x)."
+    bodies += " e(x, y) :- f(x, y). f(y, x) :- f(x, y). t(x, y) :- f(y, x)."
+    rules = {f"r{i}": f"r{i}: {text}." for i, text in enumerate(bodies.removesuffix(".").split(". "))}
 
-EDGES = "\n".join(f".decl {name}(x: number, y: number)" for name in ("e", "f", "t", "u"))
+    def facts(most: int) -> dict[str, frozenset[Row]]:
+        rows = ((rng.randrange(6), rng.randrange(6)) for _ in range(3 * most))
+        return {
+            name: frozenset(row for row, _ in zip(rows, range(rng.randrange(most)), strict=False)) for name in "eft"
+        }
+
+    active, epochs = set(rng.sample(sorted(rules), 3)), []
+    start = tuple(sorted(active))
+    for _ in range(8):
+        toggled = set(rng.sample(sorted(rules), rng.randrange(3)))
+        epochs.append(Epoch(facts(4), facts(4), remove=tuple(toggled & active), add=tuple(toggled - active)))
+        active ^= toggled
+    return Script(EDGES, rules, start, facts(6), tuple(epochs))
+
+
+@pytest.mark.parametrize("strategy", ["update", "auto"])
+def test_trials_leave_no_trace(strategy: str) -> None:
+    """Facts and rules that are taken back one after the other, before an epoch that stays."""
+    for seed in range(FIRST_SEED + 1_200_000, FIRST_SEED + 1_200_000 + cases(15)):
+        script = of_facts_and_rules(seed)
+        follower, rng = Follower(script, strategy), random.Random(seed)
+        for epoch in script.epochs:
+            for other in rng.choices(script.epochs, k=3):
+                remove = tuple(name for name in other.remove if name in follower.active)
+                add = tuple(name for name in other.add if name not in follower.active)
+                trial = replace(other, remove=remove, add=add)
+                if rng.random() < 0.5:
+                    trial = replace(trial, remove=(), add=())
+                elif rng.random() < 0.5:
+                    trial = replace(trial, insert={}, delete={})
+                with follower.db.transaction(dry_run=True) as changes:
+                    change_in(changes, script, trial)
+            follower.follow(epoch)
+        follower.check_naive()
+
+
+def test_facts_that_are_taken_back_keep_their_support() -> None:
+    """The rule has made the supports of the relation kept, and goes back; then facts go back as well."""
+    with tidelog.connect() as db:
+        db.options(strategy="update")
+        db.load(".decl e(x: number, y: number) .decl t(x: number, y: number) a: t(x, y) :- e(x, y).")
+        db.insert("e", [(1, 2), (3, 4), (5, 6)])
+        db.commit()
+        with db.transaction(dry_run=True) as trial:
+            trial.rules.add("b: e(y, x) :- t(x, y).")
+        with db.transaction(dry_run=True) as trial:
+            trial.delete("e", [(1, 2)])
+        db.rules.add("b: e(y, x) :- t(x, y).")
+        db.commit()
+        db.delete("e", [(1, 2), (3, 4)])
+        db.commit()
+        assert set(db["e"]) == {(5, 6), (6, 5)}
+        db.check()
+
+
+# --- made small: what random scripts have found ----------------------------------------------------------------------
 
 
 def check_small(rules: str, facts: dict[str, set[Row]], *epochs: Epoch, strategy: str = "update") -> None:

@@ -547,7 +547,7 @@ class SparkDatabase(SparkReads):
     def _end(self) -> None:
         self._drop()
         self._aside.close()
-        self.keeper.save(self.engine)
+        self.keeper.save(self.session, self.engine)
         self.engine.close()
         self._translation.close()
         self.keeper.close()

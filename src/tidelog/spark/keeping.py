@@ -21,6 +21,7 @@ from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.failures import letting_go, working
 from tidelog.spark.frames.parts import parts_frame, shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
+from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows
 from tidelog.spark.sources.readers import literal
 from tidelog.store.outbox import Outbox
@@ -99,18 +100,18 @@ class StateKeeper:
         note = {"folder": "", "token": ""}
         if isinstance(engine, PartitionedEngine) and engine.lasting and not engine.functions:
             note = {"folder": engine.folder.address.rpartition("/")[2], "token": engine.committed.token}
-        return {_CLUSTER: note}
+        return {_CLUSTER: note} if note["token"] or self.partitions is not None else {}
 
     def hold(self, engine: Engine[Rows]) -> None:
         """Have the files of partitions stay when the engine is closed, as long as the state folder names them."""
         if isinstance(engine, PartitionedEngine):
             engine.temporary = self.partitions is None or self.partitions[0] != engine.folder.address
 
-    def save(self, engine: Engine[Rows]) -> None:
+    def save(self, session: SparkSession, engine: Engine[Rows]) -> None:
         """Have partitions that the state folder names save themselves, if that is possible."""
         own = self.state is not None and self.state.is_own
         if own and isinstance(engine, PartitionedEngine) and not engine.temporary and engine.is_own:
-            with suppress(TidelogError, OSError), letting_go(), working():
+            with suppress(TidelogError, OSError), letting_go(), working(), described(session, "close"):
                 engine.save()
 
     def check(self, core: CoreProgram) -> None:

@@ -28,9 +28,7 @@ def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None
     stored.ensure(len(came))
     stored.insert(came)
     stored.journal.ensure(max(len(gone), len(came)))
-    counts = marks.counts_in_place()
-    stored.journal.note(gone, counts[gone])
-    counts[gone] = -1
+    stored.journal.note(gone, *marks.end(gone))
     marks.forget_births(start)
     stored.journal.show(gone, range(start, stored.rows))
 
