@@ -78,7 +78,7 @@ def test_all_jobs_of_a_pipeline_say_what_they_do(spark: SparkSession, tmp_path: 
         with jobs(spark) as begun, Pipeline(**{**vars(pipeline), "engine": engine}).run(spark):
             pass
         assert begun
-        assert [text for text in begun if not str(text).startswith("tidelog: pipeline, ")] == []
+        assert [text for text in begun if not str(text).startswith(("tidelog: pipeline, ", "tidelog: close, "))] == []
         assert f"tidelog: pipeline, epoch {1 if engine == 'embedded' else 2}, sink {tmp_path}/t" in begun
         assert any("source of e" in str(text) for text in begun)
 
