@@ -14,8 +14,9 @@ from tidelog.arrays import Words
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, reader
-from tidelog.rdf.data import Triples
+from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
+from tidelog.rdf.formats import INFERRED
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, Quads, without
 from tidelog.rdf.replacing import names_of
 from tidelog.rdf.terms import OWL, TYPE, term
@@ -162,13 +163,23 @@ class GraphVerbs(TripleVerbs):
         with self._using(), reading_within_memory:
             return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
 
-    def to_text(self, format: str = "turtle", *, inferred: bool = False) -> str:
+    def to_text(self, format: str = "turtle", *, inferred: bool = False, graph: str | None = None) -> str:
         """Return the triples as turtle, ntriples, nquads, trig or jsonld.
 
-        The last three have the graphs, and with `inferred` the graph `urn:tidelog:inferred` of what follows.
+        The last three have the graphs, and with `inferred` the graph `urn:tidelog:inferred` of what follows. With
+        `graph`, return the triples of this graph alone: the empty text is the default graph, without what follows.
         """
         with self._using(), reading_within_memory:
-            return self._written(format, inferred).decode()
+            if graph is None:
+                return self._written(format, inferred).decode()
+            return output.text(self._of_graph(_graph_name(graph)), None, format, self.prefixes).decode()
+
+    def _of_graph(self, graph: str | None) -> Relation:
+        """Return the triples of one graph."""
+        if graph == INFERRED:
+            return self.inferred()
+        rows = self._quads.matching(self._triples.matching(None, None, None, asserted=True), graph)
+        return Relation("triples", WordRows(COLUMNS, self._triples.dictionary, rows[:, :3]))
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = False) -> None:
         """Write `to_text` to a file, in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""

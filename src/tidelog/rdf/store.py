@@ -352,8 +352,9 @@ class Store(SparqlVerbs):
         takes or gives them.
 
         SPARQL gives `Solutions`. It takes `inferred=False` to leave out the triples that follow, `union=True` to ask
-        the triples of all graphs as one, a `timeout` in seconds, by default that of `options`, and a `base`. It raises
-        ProgramError (E0664, with the place), UsageError (E0665: the mirror is off, E0666: SERVICE, E0668) and
+        the triples of all graphs as one, a `timeout` in seconds, by default that of `options`, and a `base`.
+        `default_graphs` and `named_graphs` are lists of IRIs: the graphs to ask, in the place of those of FROM. It
+        raises ProgramError (E0664, with the place), UsageError (E0665: the mirror is off, E0666: SERVICE, E0668) and
         LimitError (E0501).
         """
         given: object = text

@@ -8,7 +8,7 @@ the cost is that of the patterns, and in proportion to the change, not to the st
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -33,11 +33,13 @@ Asked = Callable[[QueryPlan], FoundTerms]
 class UpdateDraft:
     """The changes of an update so far. `changes` has quads of pyoxigraph, with True for those to insert."""
 
-    def __init__(self, mirror: Any, ask: Asked, labels: Labels, inferred: bool) -> None:
+    def __init__(self, mirror: Any, ask: Asked, labels: Labels, inferred: bool, chosen: Mapping[str, Any]) -> None:
+        """`chosen` has the graphs that patterns match, as pyoxigraph takes them, if the call names them."""
         self._mirror = mirror
         self._ask = ask
         self._labels = labels
         self._inferred = inferred
+        self._chosen = chosen
         self._before: dict[Any, bool] = {}
         self._created: set[Any] = set()
         self.lacking: list[Any] = []
@@ -83,7 +85,9 @@ class UpdateDraft:
     def _modify(self, operation: UpdateOperation) -> None:
         plan = QueryPlan(operation.query, {"base_iri": operation.base, "prefixes": dict(operation.prefixes)})
         graph = operation.behind("WITH")
-        if not operation.has("USING"):
+        if self._chosen:
+            plan = QueryPlan(plan.text, {**plan.options, **self._chosen})
+        elif not operation.has("USING"):
             options = dataset(self._mirror, self._inferred)
             if graph is not None:
                 options["default_graph"] = [_name(graph)]

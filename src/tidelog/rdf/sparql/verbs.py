@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from tidelog.rdf.formats import load
 from tidelog.rdf.graph_verbs import GraphVerbs, StoredQuad, changed
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.quads import PendingQuads
+from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, TimedQuery, collected, dataset, symbol_of
 from tidelog.rdf.sparql.mirror import Mirror, named_graph
 from tidelog.rdf.sparql.operations import NAME, check, operations
@@ -29,7 +30,7 @@ from tidelog.rdf.sparql.words import has_dataset, is_update, selects_all, variab
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
 _QUERY = "<query>"
-_OPTIONS = ("timeout", "inferred", "base")
+_OPTIONS = ("timeout", "inferred", "base", "default_graphs", "named_graphs")
 
 
 class SparqlVerbs(GraphVerbs):
@@ -43,25 +44,43 @@ class SparqlVerbs(GraphVerbs):
         """Return the limit of the store for queries, in seconds."""
 
     def update(
-        self, text: str, /, *, inferred: bool = False, timeout: float | None = None, base: str | None = None
+        self,
+        text: str,
+        /,
+        *,
+        inferred: bool = False,
+        timeout: float | None = None,
+        base: str | None = None,
+        default_graphs: Sequence[str] | None = None,
+        named_graphs: Sequence[str] | None = None,
     ) -> StoreChange:
         """Run an update in SPARQL as one transaction, and return its change.
 
         Each operation sees what those before it have asserted and retracted; with `inferred`, patterns also match the
         triples that follow as of the last commit. `timeout` in seconds is for each pattern, by default that of
-        `options`. LOAD reads files, in the formats of `insert`.
+        `options`. LOAD reads files, in the formats of `insert`. With `default_graphs` or `named_graphs`, patterns match
+        the union of the former, and the latter behind GRAPH, as with USING.
 
         Raise ProgramError (E0664, with the place), UsageError (E0665: the mirror is off, E0666: SERVICE, E0667: a
         triple to delete follows from others, E0668, E0669: unknown graph), DataError of LOAD, LimitError (E0501), and
         as `transaction`. Then nothing has changed.
         """
         with self.transaction() as block:
-            changed(block, self.drafted(text, inferred=inferred, timeout=timeout, base=base))
+            graphs = {"default_graphs": default_graphs, "named_graphs": named_graphs}
+            changed(block, self.drafted(text, inferred=inferred, timeout=timeout, base=base, **graphs))
         assert block.change is not None
         return block.change
 
     def drafted(
-        self, text: str, /, *, inferred: bool = False, timeout: float | None = None, base: str | None = None
+        self,
+        text: str,
+        /,
+        *,
+        inferred: bool = False,
+        timeout: float | None = None,
+        base: str | None = None,
+        default_graphs: Sequence[str] | None = None,
+        named_graphs: Sequence[str] | None = None,
     ) -> dict[StoredQuad, bool]:
         """Return the quads that `update` would insert, with True, and those that it would delete, with False; change
         nothing, and raise as `update`."""
@@ -69,6 +88,7 @@ class SparqlVerbs(GraphVerbs):
         if not isinstance(given, str):
             raise wrong_argument("an update", "the text of an update in SPARQL", text)
         seconds, is_inferred, start = self._checked({"timeout": timeout, "inferred": inferred, "base": base})
+        chosen = _chosen(default_graphs, named_graphs)
         refuse_services(text, NAME)
         check(text, self._declared, start)
         with self._changing(), changing_within_memory:
@@ -77,7 +97,7 @@ class SparqlVerbs(GraphVerbs):
             def ask(plan: QueryPlan) -> FoundTerms:
                 return self._found(partial(plan.started, mirror), seconds)
 
-            draft = UpdateDraft(mirror, ask, self._labels, is_inferred)
+            draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen)
             try:
                 with failed(text, NAME):
                     for operation in operations(text, self._declared, start):
@@ -163,11 +183,12 @@ class SparqlVerbs(GraphVerbs):
         seconds, inferred, base = self._checked(options)
         if is_update(text):
             raise UsageError(Problem("E0664", "this text is an update, not a query", hint="pass it to `store.update`"))
+        chosen = _chosen(options.get("default_graphs"), options.get("named_graphs"))
         refuse_services(text, _QUERY)
         asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
         with self._using(), changing_within_memory:
             mirror = self._mirror.current(union)
-            more = {} if has_dataset(text) else dataset(mirror, inferred, union)
+            more = chosen or ({} if has_dataset(text) else dataset(mirror, inferred, union))
             start = partial(QueryPlan(text, {**asked, **more}).started, mirror)
             running = self._started(text, start, seconds)
         with reading_within_memory, failed(text, _QUERY):
@@ -220,6 +241,24 @@ def _flag(name: str, value: object) -> bool:
         message = f"{name} must be True or False, found {value!r}"
         raise UsageError(Problem("E0603", message, hint="pass True or False"))
     return value
+
+
+def _chosen(default_graphs: object, named_graphs: object) -> dict[str, Any]:
+    """Return the graphs that a call names, as pyoxigraph takes them; nothing if it names none. Raise UsageError (E0635)
+    and DataError (E0465) for wrong names."""
+    if default_graphs is None and named_graphs is None:
+        return {}
+    return {"default_graph": _graphs(default_graphs), "named_graphs": _graphs(named_graphs)}
+
+
+def _graphs(given: object) -> list[Any]:
+    if given is None:
+        return []
+    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+        raise wrong_argument("the graphs of a query", "a list of IRIs", given)
+    for name in given:
+        check_graph(name)
+    return [_node(name) for name in given]
 
 
 def _substitutions(parameters: Mapping[str, Any]) -> dict[Any, Any]:
