@@ -225,6 +225,11 @@ CODES: dict[str, str] = {
     "E0689": "not a Spark session",
     "E0690": "a picture has an unknown file ending",
     "E0691": "driver and executors do not share a folder",
+    "E0692": "a request that the server cannot read",
+    "E0693": "a request that is not allowed",
+    "E0694": "no such format of a request or an answer",
+    "E0695": "the body of a request is too large",
+    "E0696": "the server cannot listen",
     # E07xx machine
     "E0701": "PySpark is missing or too old",
     "E0702": "Spark finds no Java runtime",

@@ -1,0 +1,87 @@
+"""`tidelog rdf serve DATA…`: a server for SPARQL over files of RDF, until it is interrupted."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidelog.cli.shared import positive, size
+from tidelog.errors import Problem, SetupError, how_to_install, is_installed
+
+if TYPE_CHECKING:
+    from tidelog.rdf import Store
+    from tidelog.rdf.serve.access import AccessToken
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add(commands: Commands) -> None:
+    """Add the command `rdf` to the parser."""
+    rdf = commands.add_parser("rdf", help="serve RDF by the protocols of SPARQL", allow_abbrev=False)
+    verbs = rdf.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    command = verbs.add_parser("serve", help="answer SPARQL over files of RDF", allow_abbrev=False)
+    command.add_argument("data", metavar="DATA", nargs="*", type=Path, help="files of RDF, which stay as they are")
+    command.add_argument(
+        "--rules",
+        metavar="RULES",
+        action="append",
+        default=[],
+        help="owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
+    )
+    command.add_argument("--host", default="127.0.0.1", help="address to listen to (default: this machine only)")
+    command.add_argument("--port", type=int, default=8080, help="port to listen to, 0 for a free one (default: 8080)")
+    command.add_argument(
+        "--token",
+        metavar="[read:|write:]SECRET",
+        action="append",
+        default=[],
+        help="a secret for requests; it may write, and read: may only read",
+    )
+    command.add_argument("--token-file", metavar="FILE", type=Path, help="a file with one token on each line")
+    command.add_argument(
+        "--timeout", metavar="S", type=positive(float), default=30.0, help="stop a query after so many seconds"
+    )
+    command.add_argument(
+        "--max-body", metavar="SIZE", type=size, default=64 * 1024 * 1024, help="largest body of a request, such as 1GB"
+    )
+    command.set_defaults(execute=serve)
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Load the files, and serve them."""
+    for module in ("pyoxigraph", "starlette", "uvicorn"):
+        if not is_installed(module):
+            message = f"this needs {module}, which is not installed"
+            raise SetupError(Problem("E0790", message, hint=how_to_install("rdf", "serve")))
+    from tidelog.rdf.serve.application import application
+    from tidelog.rdf.serve.bodies import ServerLimits
+    from tidelog.rdf.serve.running import address_of, listening, run
+
+    tokens = _tokens(arguments)
+    with listening(arguments.host, arguments.port, bool(tokens)) as listener:
+        store = _store(arguments)
+        print(f"{len(store):,} triples at {address_of(listener)}/sparql; Ctrl-C ends the server", flush=True)
+        run(application(store, tokens, ServerLimits(arguments.timeout, arguments.max_body)), listener)
+    return 0
+
+
+def _tokens(arguments: argparse.Namespace) -> tuple[AccessToken, ...]:
+    from tidelog.rdf.serve.access import AccessToken
+
+    given = list(arguments.token)
+    if arguments.token_file is not None:
+        given += filter(None, map(str.strip, arguments.token_file.read_text("utf-8").splitlines()))
+    return tuple(map(AccessToken.of, given))
+
+
+def _store(arguments: argparse.Namespace) -> Store:
+    from tidelog.rdf import connect
+    from tidelog.rdf.tables import RULE_SETS
+
+    store = connect([rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules])
+    for path in arguments.data:
+        store.insert(path)
+    store.commit()
+    store.options(timeout=arguments.timeout)
+    return store

@@ -1,0 +1,90 @@
+"""Access to a server: tokens, and the origins of requests.
+
+Without tokens, a server listens to this machine only. A page in a browser of this machine could still send requests to
+it, so that requests of pages of other origins, or to other names of hosts, are rejected.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64decode
+from binascii import Error
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from tidelog.errors import Problem, UsageError
+from tidelog.rdf.serve.problems import RequestError
+
+Right = Literal["read", "write"]
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class AccessToken:
+    """A secret, and the right that it gives; `write` includes `read`."""
+
+    secret: str
+    right: Right
+
+    @classmethod
+    def of(cls, text: str) -> AccessToken:
+        """Return the token of a text such as `read:SECRET`; without a right in front it may write. Raise UsageError
+        (E0603) for a secret that is empty, or that a header cannot have."""
+        right, colon, secret = text.partition(":")
+        if not colon or right not in ("read", "write"):
+            right, secret = "write", text
+        if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+            hint = "use letters, digits and marks of ASCII, for example those of `openssl rand -hex 16`"
+            raise UsageError(Problem("E0603", "a token must be one word of ASCII", hint=hint))
+        return cls(secret, "read" if right == "read" else "write")
+
+
+def check_access(request: Request, tokens: tuple[AccessToken, ...], needed: Right) -> None:
+    """Raise RequestError (E0693) for a request that may not read or write: 401 without a known token, 403 for one that
+    may only read, or for a page of another origin."""
+    host = request.headers.get("host", "")
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != host:
+        raise _refused(
+            403, f"a page of {origin} may not use this server", "ask from a page of this server, or from none"
+        )
+    if not tokens:
+        if _name(host) not in LOOPBACK:
+            raise _refused(403, f"the server has no host {host!r}", "use localhost, or start the server with a token")
+        return
+    secret = _secret(request.headers.get("authorization", ""))
+    # Each token is compared, so that the time says nothing about the others.
+    found = [token for token in tokens if hmac.compare_digest(token.secret.encode(), secret)]
+    if not found:
+        hint = "send the header `Authorization: Bearer TOKEN`, or the token as the password of Basic"
+        message = "the token is unknown" if secret else "the request has no token"
+        raise _refused(401, message, hint, {"WWW-Authenticate": 'Bearer realm="tidelog", Basic realm="tidelog"'})
+    if needed == "write" and all(token.right == "read" for token in found):
+        raise _refused(403, "this token may only read", "use a token that may write")
+
+
+def _secret(header: str) -> bytes:
+    scheme, _, given = header.strip().partition(" ")
+    if scheme.lower() == "bearer":
+        return given.strip().encode()
+    if scheme.lower() != "basic":
+        return b""
+    try:
+        return b64decode(given.strip(), validate=True).partition(b":")[2]
+    except (Error, ValueError):
+        return b""
+
+
+def _name(host: str) -> str:
+    """Return the name of a host without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _refused(status: int, message: str, hint: str, headers: dict[str, str] | None = None) -> RequestError:
+    return RequestError(status, Problem("E0693", message, hint=hint), headers)

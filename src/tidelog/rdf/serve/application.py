@@ -1,0 +1,61 @@
+"""`application`: the routes of a server for a store, as an application of ASGI."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TypeAlias
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tidelog.errors import TidelogError
+from tidelog.rdf.serve.access import AccessToken, Right, check_access
+from tidelog.rdf.serve.bodies import ServerLimits
+from tidelog.rdf.serve.graphs import PATH, graph_store
+from tidelog.rdf.serve.problems import respond
+from tidelog.rdf.serve.queries import query
+from tidelog.rdf.serve.updates import update
+from tidelog.rdf.store import Store
+
+Answering: TypeAlias = Callable[[Request, Store, ServerLimits], Awaitable[Response]]
+_OF_GRAPHS = ("GET", "PUT", "POST", "DELETE")
+_READING = frozenset({"GET", "HEAD"})
+
+
+def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: ServerLimits | None = None) -> Starlette:
+    """Return an application that serves a store: /sparql, /update and /store.
+
+    With `tokens`, each request needs one of them; without, the application answers requests to this machine only.
+    """
+    used = limits or ServerLimits()
+    ways: Mapping[str, tuple[Answering, Right | None, tuple[str, ...]]] = {
+        "/sparql": (query, "read", ("GET", "POST")),
+        "/update": (update, "write", ("POST",)),
+        PATH: (graph_store, None, _OF_GRAPHS),
+        f"{PATH}/{{path:path}}": (graph_store, None, _OF_GRAPHS),
+    }
+    routes = [
+        Route(path, partial(_answer, answer, store, tokens, used, right), methods=methods)
+        for path, (answer, right, methods) in ways.items()
+    ]
+    return Starlette(
+        routes=routes, exception_handlers={TidelogError: respond, HTTPException: respond, Exception: respond}
+    )
+
+
+async def _answer(
+    answer: Answering,
+    store: Store,
+    tokens: tuple[AccessToken, ...],
+    limits: ServerLimits,
+    right: Right | None,
+    request: Request,
+) -> Response:
+    """Return the answer to a request that may read or write; without `right`, its method says which."""
+    needed: Right = right or ("read" if request.method in _READING else "write")
+    check_access(request, tokens, needed)
+    return await answer(request, store, limits)

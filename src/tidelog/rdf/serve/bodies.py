@@ -1,0 +1,121 @@
+"""Bodies and parameters of requests, within limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from tidelog.errors import Problem
+from tidelog.rdf.serve.media import content_type, unsupported
+from tidelog.rdf.serve.problems import RequestError, bad_request
+
+FORM = "application/x-www-form-urlencoded"
+_MOST_PARAMETERS = 1_000
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """Limits of requests: the time of a query in seconds, and the size of a body in bytes; None for no limit."""
+
+    timeout: float | None = 30.0
+    body: int | None = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The parameters of a request, in their order."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    def all(self, name: str) -> list[str]:
+        """Return all values of a parameter."""
+        return [value for key, value in self.pairs if key == name]
+
+    def one(self, name: str) -> str | None:
+        """Return the value of a parameter, None without one. Raise RequestError (E0692) for several."""
+        found = self.all(name)
+        if len(found) > 1:
+            raise bad_request(f"the request has {len(found)} parameters {name!r}", f"send `{name}` once")
+        return found[0] if found else None
+
+
+def of_address(request: Request) -> Parameters:
+    """Return the parameters of an address. Raise RequestError (E0692) if they are not UTF-8."""
+    return _parameters(request.url.query)
+
+
+def _parameters(text: str) -> Parameters:
+    try:
+        found = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except ValueError as error:
+        hint = f"encode UTF-8 by percent signs, and send at most {_MOST_PARAMETERS} parameters"
+        raise bad_request(f"the parameters cannot be read: {error}", hint) from None
+    return Parameters(tuple(found))
+
+
+async def body(request: Request, limits: ServerLimits) -> bytes:
+    """Return the body of a request. Raise RequestError if it is too large (E0695, 413), or packed (E0694, 415)."""
+    packed = request.headers.get("content-encoding", "identity").strip().lower()
+    if packed != "identity":
+        hint = "send the body without Content-Encoding"
+        raise RequestError(415, Problem("E0694", f"the server does not unpack {packed}", hint=hint))
+    most = limits.body
+    length = request.headers.get("content-length", "")
+    if most is not None and length.isdigit() and int(length) > most:
+        raise _too_large(most)
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if most is not None and size > most:
+            raise _too_large(most)
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def operation(
+    request: Request, limits: ServerLimits, name: str, media_type: str
+) -> tuple[str | None, Parameters]:
+    """Return the text of the operation `name` in a POST, None without one, with the other parameters.
+
+    The text is a parameter of a form, or the body itself if that is of `media_type`. Raise RequestError: E0692, E0694
+    (415), E0695 (413).
+    """
+    found = content_type(request)
+    if found not in (FORM, media_type):
+        raise unsupported(found, (media_type, FORM))
+    text = _decoded(await body(request, limits))
+    if found == media_type:
+        return text, of_address(request)
+    parameters = _parameters(text)
+    return parameters.one(name), parameters
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        message = f"byte {error.start} of the body is not UTF-8"
+        raise bad_request(message, "send UTF-8") from None
+
+
+class ChosenGraphs(TypedDict, total=False):
+    """The graphs that a request names, as `Store.query` and `Store.update` take them."""
+
+    default_graphs: list[str]
+    named_graphs: list[str]
+
+
+def graphs(parameters: Parameters, names: tuple[str, str]) -> ChosenGraphs:
+    """Return the graphs that parameters name: `names` are the parameters for the default graph and for named ones."""
+    default, named = map(parameters.all, names)
+    return {"default_graphs": default, "named_graphs": named} if default or named else {}
+
+
+def _too_large(most: int) -> RequestError:
+    message = f"the body is larger than {most:,} bytes"
+    hint = "send it in parts, or start the server with a larger --max-body"
+    # The rest of the body would be read as the next request.
+    return RequestError(413, Problem("E0695", message, hint=hint), {"Connection": "close"})

@@ -1,0 +1,73 @@
+"""Errors of requests as problem documents (RFC 9457), with the codes, places and hints of tidelog."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from tidelog.errors import CODES, InternalError, LimitError, Problem, SetupError, TidelogError, UsageError
+
+_LOGGER = logging.getLogger("tidelog.rdf.serve")
+_UNREADABLE = "E0692"
+
+
+class RequestError(UsageError):
+    """A request that the server rejects, with the `status` and the `headers` of its response."""
+
+    def __init__(self, status: int, problem: Problem, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(problem)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+def bad_request(message: str, hint: str) -> RequestError:
+    """Return the error (E0692) about a request that the protocol does not allow, with status 400."""
+    return RequestError(400, Problem(_UNREADABLE, message, hint=hint))
+
+
+def respond(_: Request, error: Exception) -> Response:
+    """Return the response to an error of tidelog, or of Starlette."""
+    if isinstance(error, HTTPException):
+        return _document(_of_routing(error))
+    if isinstance(error, TidelogError):
+        return _document(error)
+    _LOGGER.error("a request failed", exc_info=error)
+    hint = "look into the log of the server, and report this fault of tidelog"
+    return _document(InternalError(Problem("E0901", f"{type(error).__name__} while answering", hint=hint)))
+
+
+def _of_routing(error: HTTPException) -> RequestError:
+    message, hint = {
+        404: ("there is nothing at this address", "ask /sparql, /update or /store"),
+        405: ("this address does not take the method", "use a method of the header Allow"),
+    }.get(error.status_code, (error.detail, "correct the request"))
+    return RequestError(error.status_code, Problem(_UNREADABLE, message, hint=hint), error.headers)
+
+
+def _status(error: TidelogError) -> int:
+    if isinstance(error, RequestError):
+        return error.status
+    if isinstance(error, LimitError):
+        return 503
+    return 500 if isinstance(error, (InternalError, SetupError)) else 400
+
+
+def _document(error: TidelogError) -> Response:
+    status = _status(error)
+    first, *others = (problem.to_dict() for problem in error.problems)
+    document: dict[str, Any] = {
+        "type": f"urn:tidelog:error:{error.code}",
+        "title": CODES[error.code],
+        "status": status,
+        "detail": first.pop("message"),
+        **{name: value for name, value in first.items() if value},
+    }
+    if others:
+        document["others"] = others
+    headers = error.headers if isinstance(error, RequestError) else {}
+    return JSONResponse(document, status, headers, "application/problem+json")

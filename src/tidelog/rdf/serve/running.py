@@ -1,0 +1,50 @@
+"""A server for an application on a port, until it is interrupted."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+from starlette.applications import Starlette
+
+from tidelog.errors import Problem, UsageError
+from tidelog.rdf.serve.access import LOOPBACK
+
+_SECONDS_TO_END = 5
+_LAST_PORT = 65_535
+
+
+def listening(host: str, port: int, has_tokens: bool) -> socket.socket:
+    """Return a socket that listens; port 0 takes a free one. Raise UsageError (E0696) for an address that cannot be
+    used, or that others can reach although there are no tokens."""
+    if not has_tokens and host not in LOOPBACK:
+        hint = "add --token, or listen to 127.0.0.1"
+        raise UsageError(Problem("E0696", f"everybody who reaches {host} could change the store", hint=hint))
+    if not 0 <= port <= _LAST_PORT:  # The C library would take the lower 16 bits.
+        hint = "use another --port, or --port 0 for a free one"
+        raise UsageError(Problem("E0696", f"ports have numbers up to {_LAST_PORT}, found {port}", hint=hint))
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except (OSError, UnicodeError) as error:
+        message = f"cannot listen to port {port} of {host}: {getattr(error, 'strerror', None) or error}"
+        raise UsageError(Problem("E0696", message, hint="use another --port, or --port 0 for a free one")) from None
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address of a socket, as clients write it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(application: Starlette, listener: socket.socket) -> None:
+    """Serve until the process is interrupted. Requests under way may end within five seconds."""
+    server_for(application).run(sockets=[listener])
+
+
+def server_for(application: Starlette) -> uvicorn.Server:
+    """Return a server of uvicorn: it writes its log as `uvicorn.error`, and none for each request."""
+    config = uvicorn.Config(
+        application, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_SECONDS_TO_END
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,60 @@
+"""`tidelog rdf serve`: a server in a process of its own, and wrong arguments."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.cli.conftest import Run
+from tidelog.rdf import TYPE
+
+PETS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Dog rdfs:subClassOf :Animal . :rex a :Dog ."""
+ANIMALS = "SELECT ?x { ?x a <http://example.org/Animal> }"
+
+
+def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
+    (folder / "pets.ttl").write_text(PETS)
+    (folder / "rules.dl").write_text("@prefix : <http://example.org/> .\n:Animal(x) :- :Cat(x).")
+    (folder / "more.nt").write_text(f"<http://example.org/tom> <{TYPE}> <http://example.org/Cat> .")
+    (folder / "tokens").write_text("read:secret\n\n")
+    command = [sys.executable, "-m", "tidelog", "rdf", "serve", "pets.ttl", "more.nt", "--rules", "rdfs", "--rules",
+               "rules.dl", "--port", "0", "--token-file", "tokens"]  # fmt: skip
+    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        assert line.startswith("5 triples at http://127.0.0.1:")
+        address = line.split()[3].rstrip(";")
+        request = urllib.request.Request(f"{address}?query={quote(ANIMALS)}", headers={"Accept": "text/csv"})
+        request.add_header("Authorization", "Bearer secret")
+        with urllib.request.urlopen(request, timeout=60) as response:
+            assert sorted(response.read().decode().split()) == ["http://example.org/rex", "http://example.org/tom", "x"]
+    finally:
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=60)
+    assert server.returncode == 130
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "status"),
+    [
+        (["nowhere.ttl"], "E0410", 1),
+        (["--rules", "nowhere.dl"], "E0110", 1),
+        (["--host", "0.0.0.0"], "E0696", 2),
+        (["--host", "192.0.2.1", "--token", "a"], "E0696", 2),
+        (["--port", "70000"], "E0696", 2),
+        (["--token", "two words"], "E0603", 2),
+        (["--token-file", "nowhere"], "E0650", 2),
+    ],
+)
+def test_wrong_arguments_are_named(tidelog: Run, arguments: list[str], code: str, status: int) -> None:
+    outcome = tidelog("rdf", "serve", "--port", "0", *arguments)
+    assert (outcome.code, f"error[{code}]" in outcome.err) == (status, True), outcome.err
