@@ -133,7 +133,7 @@ class Store(SparqlVerbs):
             more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
             declarations = (*self._undeclared(), *more, *parsed.declarations)
             try:
-                self._database.load(Program(parsed.types, declarations, parsed.directives, parsed.rules))
+                self._database.load(replace(parsed, declarations=declarations))
             except ProgramError as error:
                 problems = (_hinted(problem) for problem in error.problems)
                 raise ProgramError(*problems) from None

@@ -22,13 +22,17 @@ class Unsupported(Exception):
 @dataclass(frozen=True)
 class ViewBody:
     """A way to match a pattern: literals of a rule; the variables that have values; among them those that are no
-    literals of RDF; for each variable an atom that binds it; and whether it gives each row once."""
+    literals of RDF; for each variable literals that bind it; whether it gives each row once; the variables whose
+    values follow from those of the others; and choices, by what was chosen from: no row is in bodies that differ in
+    one."""
 
     literals: tuple[str, ...] = ()
     variables: frozenset[str] = frozenset()
     resources: frozenset[str] = frozenset()
     atoms: Mapping[str, str] = field(default_factory=dict)
     is_plain: bool = True
+    derived: frozenset[str] = frozenset()
+    choices: Mapping[object, object] = field(default_factory=dict)
 
     def __and__(self, other: ViewBody) -> ViewBody:
         """Return the join of two bodies."""
@@ -38,7 +42,17 @@ class ViewBody:
             self.resources | other.resources,
             {**other.atoms, **self.atoms},
             self.is_plain and other.is_plain,
+            self.derived | other.derived,
+            {**other.choices, **self.choices},
         )
+
+    def excludes(self, other: ViewBody) -> bool:
+        """Return True if bodies certainly have no row in common."""
+        return any(other.choices.get(origin, choice) != choice for origin, choice in self.choices.items())
+
+    def chosen(self, origin: object, choice: object) -> ViewBody:
+        """Return this body as a choice of several."""
+        return replace(self, choices={**self.choices, origin: choice})
 
     def with_literals(self, literals: Iterable[str]) -> ViewBody:
         """Return this body with further conditions."""
@@ -71,7 +85,12 @@ class ViewRules:
 
     def helper(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
         """Return an atom over a relation of its own, which has the rows of bodies in these columns."""
-        key = sort, tuple(columns), tuple(body.literals for body in bodies)
+        relation = self.relation(sort, columns, bodies)
+        return f"{relation}({', '.join(f'v_{column}' for column in columns) or chr(34) * 2})"
+
+    def relation(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
+        """Return the relation of `helper`. It has one column, of empty texts, in the place of none."""
+        key = sort, tuple(columns), tuple((body.literals, body.variables) for body in bodies)
         names = columns or ["_none"]
         relation = self._helpers.get(key)
         if relation is None:
@@ -79,7 +98,7 @@ class ViewRules:
             for body in bodies:
                 self.add(relation, names, body)
             self.declare(relation, names)
-        return f"{relation}({', '.join(f'v_{column}' for column in columns) or chr(34) * 2})"
+        return relation
 
     def text(self) -> str:
         """Return the program."""

@@ -19,6 +19,7 @@ from tidelog.rdf.graph_verbs import GraphVerbs, StoredQuad, changed
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
+from tidelog.rdf.sparql.computing import prepared
 from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, TimedQuery, collected, dataset, symbol_of
 from tidelog.rdf.sparql.mirror import Mirror, named_graph
 from tidelog.rdf.sparql.operations import NAME, check, operations
@@ -155,7 +156,7 @@ class SparqlVerbs(GraphVerbs):
         with self._changing(), changing_within_memory:
             rules = program(name, text, self._declared)
             refuse_taken(name, self.database.program)
-            self.load(rules)
+            self.load(prepared(rules, self.database))
 
     def drop_view(self, name: str, /) -> None:
         """Remove a view from the next `commit` on, with its rows.

@@ -2,11 +2,11 @@
 
 rdflib's parser gives the algebra. `bodies` turns a pattern into bodies of rules, one for each way to match it; where a
 variable has no value, a body lacks it, and the head has the empty text. What has to be missing, or may be, becomes a
-relation of its own beside the view (`ViewRules.helper`), and so do comparisons of numbers.
+relation of its own beside the view (`ViewRules.helper`), and so do comparisons of numbers, and what is grouped
+(`grouping`).
 
 A view has each row once, and sees the union of all graphs, as rules do. So a query that gives rows several times needs
-DISTINCT. `conditions` has the filters. Left out, and refused (E0663): GRAPH, aggregates, BIND, sub-selects, order and
-limits, functions.
+DISTINCT. `conditions` has the filters. Left out, and refused (E0663): GRAPH, order and limits, most functions.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tidelog.rdf.formats import load
 from tidelog.rdf.names import COLON, TRIPLE
 from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, rule_prefix
 from tidelog.rdf.sparql.conditions import alternatives
+from tidelog.rdf.sparql.grouping import extended, grouped, repeats, selected
 from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, path_of, symbol
 from tidelog.rdf.sparql.problems import failed
 
@@ -75,21 +76,26 @@ def program(name: str, text: str, prefixes: dict[str, str]) -> str:
 def _rules(name: str, query: Any) -> str:
     if query.name != "SelectQuery" or query.datasetClause:
         raise Unsupported("a view is a SELECT without FROM")
-    node, is_distinct = query.p, False
-    while node.name in ("Distinct", "Reduced"):
-        node, is_distinct = node.p, True
-    if node.name != "Project":
-        raise Unsupported(f"{_shown(node.name)} needs all rows in order")
+    node, is_distinct = _projection(query.p)
     columns = [str(variable) for variable in node.PV]
     rules = ViewRules(name)
     found = list(bodies(node.p, rules, ViewBody()))
-    hidden = any(body.variables - set(columns) or not body.is_plain for body in found)
-    if not is_distinct and (len(found) > 1 or hidden):
+    if not is_distinct and repeats(found, columns):
         raise Unsupported("it gives some rows several times", "write SELECT DISTINCT")
     for body in found or [ViewBody(("1 = 2",))]:
         rules.add(name, columns, body)
     rules.declare(name, columns)
     return rules.text()
+
+
+def _projection(node: Any) -> tuple[Any, bool]:
+    """Return the projection of a SELECT, and whether it is DISTINCT."""
+    is_distinct = False
+    while node.name in ("Distinct", "Reduced"):
+        node, is_distinct = node.p, True
+    if node.name != "Project":
+        raise Unsupported(f"{_shown(node.name)} needs all rows in order")
+    return node, is_distinct
 
 
 def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
@@ -115,12 +121,17 @@ def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
             for row in node.p.res:
                 given = {str(name): value for name, value in row.items() if str(value) != "UNDEF"}
                 yield ViewBody(
-                    tuple(f"v_{name} = {operand_of(value)}" for name, value in given.items()),
-                    frozenset(given),
-                    is_plain=False,
+                    tuple(f"v_{name} = {operand_of(value)}" for name, value in given.items()), frozenset(given)
                 )
-        case "Group" | "AggregateJoin":
-            raise Unsupported("aggregates are not supported", "write a rule with an aggregate, see docs/how-to/rdf.md")
+        case "ToMultiSet":
+            project, is_distinct = _projection(node.p)
+            found = list(bodies(project.p, rules, ViewBody()))
+            yield from selected([str(variable) for variable in project.PV], found, is_distinct, rules)
+        case "AggregateJoin":
+            yield from grouped(node, list(bodies(node.p.p, rules, ViewBody())), rules)
+        case "Extend":
+            inner = bodies(node.p, rules, outer)
+            yield from _bounded(each for body in inner for each in extended(body, str(node.var), node.expr))
         case other:
             raise Unsupported(f"{_shown(other)} is not supported")
 
@@ -134,8 +145,13 @@ def _bounded(found: Iterator[ViewBody]) -> Iterator[ViewBody]:
 
 def _filtered(expression: Any, body: ViewBody, outer: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
     """Yield the bodies of a filter. It sees variables of the outer body, which then are variables of this one."""
-    for literals in alternatives(expression, outer & body, rules, exists):
-        yield body.with_literals(literals)
+    seen = outer & body
+    found = alternatives(expression, seen, rules, exists)
+    if len(found) > 1:  # Some rows may hold in several of them.
+        held = [seen.with_literals(literals) for literals in found]
+        yield body.with_literals([rules.helper("filter", sorted(seen.variables), held)])
+    elif found:
+        yield body.with_literals(found[0])
 
 
 def _optional(node: Any, body: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
@@ -182,6 +198,7 @@ def _triples(triples: Any) -> ViewBody:
 
 def _triple(subject: Any, predicate: Any, value: Any) -> ViewBody:
     from rdflib import Literal, URIRef
+    from rdflib.paths import MulPath
     from rdflib.term import Identifier
 
     if isinstance(subject, Literal):
@@ -203,7 +220,7 @@ def _triple(subject: Any, predicate: Any, value: Any) -> ViewBody:
         frozenset(names),
         frozenset([resource] if resource else []),
         dict.fromkeys(names, atom),
-        plain and all(not name.startswith("_") for name in names),
+        plain or isinstance(predicate, MulPath),
     )
 
 
