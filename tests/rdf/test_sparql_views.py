@@ -63,8 +63,10 @@ REFUSED = [
     ("SELECT DISTINCT ?x { ?x :p ?y { SELECT ?y { ?y :p ?z } LIMIT 1 } }", "LIMIT"),
     ("SELECT DISTINCT ?x { ?x :p ?y } LIMIT 1", "LIMIT"),
     ("SELECT DISTINCT ?x { ?x :p ?y } ORDER BY ?x", "ORDER BY"),
-    ("SELECT DISTINCT ?x { GRAPH ?g { ?x :p ?y } }", "GRAPH"),
-    ("SELECT DISTINCT ?x FROM :g { ?x :p ?y }", "FROM"),
+    ("SELECT DISTINCT ?x { GRAPH ?g { ?x :p+ ?y } }", "in GRAPH"),
+    ("SELECT DISTINCT ?x FROM :g { ?x :p+ ?y }", "under FROM"),
+    ("SELECT DISTINCT ?x { GRAPH ?g { ?x :p ?y MINUS { ?x :q ?z } } }", "name the graph"),
+    ("SELECT DISTINCT ?g { GRAPH ?g { } }", "without a triple pattern"),
     ("SELECT DISTINCT ?x { ?x :p ?y BIND(UCASE(?y) AS ?z) }", "UCASE"),
     ("SELECT DISTINCT ?x { ?x !:p ?y }", "negated property set"),
     ("SELECT ?x { ?x :p ?y }", "write SELECT DISTINCT"),
@@ -183,6 +185,53 @@ def test_a_view_sees_all_graphs() -> None:
     store.commit()
     assert set(store["pairs"]) == set(store.query("SELECT ?x ?y { ?x :p ?y }", union=True))
     assert len(store["pairs"]) == 1
+
+
+GRAPHS = [
+    "SELECT ?x ?y { GRAPH :g { ?x :p ?y } }",
+    "SELECT ?g ?x ?y { GRAPH ?g { ?x :p ?y } }",
+    "SELECT ?g (COUNT(*) AS ?n) { GRAPH ?g { ?x ?p ?y } } GROUP BY ?g",
+    "SELECT DISTINCT ?g ?x ?z { GRAPH ?g { ?x :p ?y OPTIONAL { ?y :p ?z } FILTER(?x != ?y) } }",
+    "SELECT DISTINCT ?g ?x { GRAPH ?g { ?x :p ?y FILTER NOT EXISTS { ?y :q ?z } } }",
+    "SELECT DISTINCT ?x { ?x :q ?y GRAPH :g { ?y ^:p ?x } }",
+    "SELECT DISTINCT ?x { GRAPH :g { ?x :p ?y MINUS { ?x :q ?z } } }",
+    "SELECT ?x ?y FROM :g FROM :h { ?x :p ?y }",
+    "SELECT DISTINCT ?x ?y ?g FROM :g FROM NAMED :h { ?x :p ?y GRAPH ?g { ?y :p ?z } FILTER(?g = :h) }",
+    "SELECT DISTINCT ?x FROM NAMED :h { GRAPH :g { ?x :p ?y } }",
+    "SELECT DISTINCT ?x FROM NAMED :h { ?x :p ?y }",
+]
+
+
+def test_views_of_graphs_equal_queries_after_random_changes() -> None:
+    rng, store = random.Random(7), store_of("")
+    for number, text in enumerate(GRAPHS):
+        store.view(f"view_{number}", text)
+    for _ in range(4):
+        for _ in range(12):
+            some = [(EXAMPLE + rng.choice("abc"), EXAMPLE + rng.choice("pq"), EXAMPLE + rng.choice("abc"))]
+            change = store.insert if rng.random() < 0.6 else store.delete
+            change(some, graph=rng.choice([None, "", EXAMPLE + "g", EXAMPLE + "h"]))
+        store.commit()
+        for number, text in enumerate(GRAPHS):
+            wanted = store.query(text) if "FROM" in text else store.query(text, union=True)
+            assert set(store[f"view_{number}"]) == set(wanted), text
+    store.check()
+
+
+def test_graph_keeps_inferred_triples_out() -> None:
+    store = store_of("")
+    text = "@prefix : <http://example.org/> . :a a :K . :K <http://www.w3.org/2000/01/rdf-schema#subClassOf> :L ."
+    store.insert(text, graph=EXAMPLE + "g")
+    store.view("given", "SELECT ?g ?x ?c { GRAPH ?g { ?x a ?c } }")
+    store.view("chosen", "SELECT ?x ?c FROM :g { ?x a ?c }")
+    store.view("all", "SELECT ?x ?c { ?x a ?c FILTER(?x = :a) }")
+    store.commit()
+    a, k = EXAMPLE + "a", EXAMPLE + "K"
+    assert list(store["given"]) == [(EXAMPLE + "g", a, k)]
+    assert list(store["chosen"]) == [(a, k)]
+    assert (a, EXAMPLE + "L") in set(store["all"])
+    store.delete([(a, "http://www.w3.org/1999/02/22-rdf-syntax-ns#type", k)], graph=EXAMPLE + "g")
+    assert set(store.commit()["given"].deleted) == {(EXAMPLE + "g", a, k)}
 
 
 @pytest.mark.parametrize(("text", "part"), REFUSED)

@@ -62,7 +62,7 @@ class Quads:
         is_plain = columns.graphs is None and not graph
         if is_plain and (asserts or graph is None or GRAPH not in self._database.relations):
             return PendingQuads(asserts, words)
-        self._declare()
+        self.declare()
         encode = self._triples.dictionary.encode
         if columns.graphs is None:
             return PendingQuads(asserts, words, numpy.full(len(words), encode(graph or DEFAULT, "symbol"), numpy.int64))
@@ -71,7 +71,8 @@ class Quads:
             graphs = numpy.where(graphs == encode(DEFAULT, "symbol"), encode(graph, "symbol"), graphs)
         return PendingQuads(asserts, words, graphs.astype(numpy.int64))
 
-    def _declare(self) -> None:
+    def declare(self) -> None:
+        """Make sure that there is the relation GRAPH."""
         if GRAPH not in self._database.relations:
             self._database.load(Program(declarations=(declaration(GRAPH, "spog"),)))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from tidelog.rdf.names import COLON
+from tidelog.rdf.names import COLON, GRAPH
 
 MOST = 64
 """A pattern may have so many bodies."""
@@ -71,6 +72,51 @@ class ViewRules:
         self._name = name
         self._lines: list[str] = []
         self._helpers: dict[object, str] = {}
+        self._graph: str | None = None
+        self._default: str | None = None
+        self._named: list[str] | None = None
+
+    # --- graphs --------------------------------------------------------------------------------------------------
+
+    def choose(self, default: Sequence[str], named: Sequence[str]) -> None:
+        """Have patterns see the triples of some graphs, and GRAPH those that are named."""
+        columns = ["s", "p", "o"]
+        found = [ViewBody((f"{GRAPH}(v_s, v_p, v_o, {graph})",), frozenset(columns)) for graph in default]
+        self._default, self._named = self.relation("from", columns, found), list(named)
+
+    @contextmanager
+    def within(self, graph: str) -> Iterator[None]:
+        """Have patterns see one graph: a variable or constant."""
+        before, self._graph = self._graph, graph
+        try:
+            yield
+        finally:
+            self._graph = before
+
+    @property
+    def sees_all(self) -> bool:
+        """Return True if patterns see the triples of all graphs, with those that follow."""
+        return self._graph is None and self._default is None
+
+    def names_graph(self, graph: str) -> bool:
+        """Return True if GRAPH may name a graph."""
+        return self._named is None or graph in self._named
+
+    def in_graph(self, triple: str) -> tuple[str, str]:
+        """Return the atom of a triple in the graphs that patterns see, and the variable of the graph or ""."""
+        if self._graph is None:
+            return f"{self._default}({triple})", ""
+        variable = self._graph.removeprefix("v_") if self._graph.startswith("v_") else ""
+        return f"{GRAPH}({triple}, {self._graph})", variable
+
+    def named(self, variable: str) -> tuple[str, ...]:
+        """Return the conditions of a variable of GRAPH: the default graph has the empty text as its name."""
+        if self._named is None:
+            return (f'v_{variable} != ""',)
+        found = [ViewBody((f"v_g = {graph}",), frozenset("g")) for graph in self._named]
+        return (f"{self.relation('named', ['g'], found)}(v_{variable})",)
+
+    # --- rules ---------------------------------------------------------------------------------------------------
 
     def declare(self, relation: str, columns: Sequence[str]) -> None:
         """Declare a relation of terms."""

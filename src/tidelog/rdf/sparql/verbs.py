@@ -156,6 +156,8 @@ class SparqlVerbs(GraphVerbs):
         with self._changing(), changing_within_memory:
             rules = program(name, text, self._declared)
             refuse_taken(name, self.database.program)
+            if f"{GRAPH}(" in rules:
+                self._quads.declare()
             self.load(prepared(rules, self.database))
 
     def drop_view(self, name: str, /) -> None:

@@ -5,8 +5,9 @@ variable has no value, a body lacks it, and the head has the empty text. What ha
 relation of its own beside the view (`ViewRules.helper`), and so do comparisons of numbers, and what is grouped
 (`grouping`).
 
-A view has each row once, and sees the union of all graphs, as rules do. So a query that gives rows several times needs
-DISTINCT. `conditions` has the filters. Left out, and refused (E0663): GRAPH, order and limits, most functions.
+A view has each row once, so a query that gives rows several times needs DISTINCT. It sees the union of all graphs, as
+rules do, except in GRAPH and under FROM, which see asserted triples. `conditions` has the filters. Left out, and
+refused (E0663): order and limits, most functions.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, 
 from tidelog.rdf.sparql.problems import failed
 
 _TEXT = "<view>"
+_WHOLE = {"Minus", "ToMultiSet", "AggregateJoin"}
+"""Parts that see each graph alone, so that the variable of GRAPH is none of theirs."""
 
 
 def parts(name: str, database: CheckedProgram) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -74,11 +77,13 @@ def program(name: str, text: str, prefixes: dict[str, str]) -> str:
 
 
 def _rules(name: str, query: Any) -> str:
-    if query.name != "SelectQuery" or query.datasetClause:
-        raise Unsupported("a view is a SELECT without FROM")
+    if query.name != "SelectQuery":
+        raise Unsupported("a view is a SELECT")
     node, is_distinct = _projection(query.p)
     columns = [str(variable) for variable in node.PV]
     rules = ViewRules(name)
+    if query.datasetClause:
+        rules.choose(*(_graphs(query.datasetClause, sort) for sort in ("default", "named")))
     found = list(bodies(node.p, rules, ViewBody()))
     if not is_distinct and repeats(found, columns):
         raise Unsupported("it gives some rows several times", "write SELECT DISTINCT")
@@ -86,6 +91,11 @@ def _rules(name: str, query: Any) -> str:
         rules.add(name, columns, body)
     rules.declare(name, columns)
     return rules.text()
+
+
+def _graphs(clauses: Any, sort: str) -> list[str]:
+    """Return the graphs of FROM, or of FROM NAMED."""
+    return [operand_of(clause[sort]) for clause in clauses if sort in clause]
 
 
 def _projection(node: Any) -> tuple[Any, bool]:
@@ -102,7 +112,9 @@ def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
     """Yield the bodies of a pattern. Filters may use variables of the `outer` body, which comes with them."""
     match node.name:
         case "BGP":
-            yield _triples(node.triples)
+            yield _triples(node.triples, rules)
+        case "Graph":
+            yield from _in_graph(node, rules, outer)
         case "Join":
             others = list(bodies(node.p2, rules, outer))
             yield from _bounded(one & other for one in bodies(node.p1, rules, outer) for other in others)
@@ -188,15 +200,55 @@ def exists(graph: Any, body: ViewBody, rules: ViewRules) -> str:
     return rules.helper("exists", sorted(body.variables), both)
 
 
-def _triples(triples: Any) -> ViewBody:
+def _in_graph(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
+    """Yield the bodies of a pattern in a named graph, or in each of them."""
+    graph = name_of(node.term)
+    if graph is None and not rules.names_graph(operand_of(node.term)):
+        return
+    if graph is not None and (inside := set(_parts(node.p)) & _WHOLE):
+        raise Unsupported(f"{_shown(min(inside))} stands in GRAPH with a variable", "name the graph")
+    with rules.within(operand_of(node.term)):
+        found = list(bodies(node.p, rules, outer))
+    if graph is not None and any(graph not in body.variables for body in found):
+        raise Unsupported(f"GRAPH ?{graph} has parts without a triple pattern")
+    yield from found
+
+
+def _parts(node: Any) -> Iterator[str]:
+    """Yield the names of the parts of a pattern, those in its filters left out."""
+    yield node.name
+    for part in ("p", "p1", "p2"):
+        if getattr(node, part, None) is not None and hasattr(node[part], "name"):
+            yield from _parts(node[part])
+
+
+def _triples(triples: Any, rules: ViewRules) -> ViewBody:
     """Return the body of triple patterns."""
     found = ViewBody()
     for subject, predicate, value in triples:
-        found = found & _triple(subject, predicate, value)
+        found = found & (_triple if rules.sees_all else _quad)(subject, predicate, value, rules)
     return found
 
 
-def _triple(subject: Any, predicate: Any, value: Any) -> ViewBody:
+def _quad(subject: Any, predicate: Any, value: Any, rules: ViewRules) -> ViewBody:
+    """Return the body of a triple pattern in some graphs."""
+    from rdflib import URIRef
+    from rdflib.paths import InvPath, Path
+
+    if isinstance(predicate, InvPath) and isinstance(predicate.arg, URIRef):
+        subject, predicate, value = value, predicate.arg, subject
+    if isinstance(predicate, Path):
+        raise Unsupported("a property path cannot be in GRAPH or under FROM")
+    terms = subject, predicate, value
+    atom, graph = rules.in_graph(", ".join(map(operand_of, terms)))
+    names = [name for each in terms if (name := name_of(each)) is not None] + [graph] * bool(graph)
+    resources = [name for name in (name_of(subject), name_of(predicate), graph) if name]
+    conditions = rules.named(graph) if graph else ()
+    found = ViewBody((atom,), frozenset(names), frozenset(resources), dict.fromkeys(names, atom))
+    return found.with_literals(conditions)
+
+
+def _triple(subject: Any, predicate: Any, value: Any, _: ViewRules) -> ViewBody:
     from rdflib import Literal, URIRef
     from rdflib.paths import MulPath
     from rdflib.term import Identifier
