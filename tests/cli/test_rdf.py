@@ -23,9 +23,10 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
     (folder / "pets.ttl").write_text(PETS)
     (folder / "rules.dl").write_text("@prefix : <http://example.org/> .\n:Animal(x) :- :Cat(x).")
     (folder / "more.nt").write_text(f"<http://example.org/tom> <{TYPE}> <http://example.org/Cat> .")
+    (folder / "animals.rq").write_text(ANIMALS)
     (folder / "tokens").write_text("read:secret\n\n")
     command = [sys.executable, "-m", "tidelog", "rdf", "serve", "pets.ttl", "more.nt", "--rules", "rdfs", "--rules",
-               "rules.dl", "--port", "0", "--token-file", "tokens"]  # fmt: skip
+               "rules.dl", "--view", "animals=animals.rq", "--port", "0", "--token-file", "tokens"]  # fmt: skip
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
@@ -36,6 +37,11 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
         request.add_header("Authorization", "Bearer secret")
         with urllib.request.urlopen(request, timeout=60) as response:
             assert sorted(response.read().decode().split()) == ["http://example.org/rex", "http://example.org/tom", "x"]
+        request = urllib.request.Request(address.replace("/sparql", "/views/animals/changes"))
+        request.add_header("Authorization", "Bearer secret")
+        with urllib.request.urlopen(request, timeout=60) as response:
+            assert response.readline() == b"event: rows\n"
+            assert b"http://example.org/rex" in response.readline()
     finally:
         server.send_signal(signal.SIGINT)
         _, errors = server.communicate(timeout=60)
@@ -53,6 +59,8 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
         (["--port", "70000"], "E0696", 2),
         (["--token", "two words"], "E0603", 2),
         (["--token-file", "nowhere"], "E0650", 2),
+        (["--view", "animals"], "E0603", 2),
+        (["--view", "animals=nowhere.rq"], "E0650", 2),
     ],
 )
 def test_wrong_arguments_are_named(tidelog: Run, arguments: list[str], code: str, status: int) -> None:

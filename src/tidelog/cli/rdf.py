@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.cli.shared import positive, size
-from tidelog.errors import Problem, SetupError, how_to_install, is_installed
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
 
 if TYPE_CHECKING:
     from tidelog.rdf import Store
@@ -28,6 +28,13 @@ def add(commands: Commands) -> None:
         action="append",
         default=[],
         help="owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
+    )
+    command.add_argument(
+        "--view",
+        metavar="NAME=FILE.rq",
+        action="append",
+        default=[],
+        help="a SELECT as a view, whose changes /views/NAME/changes sends; may be given several times",
     )
     command.add_argument("--host", default="127.0.0.1", help="address to listen to (default: this machine only)")
     command.add_argument("--port", type=int, default=8080, help="port to listen to, 0 for a free one (default: 8080)")
@@ -82,6 +89,12 @@ def _store(arguments: argparse.Namespace) -> Store:
     store = connect([rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules])
     for path in arguments.data:
         store.insert(path)
+    for view in arguments.view:
+        name, equals, path = view.partition("=")
+        if not equals:
+            hint = "pass a name and the file of a SELECT: --view elders=elders.rq"
+            raise UsageError(Problem("E0603", f"--view {view} names no file", hint=hint))
+        store.view(name, Path(path).read_text("utf-8"))
     store.commit()
     store.options(timeout=arguments.timeout)
     return store

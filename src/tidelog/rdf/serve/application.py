@@ -15,6 +15,7 @@ from starlette.routing import Route
 from tidelog.errors import TidelogError
 from tidelog.rdf.serve.access import AccessToken, Right, check_access
 from tidelog.rdf.serve.bodies import ServerLimits
+from tidelog.rdf.serve.changes import changes
 from tidelog.rdf.serve.graphs import PATH, graph_store
 from tidelog.rdf.serve.problems import respond
 from tidelog.rdf.serve.queries import query
@@ -27,7 +28,7 @@ _READING = frozenset({"GET", "HEAD"})
 
 
 def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: ServerLimits | None = None) -> Starlette:
-    """Return an application that serves a store: /sparql, /update and /store.
+    """Return an application that serves a store: /sparql, /update, /store and /views.
 
     With `tokens`, each request needs one of them; without, the application answers requests to this machine only.
     """
@@ -37,6 +38,7 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
         "/update": (update, "write", ("POST",)),
         PATH: (graph_store, None, _OF_GRAPHS),
         f"{PATH}/{{path:path}}": (graph_store, None, _OF_GRAPHS),
+        "/views/{name}/changes": (changes, "read", ("GET",)),
     }
     routes = [
         Route(path, partial(_answer, answer, store, tokens, used, right), methods=methods)

@@ -43,7 +43,7 @@ def respond(_: Request, error: Exception) -> Response:
 
 def _of_routing(error: HTTPException) -> RequestError:
     message, hint = {
-        404: ("there is nothing at this address", "ask /sparql, /update or /store"),
+        404: ("there is nothing at this address", "ask /sparql, /update, /store or /views/NAME/changes"),
         405: ("this address does not take the method", "use a method of the header Allow"),
     }.get(error.status_code, (error.detail, "correct the request"))
     return RequestError(error.status_code, Problem(_UNREADABLE, message, hint=hint), error.headers)
