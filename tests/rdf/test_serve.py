@@ -208,6 +208,8 @@ def test_a_large_body_is_rejected_before_it_is_read() -> None:
             content = large if not headers else f"{len(large):x}\r\n{large}\r\n0\r\n\r\n"
             answer = server.send("POST", "/sparql", content, Content_Type="application/sparql-query", **headers)
             assert (answer.status, answer.problem["code"]) == (413, "E0695")
+        announced = {"Content_Type": "application/sparql-query", "Content_Length": "1000000000"}
+        assert server.send("POST", "/sparql", None, **announced).problem["code"] == "E0695"
         packed = server.send("POST", "/sparql", "x", Content_Type="application/sparql-query", Content_Encoding="gzip")
         assert packed.status == 415
         assert server.send("POST", "/sparql", "ASK {}", Content_Type="application/sparql-query").status == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -59,6 +60,16 @@ def test_a_client_gets_the_rows_and_then_each_change(server: Server) -> None:
         assert [next(others)[1]["inserted"] for _ in range(2)] == [[[f"{EXAMPLE}max"]], []]
     with following(server) as events:
         assert next(events) == ("rows", {"columns": ["x"], "rows": [[f"{EXAMPLE}max"]]})
+
+
+def test_a_client_that_leaves_is_forgotten(server: Server) -> None:
+    with following(server) as events:
+        assert next(events)[0] == "rows"
+        assert len(server.store._subscribers._entries) == 1
+    end = time.monotonic() + 30
+    while server.store._subscribers._entries:
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_a_slow_client_hears_that_it_has_lost_changes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
