@@ -78,7 +78,11 @@ REFUSED = [
     ("SELECT DISTINCT ?x { ?x <urn:a>/<urn:b> ?y }", "IRIs with //"),
     ("SELECT DISTINCT ?x { ?x :p <<( :a :b :c )>> }", "rdflib cannot read this"),
     ("ASK { ?x :p ?y }", "a view is a SELECT"),
-    ("CONSTRUCT { ?x :p ?y } WHERE { ?x :p ?y }", "a view is a SELECT"),
+    ("DESCRIBE :a", "a view is a SELECT or CONSTRUCT"),
+    ("CONSTRUCT { ?x :q [ :r ?y ] } WHERE { ?x :p ?y }", "blank node"),
+    ("CONSTRUCT { ?x ?q ?y } WHERE { ?x :p ?y ; ?q ?z }", "IRIs as predicates"),
+    ("CONSTRUCT { ?x <urn:q> ?y } WHERE { ?x :p ?y }", "IRIs with //"),
+    ("CONSTRUCT { ?x :q ?y } WHERE { ?x :p ?y } LIMIT 1", "LIMIT"),
 ]
 
 
@@ -216,6 +220,68 @@ def test_views_of_graphs_equal_queries_after_random_changes() -> None:
             wanted = store.query(text) if "FROM" in text else store.query(text, union=True)
             assert set(store[f"view_{number}"]) == set(wanted), text
     store.check()
+
+
+CONSTRUCTS = [
+    "CONSTRUCT { ?x :above ?z } { { ?x :p ?z } UNION { ?x :p ?y . ?y :above ?z } }",
+    "CONSTRUCT { ?z a :K . ?n :of ?x . ?x :has ?n , ?z } { ?x :p/:p ?z OPTIONAL { ?z :age ?n } }",
+    "CONSTRUCT { ?x :top true } { ?x :above ?y MINUS { ?z :above ?x } }",
+    "CONSTRUCT { ?y :below ?n } { SELECT ?y (COUNT(DISTINCT ?x) AS ?n) { ?x :above ?y } GROUP BY ?y }",
+    "CONSTRUCT { ?x a ?v } { ?x :q ?v }",
+    "CONSTRUCT WHERE { ?x :p ?y . ?y :q :a }",
+]
+
+
+def test_constructed_triples_follow_and_equal_queries_after_random_changes() -> None:
+    rng, store = random.Random(3), store_of()
+    for number, text in enumerate(CONSTRUCTS):
+        store.view(f"view_{number}", text)
+    for _ in range(4):
+        store.commit()
+        for number, text in enumerate(CONSTRUCTS):
+            rows = set(store[f"view_{number}"])
+            assert rows == set(store.query(text)), text
+            assert rows <= set(store.triples())
+        for _ in range(6):
+            some = [(EXAMPLE + rng.choice("abcd"), EXAMPLE + rng.choice("ppq"), EXAMPLE + rng.choice("abcd"))]
+            (store.insert if rng.random() < 0.6 else store.delete)(some)
+    store.commit()
+    store.check()
+
+
+def test_a_construct_view_feeds_recursion_and_inference() -> None:
+    store = store_of()
+    store.view("chain", "CONSTRUCT { ?x :p ?z . ?z a :K } { ?x :p ?y . ?y :p ?z FILTER(?x != :d) }")
+    store.commit()
+    a, c, p, kind = (EXAMPLE + name for name in ("a", "c", "p", "L"))
+    a_type = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+    assert set(store["chain"]) == {(a, p, c), (c, a_type, EXAMPLE + "K")}
+    assert (c, a_type, kind) in store  # :K is below :L.
+    assert {(a, p, c), (c, a_type, kind)} <= set(store.inferred())
+    assert "chain" in str(store.explain(a, p, c))
+    store.update("INSERT DATA { :c :p :e . :e :p :f }")
+    f = EXAMPLE + "f"
+    assert {(x, p, f) for x in (a, EXAMPLE + "b", c)} <= set(store.inferred())
+    store.drop_view("chain")
+    change = store.commit()
+    assert (a, p, c) in set(change.deleted)
+    assert (c, a_type, kind) not in store
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("CONSTRUCT { ?x :q ?y } { ?x :p ?y FILTER NOT EXISTS { ?y :q ?x } }", "E0301"),
+        ("CONSTRUCT { ?x :n ?n } { SELECT ?x (COUNT(*) AS ?n) { ?x :n ?y } GROUP BY ?x }", "E0302"),
+    ],
+)
+def test_recursion_through_construct_views_is_checked_like_that_of_rules(text: str, code: str) -> None:
+    store = store_of()
+    with pytest.raises(ProgramError) as caught:
+        store.view("nope", text)
+    assert caught.value.code == code
+    assert caught.value.problems[0].hint
+    assert "nope" not in store.database
 
 
 def test_graph_keeps_inferred_triples_out() -> None:

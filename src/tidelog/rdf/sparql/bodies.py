@@ -126,8 +126,12 @@ class ViewRules:
     def add(self, relation: str, columns: Sequence[str], body: ViewBody) -> None:
         """Add a rule. A column without a value in the body gets the empty text."""
         args = ", ".join(f"v_{column}" if column in body.variables else '""' for column in columns)
+        self.derive(f"{relation}({args})", body)
+
+    def derive(self, head: str, body: ViewBody) -> None:
+        """Add a rule with a head."""
         label = f"{rule_prefix(self._name)}{len(self._lines)}"
-        self._lines.append(f"{label}: {relation}({args}) :- {', '.join(body.literals) or '1 = 1'}.")
+        self._lines.append(f"{label}: {head} :- {', '.join(body.literals) or '1 = 1'}.")
 
     def helper(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
         """Return an atom over a relation of its own, which has the rows of bodies in these columns."""

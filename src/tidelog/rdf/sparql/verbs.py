@@ -144,15 +144,17 @@ class SparqlVerbs(GraphVerbs):
         return UsageError(Problem("E0667", message, hint=hint))
 
     def view(self, name: str, text: str, /) -> None:
-        """Add a view from the next `commit` on: the relation `name`, whose rows are those of a SELECT in SPARQL.
+        """Add a view from the next `commit` on: the relation `name`, whose rows are those of a SELECT or CONSTRUCT.
 
         Its columns are symbols, with the empty text where a variable has no value. It has each row once, and sees the
-        union of all graphs with what follows. Raise ProgramError (E0664), UsageError (E0663: the name is taken, or the
-        view cannot be maintained, for the reason that the message gives), SetupError (E0790).
+        union of all graphs with what follows. The triples of a CONSTRUCT are its rows, and follow from now on, as those
+        of rules do. Raise ProgramError (E0664, or E0301 and the like for a recursion that no rule may have), UsageError
+        (E0663: the name is taken, or the view cannot be maintained, for the reason that the message gives), SetupError
+        (E0790).
         """
         given: object = text
         if not isinstance(given, str):
-            raise wrong_argument("a view", "the text of a SELECT in SPARQL", text)
+            raise wrong_argument("a view", "the text of a SELECT or CONSTRUCT in SPARQL", text)
         with self._changing(), changing_within_memory:
             rules = program(name, text, self._declared)
             refuse_taken(name, self.database.program)

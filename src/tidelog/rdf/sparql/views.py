@@ -1,4 +1,4 @@
-"""A SELECT in SPARQL as rules: a view that the engine maintains.
+"""A SELECT or CONSTRUCT in SPARQL as rules: a view that the engine maintains.
 
 rdflib's parser gives the algebra. `bodies` turns a pattern into bodies of rules, one for each way to match it; where a
 variable has no value, a body lacks it, and the head has the empty text. What has to be missing, or may be, becomes a
@@ -22,6 +22,7 @@ from tidelog.rdf.formats import load
 from tidelog.rdf.names import COLON, TRIPLE
 from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, rule_prefix
 from tidelog.rdf.sparql.conditions import alternatives
+from tidelog.rdf.sparql.constructing import COLUMNS, constructed
 from tidelog.rdf.sparql.grouping import extended, grouped, repeats, selected
 from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, path_of, symbol
 from tidelog.rdf.sparql.problems import failed
@@ -77,18 +78,24 @@ def program(name: str, text: str, prefixes: dict[str, str]) -> str:
 
 
 def _rules(name: str, query: Any) -> str:
-    if query.name != "SelectQuery":
-        raise Unsupported("a view is a SELECT")
+    if query.name not in ("SelectQuery", "ConstructQuery"):
+        raise Unsupported("a view is a SELECT or CONSTRUCT")
     node, is_distinct = _projection(query.p)
-    columns = [str(variable) for variable in node.PV]
     rules = ViewRules(name)
     if query.datasetClause:
         rules.choose(*(_graphs(query.datasetClause, sort) for sort in ("default", "named")))
     found = list(bodies(node.p, rules, ViewBody()))
-    if not is_distinct and repeats(found, columns):
-        raise Unsupported("it gives some rows several times", "write SELECT DISTINCT")
-    for body in found or [ViewBody(("1 = 2",))]:
-        rules.add(name, columns, body)
+    if query.name == "ConstructQuery":
+        columns = COLUMNS
+        constructed(name, query.template or node.p.triples, found, rules)
+    else:
+        columns = [str(variable) for variable in node.PV]
+        if not is_distinct and repeats(found, columns):
+            raise Unsupported("it gives some rows several times", "write SELECT DISTINCT")
+        for body in found:
+            rules.add(name, columns, body)
+    if rule_prefix(name) not in rules.text():  # Each view has a rule.
+        rules.add(name, columns, ViewBody(("1 = 2",)))
     rules.declare(name, columns)
     return rules.text()
 
