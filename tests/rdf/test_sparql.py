@@ -255,6 +255,22 @@ def test_syntax_errors_have_their_place(text: str, place: str, hint: str) -> Non
     assert hint in str(caught.value)
 
 
+def test_a_call_names_the_graphs_in_place_of_the_query() -> None:
+    store = store_of()
+    text = "SELECT ?o FROM :one { :tom :likes ?o } ORDER BY ?o"
+    one, two = f"{EXAMPLE}one", f"{EXAMPLE}two"
+    assert rows(store, text, default_graphs=[two]) == [("tom",)]
+    assert rows(store, text, default_graphs=[one, two]) == [("rex",), ("tom",)]
+    assert rows(store, text, default_graphs=[]) == []
+    assert rows(store, "SELECT ?g ?o { GRAPH ?g { ?s ?p ?o } }", named_graphs=(two,)) == [("two", "tom")]
+    assert rows(store, "SELECT ?x { ?x a :Animal }", default_graphs=[INFERRED]) == [("rex",)]
+    store.update("INSERT { :found :has ?o } WHERE { :tom :likes ?o }", default_graphs=[two])
+    assert rows(store, "SELECT ?o { :found :has ?o }") == [("tom",)]
+    assert store.to_text("ntriples", graph=two).split()[2] == f"<{EXAMPLE}tom>"
+    assert len(store.to_text("ntriples", graph="").splitlines()) == 5
+    assert store.to_text("ntriples", graph=INFERRED).count("Animal") == 1
+
+
 def test_what_no_query_can_be_is_refused() -> None:
     store = store_of()
     for text, options, code in (
@@ -266,6 +282,9 @@ def test_what_no_query_can_be_is_refused() -> None:
         ("ASK {}", {"union": "yes"}, "E0603"),
         ("ASK {}", {"base": 5}, "E0635"),
         ("ASK {}", {"base": "no iri"}, "E0664"),
+        ("ASK {}", {"default_graphs": f"{EXAMPLE}one"}, "E0635"),
+        ("ASK {}", {"named_graphs": [5]}, "E0635"),
+        ("ASK {}", {"named_graphs": ['"literal"']}, "E0465"),
     ):
         with pytest.raises(TidelogError) as caught:
             store.query(text, **options)
