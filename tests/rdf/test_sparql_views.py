@@ -78,6 +78,8 @@ REFUSED = [
     ("SELECT DISTINCT ?x { ?x <urn:a>/<urn:b> ?y }", "IRIs with //"),
     ("SELECT DISTINCT ?x { ?x :p <<( :a :b :c )>> }", "rdflib cannot read this"),
     ("ASK { ?x :p ?y }", "a view is a SELECT"),
+    ("SELECT DISTINCT ?g { GRAPH ?g { ?x :p ?y VALUES ?x { :a } } }", "a sub-select or VALUES"),
+    ("SELECT DISTINCT ?1 { ?1 :p ?y }", "?1 cannot name a column"),
     ("DESCRIBE :a", "a view is a SELECT or CONSTRUCT"),
     ("CONSTRUCT { ?x :q [ :r ?y ] } WHERE { ?x :p ?y }", "blank node"),
     ("CONSTRUCT { ?x ?q ?y } WHERE { ?x :p ?y ; ?q ?z }", "IRIs as predicates"),

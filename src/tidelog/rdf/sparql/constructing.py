@@ -54,7 +54,7 @@ def _conditions(subject: Any, body: ViewBody) -> Iterator[str]:
 
 
 def _class(predicate: Any, value: Any, body: ViewBody) -> Iterator[str]:
-    """Yield the condition of a class: a literal is none."""
+    """Yield the condition of a class: no literal."""
     variable = name_of(value)
     if str(predicate) == TYPE and variable is not None and variable not in body.resources:
         yield f'substr(v_{variable}, 0, 1) != "\\""'

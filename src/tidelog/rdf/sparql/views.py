@@ -28,8 +28,9 @@ from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, 
 from tidelog.rdf.sparql.problems import failed
 
 _TEXT = "<view>"
-_WHOLE = {"Minus", "ToMultiSet", "AggregateJoin"}
-"""Parts that see each graph alone, so that the variable of GRAPH is none of theirs."""
+_SHOWN = {"Minus": "MINUS", "ToMultiSet": "a sub-select or VALUES", "AggregateJoin": "GROUP BY"}
+_WHOLE = frozenset(_SHOWN)
+"""Parts that see each graph alone, and not the variable of GRAPH."""
 
 
 def parts(name: str, database: CheckedProgram) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -90,6 +91,9 @@ def _rules(name: str, query: Any) -> str:
         constructed(name, query.template or node.p.triples, found, rules)
     else:
         columns = [str(variable) for variable in node.PV]
+        wrong = next((name for name in columns if not re.fullmatch(r"[^\W\d]\w*", name)), None)
+        if wrong is not None:
+            raise Unsupported(f"?{wrong} cannot name a column", "let names of variables begin with a letter")
         if not is_distinct and repeats(found, columns):
             raise Unsupported("it gives some rows several times", "write SELECT DISTINCT")
         for body in found:
@@ -285,4 +289,4 @@ def _triple(subject: Any, predicate: Any, value: Any, _: ViewRules) -> ViewBody:
 
 def _shown(name: str) -> str:
     """Return a part of the algebra as SPARQL calls it."""
-    return {"Slice": "LIMIT", "OrderBy": "ORDER BY", "Extend": "BIND", "Graph": "GRAPH"}.get(name, name)
+    return {"Slice": "LIMIT", "OrderBy": "ORDER BY", "Extend": "BIND", "Graph": "GRAPH", **_SHOWN}.get(name, name)
