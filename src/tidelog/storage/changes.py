@@ -24,12 +24,11 @@ _NONE = numpy.empty(0, numpy.int64)
 
 def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None:
     """Delete the live rows numbered `gone`, and insert the rows `came`, all absent, as the only change of an epoch."""
-    start, marks = stored.rows, stored.marks
+    start = stored.rows
     stored.ensure(len(came))
     stored.insert(came)
     stored.journal.ensure(max(len(gone), len(came)))
-    stored.journal.note(gone, *marks.end(gone))
-    marks.forget_births(start)
+    stored.journal.note(gone, *stored.marks.end(gone, start))
     stored.journal.show(gone, range(start, stored.rows))
 
 

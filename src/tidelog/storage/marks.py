@@ -189,22 +189,19 @@ class RowMarks:
         births = self._births.view(numpy.int32, self._rows)
         births += offset
 
-    def end(self, rows: AnyWords) -> tuple[AnyWords, AnyWords, AnyWords]:
-        """Let rows be dead; return the counts, births and supports that they had, 0 for marks that are not kept by
-        row."""
+    def end(self, rows: AnyWords, start: int) -> tuple[AnyWords, AnyWords, AnyWords]:
+        """Let rows be dead, and those from `start` on have the birth 0. Return the counts, births and supports that the
+        dead ones had, 0 for marks that are not kept by row."""
         had = []
         for block in (self._counts, self._births, self._supports):
             marks = numpy.zeros(0, numpy.int32) if block is None else block.view(numpy.int32, self._rows)
             had.append(numpy.zeros(len(rows), numpy.int32) if block is None else marks[rows])
             if block is not None and block is not self._births:
                 marks[rows] = -1 if block is self._counts else 0
-        counts, births, supports = had
-        return counts, births, supports
-
-    def forget_births(self, start: int) -> None:
-        """Give the rows from `start` on the birth 0."""
         if self._births is not None:
             self._births.view(numpy.int32, self._rows)[start:] = 0
+        counts, births, supports = had
+        return counts, births, supports
 
     @property
     def youngest(self) -> int:
