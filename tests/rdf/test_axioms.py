@@ -7,9 +7,9 @@ import random
 import pytest
 
 from tests.maintain.test_many_rules import bytecodes
-from tests.rdf.stores import delete, insert, triples
+from tests.rdf.stores import delete, full, insert, triples
 from tidelog.maintain.strategies import situation
-from tidelog.rdf import Store, StoreChange, connect
+from tidelog.rdf import TYPE, Store, StoreChange, connect
 
 ONTOLOGY = (
     ":A rdfs:subClassOf :Top; :p rdfs:range :Thing; :p owl:inverseOf :pi; :q rdfs:subPropertyOf :qq; :r rdfs:domain :D;"
@@ -71,9 +71,70 @@ def test_an_axiom_evaluates_nothing_again(axiom: str, store: Store, monkeypatch:
         assert len(change.reports) == 1
         assert change.bootstraps < len(change.reports[0].nodes)
         assert evaluated_again(change) == {}
-    store.commit()  # rules about equality go with the next commit: that nothing is the same shows after the epoch
+    for edit in (insert, delete):  # Rules about equality stay until the ontology changes.
+        edit(store, triples(":Z rdfs:subClassOf :Y"))
+        store.commit()
     assert set(store.database.rules) == before
     assert len(store) == size
+
+
+def _about_equality(store: Store) -> int:
+    return sum(name.startswith("eq_rep_") for name in store.database.rules)
+
+
+def test_rules_about_equality_come_with_the_first_pair() -> None:
+    store = connect(rules="owl-rl")
+    insert(store, triples(":p rdf:type owl:FunctionalProperty; :q rdfs:domain :A; :x :p :y; :y :q :z"))
+    store.commit()
+    assert _about_equality(store) == 0
+    insert(store, triples(":x :p :y2"))
+    change = store.commit()
+    assert len(change.reports) == 2  # The pair shows after the first epoch.
+    assert (full(":y2"), full(":q"), full(":z")) in store
+    assert (full(":y2"), TYPE, full(":A")) in store
+    known = _about_equality(store)
+    assert known > 0
+    delete(store, triples(":x :p :y2"))
+    store.commit()
+    insert(store, triples(":x :p :y3"))
+    assert len(store.commit().reports) == 1  # The rules have stayed for the next pair.
+    assert (full(":y3"), full(":q"), full(":z")) in store
+    assert _about_equality(store) == known
+    delete(store, triples(":x :p :y3"))
+    store.commit()
+    insert(store, triples(":B rdfs:subClassOf :A"))
+    store.commit()
+    assert _about_equality(store) == 0
+    store.check()
+
+
+def test_a_trial_leaves_no_rules_about_equality() -> None:
+    store = connect(rules="owl-rl")
+    insert(store, triples(":p rdf:type owl:FunctionalProperty; :x :p :y; :y :q :z"))
+    store.commit()
+    before, rules = set(store), set(store.database.rules)
+    with store.what_if() as trial:
+        trial.insert([(full(":x"), full(":p"), full(":y2"))])
+    assert trial.change is not None
+    assert (full(":y2"), full(":q"), full(":z")) in trial.change.inserted
+    assert set(store) == before
+    assert set(store.database.rules) == rules
+    insert(store, triples(":x :q :z"))
+    assert len(store.commit().reports) == 1
+    assert set(store.database.rules) == rules
+
+
+def test_members_of_nothing_are_members_of_all_classes_below_it() -> None:
+    store = connect(rules="owl-rl")
+    insert(store, triples(":A rdfs:subClassOf owl:Nothing; owl:Nothing rdfs:subClassOf :B"))
+    store.commit()
+    insert(store, triples(":x rdf:type :A"))
+    store.commit()
+    assert (full(":x"), TYPE, full(":B")) in store
+    delete(store, triples(":x rdf:type :A"))
+    store.commit()
+    assert (full(":x"), TYPE, full(":B")) not in store
+    store.check()
 
 
 def _typed(store: Store) -> dict[str, str]:

@@ -87,7 +87,10 @@ class Literals:
 
     def _new(self, predicate: str, pairs: Iterable[tuple[str, str]]) -> list[Facts]:
         """Return the facts of pairs that the store does not have, if there are any."""
-        name, asserts, words = self._facts(predicate, list(pairs))
+        found = list(pairs)
+        if not found:  # The relation stays undeclared: rules read it as soon as it is there.
+            return []
+        name, asserts, words = self._facts(predicate, found)
         stored = self._triples.stored(name, asserted=True)
         new = words if stored is None else words[stored.find(words) < 0]
         return [(name, asserts, new)] if len(new) else []

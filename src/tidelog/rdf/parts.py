@@ -13,7 +13,6 @@ from typing import TypeAlias
 from tidelog.rdf.lists import CHAIN, INTERSECTION, KEY
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.specialise import (
-    NOTHING,
     RuleInstance,
     binding_atoms,
     expanded,
@@ -25,7 +24,7 @@ from tidelog.rdf.specialise import (
     relevant,
 )
 from tidelog.rdf.tables import TableRule, of_member
-from tidelog.rdf.terms import RDF, SAME_AS, TYPE
+from tidelog.rdf.terms import RDF, TYPE
 
 RuleKeys: TypeAlias = Mapping[object, None]
 """The keys of rules, in order."""
@@ -74,13 +73,6 @@ class RulePart:
     def derives_types(self) -> bool:
         """Return True if an instance derives types with a variable as class."""
         return any(each.head.predicate == TYPE and each.head.object[0] == "?" for each in self.instances)
-
-    @cached_property
-    def derived(self) -> frozenset[str]:
-        """Return those of SAME_AS and NOTHING that instances derive pairs or members of."""
-        heads = [each.head for each in self.instances]
-        same = frozenset([SAME_AS] if any(head.predicate == SAME_AS for head in heads) else [])
-        return same.union([NOTHING] if any(head[1:3] == (TYPE, NOTHING) for head in heads) else [])
 
     @cached_property
     def properties(self) -> Set[str]:

@@ -45,8 +45,9 @@ class Instances:
         """Return the names of the rules to remove, and the rules to add.
 
         The rules are for the `facts` of a schema as instances need them, and for `guards`. SAME_AS and NOTHING are
-        `alive` if they have or get facts. `program` is the user's program. If nothing of this has changed, the rules
-        stay.
+        `alive` if they have facts, or had some under this schema: rules that only could derive some do not count, since
+        equality asks for rules about each property and class. `program` is the user's program. If nothing of this has
+        changed, the rules stay.
         """
         guards, alive = tuple(guards), frozenset(alive)
         if program is not self._program:
@@ -87,7 +88,6 @@ class Instances:
             parts["reflexive"] = RulePart(
                 tuple(reflexive([each for part in parts.values() for each in part.instances]))
             )
-        alive = alive.union(*(part.derived for part in parts.values()))
         views, types = self._views, any(part.derives_types for part in parts.values())
         properties, classes = frozenset[str](), frozenset[str]()
         if views != _Views() or types or any(part.opens(alive) for part in parts.values()):

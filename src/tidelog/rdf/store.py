@@ -85,6 +85,7 @@ class Store(SparqlVerbs):
         self._asks_nodes = self._has_given = False
         """Whether some rule has a path whose nodes count, and whether there are asserted triples apart for that."""
         self._alive: frozenset[str] = frozenset()
+        """Those of owl:sameAs and owl:Nothing that have had facts since the ontology changed."""
         self._options = DatabaseOptions()
         self._labels = Labels()
         self._pending: list[PendingQuads] = []
@@ -275,6 +276,7 @@ class Store(SparqlVerbs):
         self._schema.change(schema)
         self._known = self._schema.facts()
         self._needed = self._schema.reduced(self._known)
+        self._alive = frozenset()
 
     def _inverse(self, facts: FactCalls) -> Iterator[tuple[str, bool, Words]]:
         """Return the changes that undo changes of facts."""
@@ -287,7 +289,8 @@ class Store(SparqlVerbs):
         """Put changed facts, and the rules to remove and to add, into the database; return these rules."""
         database = self._database
         changed = {name for name, _, _ in facts}
-        self._alive = frozenset(iri for iri, name in self._special() if self._triples.count(name) or name in changed)
+        # Rules about equality stay when its last pair goes, until the ontology changes: the next pair needs them again.
+        self._alive |= {iri for iri, name in self._special() if self._triples.count(name) or name in changed}
         gone, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
         database.rules.remove(*gone)
         self._declare(new)
@@ -529,6 +532,7 @@ class _Earlier:
         self.schema = store._schema.triples
         self.current = store._instances.current
         self.guards = store._guards
+        self.alive = store._alive
         self.given = store._has_given
         self.program = store._database.workspace.committed.checked
         self.programs = store._database.workspace.committed.programs
@@ -553,6 +557,7 @@ class _Earlier:
         if store._schema.triples is not self.schema:
             store._use(self.schema)
         store._guards = self.guards
+        store._alive = self.alive
         store._has_given = self.given
         store._instances.restore(self.current)
         if not self.changes:
