@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from tidelog.language import check, read
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable
-from tidelog.rules.plans import Plan, plan_deltas, plan_full, probes, variables
+from tidelog.rules.plans import Plan, _Planner, plan_deltas, plan_full, probes, variables
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,22 @@ def test_long_bodies_are_planned_by_bounded_search(atoms: int) -> None:
     plan = plan_full(r, Known())
     assert len(plan.order) == atoms - 1
     assert {v.name for v in r.head.args if isinstance(v, CoreVariable)} == {"x0", f"x{atoms}"}
+
+
+def test_the_search_for_a_key_of_many_properties_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each literal may come next, as in the rule of an owl:hasKey: the search ends soon after its steps."""
+    steps, search = 0, _Planner.search
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        assert steps < 5_000, "the search goes on and on"
+        return search(*arguments)
+
+    monkeypatch.setattr(_Planner, "search", counted)
+    body = ", ".join(f"e(x, z{i}), e(y, z{i})" for i in range(30))
+    plan = plan_full(rule(f"h(x, y) :- {body}.", "h/2 e/2"), Known({"e": 1_000.0}, {("e", 0): 10.0, ("e", 1): 10.0}))
+    assert len(plan.order) == 59
 
 
 # --- closures --------------------------------------------------------------------------------------------------------

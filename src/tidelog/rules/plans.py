@@ -30,6 +30,9 @@ from tidelog.rules.core import (
 from tidelog.rules.literals import is_several, needs, variables_of
 
 _SEARCH_STEPS = 3_000
+"""So many steps look for a better order; then the cheapest literal comes first, each time."""
+_LONG = 24
+"""Of bodies with more literals a step takes longer, and fewer are taken."""
 _ROUTE_RANGE = 16.0
 """Two ways whose estimated costs differ by less than this factor are left to each binding."""
 _BUILDING = 0.0005
@@ -111,6 +114,8 @@ class _Planner:
         self.needs = [self._needs(literal, occurrences) for literal in rule.body]
         self.binds = [variables(x) if not (isinstance(x, CoreAtom) and x.negated) else frozenset() for x in rule.body]
         self.steps = 0
+        size = len(rule.body)
+        self.most_steps = _SEARCH_STEPS if size <= _LONG else max(2 * size, _SEARCH_STEPS * _LONG**2 // size**2)
         self._fanouts: dict[tuple[int, frozenset[str]], float] = {}
 
     @staticmethod
@@ -183,8 +188,10 @@ class _Planner:
         self.steps += 1
         ways = sorted((self.fanout(i, bound), i) for i in self.candidates(done, bound))
         # A literal that makes less than one binding of one is a filter, and no order that puts it off is cheaper.
-        only_first = self.steps >= _SEARCH_STEPS or (ways and ways[0][0] < 1.0)
-        for fanout, i in ways[:1] if only_first else ways:
+        only_first = self.steps >= self.most_steps or (ways and ways[0][0] < 1.0)
+        for place, (fanout, i) in enumerate(ways[:1] if only_first else ways):
+            if place and self.steps >= self.most_steps:  # It has been so while the first ways were followed.
+                break
             produced = rows * fanout
             total = cost + produced + rows + self.index_cost(i, bound)
             if best is not None and total >= best[0]:
