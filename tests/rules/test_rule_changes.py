@@ -83,7 +83,7 @@ class Remembering:
     def remove(self, name: str) -> None:
         checked = check(*self.programs)
         kept = tuple(rule for rule in self.checker.check(*self.programs).rules if rule.name != name)
-        self.programs = without(self.programs, name)
+        self.programs = without(self.programs, [name])
         now = replace(checked, rules=kept)
         assert outcome(now, self.compiler.compile(now)) == outcome(now, compile_program(now))
 

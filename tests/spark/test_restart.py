@@ -68,7 +68,7 @@ def test_another_process_goes_on(spark: SparkSession, tmp_path: Path, caplog: py
         assert "the state folder is damaged: its checksum is another" in warning.getMessage()
         assert (record.event, record.engine, record.epoch) == ("open", "embedded", 3)  # type: ignore[attr-defined]
         assert rows(db, "t") == pairs(("a", "b"), ("c", "d"), ("d", "new"))
-    assert not list((tmp_path / "cluster").iterdir())
+    assert not (tmp_path / "cluster").exists()
 
 
 def test_partitions_go_when_a_database_leaves_them(spark: SparkSession, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_partitions_go_when_a_database_leaves_them(spark: SparkSession, tmp_path
         db.options(engine="embedded")
         db.insert("e", [("y", "z")])
         db.commit()
-        assert not list((tmp_path / "cluster").iterdir())
+        assert not (tmp_path / "cluster").exists()
     with tidelog.connect(spark=spark, state=tmp_path) as db:
         assert (db.stats()["engine"], rows(db, "t")) == ("embedded", pairs(*EDGES, ("y", "z")))
 

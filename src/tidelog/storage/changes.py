@@ -8,6 +8,7 @@ of a hyper-node charges and gives single derivations: `retract`, `bear_supported
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy
 from numpy.typing import NDArray
@@ -28,7 +29,7 @@ def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None
     stored.ensure(len(came))
     stored.insert(came)
     stored.journal.ensure(max(len(gone), len(came)))
-    stored.journal.note(gone, *stored.marks.end(gone, start))
+    stored.marks.end(gone, start, partial(stored.journal.note, gone))
     stored.journal.show(gone, range(start, stored.rows))
 
 

@@ -7,6 +7,7 @@ neighbours: `runs` lists (first row, birth).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -189,19 +190,19 @@ class RowMarks:
         births = self._births.view(numpy.int32, self._rows)
         births += offset
 
-    def end(self, rows: AnyWords, start: int) -> tuple[AnyWords, AnyWords, AnyWords]:
-        """Let rows be dead, and those from `start` on have the birth 0. Return the counts, births and supports that the
-        dead ones had, 0 for marks that are not kept by row."""
-        had = []
-        for block in (self._counts, self._births, self._supports):
-            marks = numpy.zeros(0, numpy.int32) if block is None else block.view(numpy.int32, self._rows)
-            had.append(numpy.zeros(len(rows), numpy.int32) if block is None else marks[rows])
-            if block is not None and block is not self._births:
-                marks[rows] = -1 if block is self._counts else 0
-        if self._births is not None:
-            self._births.view(numpy.int32, self._rows)[start:] = 0
-        counts, births, supports = had
-        return counts, births, supports
+    def end(self, rows: AnyWords, start: int, note: Callable[[AnyWords, AnyWords, AnyWords], object]) -> None:
+        """Let rows be dead, and those from `start` on have the birth 0. Before anything changes, call `note` with the
+        counts, births and supports that the dead ones had, 0 for marks that are not kept by row."""
+        blocks = (self._counts, self._births, self._supports)
+        marks = [None if block is None else block.view(numpy.int32, self._rows) for block in blocks]
+        note(*(numpy.zeros(len(rows), numpy.int32) if each is None else each[rows] for each in marks))
+        counts, births, supports = marks
+        if counts is not None:
+            counts[rows] = -1
+        if supports is not None:
+            supports[rows] = 0
+        if births is not None:
+            births[start:] = 0
 
     @property
     def youngest(self) -> int:

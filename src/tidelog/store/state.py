@@ -143,6 +143,8 @@ class StateFolder:
             for entry in sorted(self._files.entries(folder)):
                 if entry not in kept:
                     self._files.remove_tree(f"{folder}/{entry}")
+            if not kept:
+                self._files.remove_tree(folder)
 
     def tables(self) -> Iterator[tuple[str, bool, pa.Table | PartFolder]]:
         """Yield relation, True for an assertion, and values of all changes since the checkpoint, in the order of their
