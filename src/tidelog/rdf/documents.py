@@ -195,7 +195,7 @@ def _triples(quads: Iterable[Any], oxigraph: Any, graphs: dict[str, int], places
 
 
 def _blank_node(symbol: str) -> str | None:
-    """Return the first blank node in a term, None if there is none."""
+    """Return the first blank node in a term, None without any."""
     return next((match[0] for match in _BLANK_NODE.finditer(symbol) if match["node"]), None)
 
 

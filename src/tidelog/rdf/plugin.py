@@ -180,7 +180,8 @@ class RdflibStore(AnyStore):
         self._changes = self.store.drafted(text, **options)
 
     def _own(self, text: Any, prefixes: Mapping[str, Any], values: Any, graph: Any) -> str:
-        """Return a text with the prefixes that it uses. Raise NotImplementedError for one that rdflib evaluates."""
+        """Return a text with the prefixes that it uses. Raise NotImplementedError, by which a store of rdflib leaves a
+        query to rdflib's own evaluator, for one of a single named graph or with values of variables."""
         if not isinstance(text, str) or values or graph == "__UNION__" or (graph and _name(graph)):
             raise NotImplementedError
         self._flush()

@@ -103,7 +103,7 @@ def _range(text: str) -> MediaRange:
 
 
 def content_type(request: Request) -> str:
-    """Return the media type of the body, without parameters; the empty text if there is none."""
+    """Return the media type of the body, without parameters; the empty text if no header names it."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

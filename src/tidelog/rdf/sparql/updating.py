@@ -143,7 +143,7 @@ class UpdateDraft:
             self._delete(quads)
 
     def _known(self, graph: Any, operation: UpdateOperation) -> Any:
-        """Return a graph. Raise UsageError (E0669) if there is none of this name."""
+        """Return a graph. Raise UsageError (E0669) if no graph has this name."""
         if not self._has(graph) and not operation.has("SILENT"):
             hint = f"check the name, or write {operation.verb} SILENT; graphs without triples are not kept"
             raise UsageError(Problem("E0669", f"there is no graph {graph.value}", hint=hint))

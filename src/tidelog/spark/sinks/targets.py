@@ -34,7 +34,7 @@ DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 @dataclass(frozen=True)
 class EpochOutput:
     """The output of an epoch for the sinks of a relation: its number, its view and its changes, which are read when
-    they are asked for. Changes are None if it is known that there are none."""
+    they are asked for. Changes are None if the epoch is known to have changed nothing."""
 
     epoch: int
     view: Callable[[], DataFrame]

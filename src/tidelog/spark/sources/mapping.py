@@ -149,7 +149,7 @@ def map_exactly(
     order = match_columns(given, names, f"relation {relation}")
 
     def renamed(frame: DataFrame) -> DataFrame:
-        return frame.toDF(*[f"_{i}" for i in range(len(order))])  # names that occur twice, or contain dots, are none's
+        return frame.toDF(*[f"_{i}" for i in range(len(order))])  # Names may occur twice, or contain dots.
 
     found = [F.col(f"_{source}") for source in order]
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
