@@ -355,10 +355,10 @@ class SparkDatabase(SparkReads):
         finally:
             keyed.close()
         if engine is not self.engine:
-            keeper.hold(self.engine)
+            keeper.retain(self.engine)
             self.engine.close()
             self.engine = engine
-        keeper.hold(engine)
+        keeper.retain(engine)
         if draft is not self.workspace.committed:
             self.workspace.settle(draft)
         self._epochs += 1
@@ -437,7 +437,7 @@ class SparkDatabase(SparkReads):
                 self.commit()
                 with suppress(TidelogError):  # The next epoch names them, too.
                     keeper.write(keeper.naming(self.engine))
-                keeper.hold(self.engine)
+                keeper.retain(self.engine)
         keeper.restoring, self._epochs, self.workspace.known_since = False, state.manifest.epoch, None
 
     def _goes_on(self) -> bool:

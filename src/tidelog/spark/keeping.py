@@ -102,7 +102,7 @@ class StateKeeper:
             note = {"folder": engine.folder.address.rpartition("/")[2], "token": engine.committed.token}
         return {_CLUSTER: note} if note["token"] or self.partitions is not None else {}
 
-    def hold(self, engine: Engine[Rows]) -> None:
+    def retain(self, engine: Engine[Rows]) -> None:
         """Have the files of partitions stay when the engine is closed, as long as the state folder names them."""
         if isinstance(engine, PartitionedEngine):
             engine.temporary = self.partitions is None or self.partitions[0] != engine.folder.address
