@@ -14,12 +14,8 @@
                 texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
     store       all of it together;  connect  a new one;  change, output  its results
     sparql      queries and updates in SPARQL, over a mirror in pyoxigraph;  plugin  a store for rdflib
-<<<<<<< HEAD
-    replacing   blank nodes of two versions of a graph;  transaction  changes that are committed together
-=======
-    serve       a store as a server for SPARQL
-    transaction changes that are committed together
->>>>>>> a9c4b0a (rdf: serve a store by the protocols of SPARQL 1.1)
+    replacing   blank nodes of two versions of a graph;  serve  a store as a server for SPARQL
+    transaction changes that are committed together;  earlier  a store as it was before
 
 >>> import tidelog.rdf
 >>> store = tidelog.rdf.connect(rules="rdfs")

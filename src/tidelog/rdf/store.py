@@ -18,7 +18,7 @@ from typing import Any, overload
 
 import numpy
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.arrays import Words
 from tidelog.change import Change, RelationChange
 from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
@@ -38,10 +38,11 @@ from tidelog.rdf import prefixes
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
+from tidelog.rdf.earlier import EarlierState
 from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
 from tidelog.rdf.literals import Literals
-from tidelog.rdf.names import COLON, GRAPH, INCONSISTENCY, REST, TRIPLE, Names, declaration
+from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
@@ -55,7 +56,6 @@ from tidelog.rdf.tables import AXIOM, TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.relation import Relation, WordRows
-from tidelog.storage.changes import date
 from tidelog.verbs import callable_one
 
 
@@ -195,13 +195,13 @@ class Store(SparqlVerbs):
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
         with changing_within_memory:
             has_facts = bool(self._database.workspace.facts)
-            change = self._evaluated(interrupts, _Earlier(self))
+            change = self._evaluated(interrupts, EarlierState(self))
             pending, self._pending = self._pending, []
             self._epochs += 1
             self._note(pending, change, has_facts)
             return change
 
-    def _evaluated(self, interrupts: Interrupts, earlier: _Earlier) -> StoreChange:
+    def _evaluated(self, interrupts: Interrupts, earlier: EarlierState) -> StoreChange:
         """Evaluate the pending changes, or undo everything and raise."""
         added: list[str] = []
         removed: list[str] = []
@@ -235,7 +235,7 @@ class Store(SparqlVerbs):
         with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
             self._check_usable()
             with changing_within_memory:
-                earlier = _Earlier(self)
+                earlier = EarlierState(self)
                 change = self._evaluated(interrupts, earlier)
                 try:
                     look()
@@ -514,77 +514,3 @@ def _hinted(problem: Problem) -> Problem:
     return replace(
         problem, hint="use n of `xsd:integer(v, n)` for the number of a literal v; values of properties are terms"
     )
-
-
-def _undeclared(programs: Iterable[Program], database: Database) -> tuple[Declaration, ...]:
-    """Return the declarations of programs that a database lacks."""
-    declared = database.program.relations
-    return tuple(each for program in programs for each in program.declarations if each.name not in declared)
-
-
-class _Earlier:
-    """A store as it was before a commit: `undo` undoes the facts, once one of `changes` has been made. The pending
-    triples keep its words and wait again."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.waiting = store._database.workspace.waiting()
-        self.schema = store._schema.triples
-        self.current = store._instances.current
-        self.guards = store._guards
-        self.alive = store._alive
-        self.given = store._has_given
-        self.program = store._database.workspace.committed.checked
-        self.programs = store._database.workspace.committed.programs
-        self.since = store._database.workspace.committed.since
-        self.undo: FactCalls = []
-        self.ages: list[tuple[str, Words, AnyWords]] = []
-        """Since when the facts are there that the commit retracts."""
-        self.changes: list[Change] = []
-
-    def note_ages(self) -> None:
-        """Note since when the facts are there that come back with `undo`."""
-        for name, asserts, rows in self.undo:
-            stored = self.store._triples.stored(name, asserted=True)
-            if asserts and stored is not None:
-                self.ages.append((name, rows, stored.epochs_of(stored.find(rows))))
-
-    def restore(self) -> None:
-        """Undo everything."""
-        store, database = self.store, self.store._database
-        workspace = database.workspace
-        database.rollback()
-        if store._schema.triples is not self.schema:
-            store._use(self.schema)
-        store._guards = self.guards
-        store._alive = self.alive
-        store._has_given = self.given
-        store._instances.restore(self.current)
-        if not self.changes:
-            database.workspace.wait_again(self.waiting)
-            return
-        current = database.workspace.committed.checked
-        before, now = ({rule.name: rule for rule in each.rules} for each in (self.program, current))
-        database.rules.remove(*map(str, now.keys() - before.keys()))
-        lost = tuple(rule for name, rule in before.items() if name not in now)
-        came = current.relations.keys() - self.program.relations.keys() - {GRAPH, TRIPLE}
-        workspace.remove_relations([name for name in came if store._names.meaning(name) is None])
-        database.load(Program(declarations=_undeclared(self.programs, database), rules=lost))
-        store._triples.put(self.undo)
-        database.options(timeout=None, max_rows=None, memory=None)
-        try:
-            database.commit()
-        finally:
-            limits = store._options
-            database.options(timeout=limits.timeout, max_rows=limits.max_rows, memory=limits.memory)
-        database.workspace.committed = replace(database.workspace.committed, since=self.since)
-        for name, rows, epochs in self.ages:
-            date(database.engine.asserted[name], rows, epochs)
-        wanted = {rule.name: rule for program in self.waiting.programs for rule in program.rules if rule.name}
-        left = {each.name for program in self.waiting.programs for each in program.declarations}
-        dropped = [name for name in self.program.relations if name not in left]
-        workspace.remove_relations(dropped, [str(name) for name in before.keys() - wanted.keys()])
-        new = tuple(rule for name, rule in wanted.items() if name not in before)
-        declarations = _undeclared(self.waiting.programs, database)
-        if new or declarations:
-            database.load(Program(declarations=declarations, rules=new))
