@@ -30,12 +30,13 @@ def loaded() -> tidelog.Database:
 
 def planned(db: tidelog.Database) -> set[tuple[str, str]]:
     """The lists for which there are plans, by relation."""
-    return {(name, {OUT: "out", IN: "in"}[version]) for name, version in db.engine.maintained[KEY].planned}
+    rules = db.engine.maintained[KEY].planned.values()
+    return {(name, {OUT: "out", IN: "in"}[version]) for _, lists in rules for name, version in lists}
 
 
 def test_a_change_gets_the_plans_that_it_needs_and_no_others() -> None:
     db = loaded()
-    assert not db.engine.maintained
+    assert planned(db) == {("t", "in")}
     db.insert("a", [(30, 0)])
     db.commit()
     assert planned(db) == {("a", "in"), ("t", "in")}
@@ -92,3 +93,39 @@ def test_views_are_right_whichever_relation_changes_first() -> None:
             db.delete(name, [changes[name]])
             db.commit()
         assert set(db["t"]) == set(loaded()["t"])
+
+
+def test_plans_of_other_rules_stay_when_a_rule_comes_and_goes() -> None:
+    db = loaded()
+    db.insert("a", [(30, 0)])
+    db.commit()
+    before, machine = set(db["t"]), db.engine.maintained[KEY].machine
+    for _ in range(3):
+        others = machine.plans["insert"].size
+        db.load("last: t(y, 99) :- t(0, y), a(y, z), !n(z).")
+        assert db.commit().report.bootstraps == 0
+        assert machine.plans["insert"].size == others + 1
+        assert set(db["t"]) - before == {(1, 99), (3, 99), (5, 99), (7, 99)}
+        db.insert("n", [(2,)])  # The rule gets plans for what it read when it came.
+        db.delete("a", [(5, 6)])
+        assert db.commit().report.bootstraps == 0
+        assert {(x, y) for x, y in db["t"] if y == 99} == {(3, 99), (7, 99)}
+        db.delete("n", [(2,)])
+        db.insert("a", [(5, 6)])
+        db.rules.remove("last")
+        assert db.commit().report.bootstraps == 0
+        assert set(db["t"]) == before
+        assert machine is db.engine.maintained[KEY].machine
+        assert len(db.engine.maintained[KEY].planned) == 3
+    db.check()
+
+
+def test_plans_are_made_anew_once_many_rules_have_come() -> None:
+    db = loaded()
+    for i in range(150):
+        db.load(f"next: t(x, {100 + i}) :- t(x, 11).")
+        db.commit()
+        db.rules.remove("next")
+        db.commit()
+    assert set(db["t"]) == set(loaded()["t"])
+    assert len(db.engine.maintained[KEY].machine._registry.constants) < 150

@@ -6,7 +6,7 @@ serves its requests and calls it again until it is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,8 @@ class Interpreter:
         self._registry = Registers()
         self._assembler = Assembler(relations, frozenset(internal), dictionary, self._registry)
         self._codes: dict[str, list[Code]] = {}
+        self._rules: dict[str, list[int]] = {}
+        """The identity of the rule that each code evaluates."""
         self.batch = self._deepest = 0
         self._kept_lanes: list[Lane] = []
         self.add(jobs)
@@ -82,6 +84,7 @@ class Interpreter:
         """Take more jobs. When this raises, the machine is worthless."""
         for job in jobs:
             self._codes.setdefault(job.group, []).append(self._assembler.assemble(job.plan, job.sight))
+            self._rules.setdefault(job.group, []).append(id(job.plan.rule))
         self._kept_lanes = []
         codes = [code for codes in self._codes.values() for code in codes]
         deepest = max((len(code.levels) for code in codes), default=1)
@@ -93,6 +96,21 @@ class Interpreter:
             self.batch, self._deepest = batch, deepest
             self._scratch = Block(24 * batch * deepest)
             self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
+        self._load()
+
+    def relate(self, relations: Mapping[str, StoredRelation]) -> None:
+        """Go to other relations, the present ones among them as far as the code is about these."""
+        self.relations = self._assembler.relations = relations
+
+    def drop(self, rules: Collection[int]) -> None:
+        """Forget the code of rules, given by their identity."""
+        if not rules:
+            return
+        for group, numbers in self._rules.items():
+            left = [place for place, number in enumerate(numbers) if number not in rules]
+            self._rules[group] = [numbers[place] for place in left]
+            self._codes[group] = [self._codes[group][place] for place in left]
+        self._kept_lanes = []
         self._load()
 
     def _load(self) -> None:

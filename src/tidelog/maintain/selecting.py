@@ -51,9 +51,9 @@ def prepare_selecting(
 ) -> Maintained:
     """Plan and assemble the code for the change of this epoch, see `update.prepare`, and for the loops behind it."""
     maintained = prepare(node, kept, change, inputs, before)
-    if TIDY not in maintained.machine.plans:
-        internal, statistics = frozenset(node.relations), LiveStatistics(inputs.relations, frozenset())
-        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+    internal, statistics = frozenset(node.relations), LiveStatistics(inputs.relations, frozenset())
+    rules = [rule for rule in node.rules if isinstance(rule, CoreRule) and maintained.lacking(rule, [(TIDY, -1)])]
+    if rules or TIDY not in maintained.machine.plans:
         maintained.machine.add(
             Job(plan, _beaten(rule, i, internal), TIDY)
             for rule in rules

@@ -14,9 +14,11 @@ Source: Algorithm 3 and Section 4.1 of the elastic paper, with births instead of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from operator import is_
+from typing import TypeAlias
 
 import numpy
 
@@ -24,7 +26,6 @@ from tidelog.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH
 from tidelog.maintain.assemble import Sight
-from tidelog.maintain.bootstrap import internal_atoms
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.threads import shared_from
@@ -40,8 +41,6 @@ _OUTGROWN = 8
 _SCANS = 30
 """So often a large relation is scanned for changes of another one before it gets an index for them, which costs about
 as much."""
-
-
 _WEIGHED = 1_000
 """Rows that have to have changed before it pays to find out how many derivations that concerns."""
 _SAMPLE = 256
@@ -49,6 +48,11 @@ _FEW = 500_000
 """So many derivations are followed at once: a bootstrap has its price as well."""
 _DEARER = 2
 """A derivation that is lost or won costs as much as so many of a bootstrap."""
+_COMING = 100
+"""So many rules more than twice as many as there are may come before the plans are made anew."""
+
+Listed: TypeAlias = tuple[str, int]
+"""A relation, and one of its lists of changes, OUT or IN."""
 
 
 class CutOffError(Exception):
@@ -60,31 +64,56 @@ class CutOffError(Exception):
 class Maintained:
     """The state of a hyper-node from epoch to epoch: its interpreter, and the sizes for which its plans were made.
 
-    There are plans for those lists of relations in `planned`, OUT or IN, that have been needed so far. Changes of the
-    relations `scanned` need a large index, which may never be used again: their plans scan instead, so many times,
-    before the index is made; after that they are `indexed`. Insertions into those `negated` delete.
+    Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far; all `rules`
+    have them for those `settled`. Changes of the relations `scanned` need a large index, which may never be used again:
+    their plans scan instead, so many times, before the index is made; after that they are `indexed`. Insertions into
+    those `negated` delete.
     """
 
     machine: Interpreter
-    rules: tuple[CoreRule | AggregateRule, ...]
-    stored: dict[str, StoredRelation]
-    sizes: dict[str, int]
-    negated: frozenset[str]
     indexed: frozenset[str]
+    stored: dict[str, StoredRelation] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    rules: tuple[CoreRule | AggregateRule, ...] = ()
+    negated: frozenset[str] = frozenset()
     scanned: dict[str, int] = field(default_factory=dict)
-    planned: set[tuple[str, int]] = field(default_factory=set)
+    planned: dict[int, tuple[CoreRule, set[Listed]]] = field(default_factory=dict)
+    settled: set[Listed] = field(default_factory=set)
+    came: int = 0
+    """The rules that have come since the interpreter began, whose constants it keeps."""
 
-    def fits(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> bool:
-        """Return True if the interpreter has plans for exactly these rules, and runs over these relations, none of
-        which has outgrown its plans."""
-        if self.rules != node.rules:
-            return False
+    def fits(self, relations: Mapping[str, StoredRelation]) -> bool:
+        """Return True if the interpreter runs over these relations, none of which has outgrown its plans, and few of
+        the rules that it has seen are others by now."""
         if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
             return False
-        return all(
-            relations.get(name) is stored and len(stored) <= _OUTGROWN * max(1_000, self.sizes[name])
+        return self.came <= 2 * len(self.rules) + _COMING and all(
+            name not in relations
+            or (relations[name] is stored and len(stored) <= _OUTGROWN * max(1_000, self.sizes[name]))
             for name, stored in self.stored.items()
         )
+
+    def follow(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
+        """Go to the present rules of the hyper-node, and to the relations that they read."""
+        if len(self.rules) == len(node.rules) and all(map(is_, self.rules, node.rules)):
+            return
+        self.machine.relate(relations)
+        self.stored = dict(relations)
+        self.sizes = {name: self.sizes.get(name, len(stored)) for name, stored in relations.items()}
+        known, present = set(map(id, self.rules)), set(map(id, node.rules))
+        self.came += sum(rule not in known for rule in present)
+        self.machine.drop({number for number in self.planned if number not in present})
+        self.planned = {number: each for number, each in self.planned.items() if number in present}
+        self.rules, self.settled = node.rules, set()
+        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+        self.negated = frozenset(name for rule in rules for name, negative in body_of(rule) if negative)
+
+    def lacking(self, rule: CoreRule, lists: Iterable[Listed]) -> set[Listed]:
+        """Return those of the lists for which a rule has no plans so far, and note them."""
+        planned = self.planned.setdefault(id(rule), (rule, set()))[1]
+        missing = set(lists) - planned
+        planned |= missing
+        return missing
 
 
 @dataclass(frozen=True)
@@ -108,36 +137,28 @@ def prepare(
     """
     internal = frozenset(node.relations)
     statistics = LiveStatistics(inputs.relations, frozenset())
-    jobs: list[Job] = []
-    if before is None or not before.fits(node, inputs.relations):
+    if before is None or not before.fits(inputs.relations):
         indexed = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
         machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
-        stored = dict(inputs.relations)
-        sizes = {name: len(each) for name, each in stored.items()}
-        negated = frozenset(name for rule in kept for name, negative in body_of(rule) if negative)
-        before = Maintained(machine, node.rules, stored, sizes, negated, frozenset(indexed))
-        jobs += [
-            Job(plan, _won(rule, i, internal), "insert")
-            for rule in change.added
-            for i in internal_atoms(rule, internal)
-            for plan in plan_change(rule, i, statistics)
-        ]
-    wanted = _lists(before, internal, change, inputs) - before.planned
-    for rule in kept if wanted else ():
-        for i, literal in enumerate(rule.body):
-            if isinstance(literal, CoreAtom):
-                name = literal.relation
-                lists = [version for version in (layout.OUT, layout.IN) if (name, version) in wanted]
-                jobs += _jobs(rule, i, lists, internal, statistics, before)
+        before = Maintained(machine, frozenset(indexed))
+    before.follow(node, inputs.relations)
+    wanted = _lists(before, internal, change, inputs)
+    born = {(name, layout.IN) for name in internal}
+    jobs: list[Job] = []
+    for rules, lists in ((change.added, born), (kept if wanted - before.settled else (), wanted)):
+        for rule in rules:
+            missing = before.lacking(rule, lists)
+            for i, literal in enumerate(rule.body if missing else ()):
+                if isinstance(literal, CoreAtom):
+                    versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
+                    jobs += _jobs(rule, i, versions, internal, statistics, before)
     if jobs:
         before.machine.add(jobs)
-    before.planned |= wanted
+    before.settled = set() if change.added else before.settled | wanted
     return before
 
 
-def _lists(
-    maintained: Maintained, internal: frozenset[str], change: NodeChange, inputs: Inputs
-) -> set[tuple[str, int]]:
+def _lists(maintained: Maintained, internal: frozenset[str], change: NodeChange, inputs: Inputs) -> set[Listed]:
     """Return the lists, OUT or IN, of relations that an update has to read: those of other hyper-nodes that are not
     empty, and those of its own relations that may fill because of them."""
     lists = {

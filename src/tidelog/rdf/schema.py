@@ -2,19 +2,19 @@
 
 It is a small database of its own with the generic rules of a table, maintained like any other. So the instances of the
 other rules are known before the engine looks at the data. `reduced` leaves out facts that instances need not know
-twice: it has the steps of the hierarchies, not their closures, and only the asserted domains and ranges.
+twice: it has the steps of the hierarchies, not their closures, and only the asserted domains and ranges. The steps that
+follow are relations of that database too, derived by copies of the rules that derive a hierarchy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from operator import is_
 
 from tidelog.database import Database
 from tidelog.language.syntax import Program
 from tidelog.rdf.hierarchies import fewer
-from tidelog.rdf.matching import Pair, SchemaFacts, matches, substituted
-from tidelog.rdf.names import Names
+from tidelog.rdf.matching import Pair, SchemaFacts
+from tidelog.rdf.names import GIVEN, Names
 from tidelog.rdf.specialise import fixed_rules, is_generic, is_schema
 from tidelog.rdf.tables import AXIOM, FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, RDFS, TYPE
@@ -23,6 +23,8 @@ _SUB_CLASS, _SUB_PROPERTY = f"{RDFS}subClassOf", f"{RDFS}subPropertyOf"
 _ASSERTED = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{RDFS}domain", f"{RDFS}range")
 _HIERARCHIES = (_SUB_CLASS, _SUB_PROPERTY)
 _TRANSITIVE = frozenset(["scm-sco", "scm-spo", "rdfs5", "rdfs11"])
+_STEP = "tidelog:step:"
+"""How the properties begin that hold the steps of a hierarchy that follow."""
 _THING, _CLASS = f"{OWL}Thing", f"{OWL}Class"
 
 
@@ -37,12 +39,20 @@ class Schema:
         lists = {f"{OWL}{name}" for name in ("intersectionOf", "propertyChainAxiom", "hasKey")}
         named = {triple.predicate for triple in atoms} - {TYPE, FALSE}
         self.properties = frozenset(named | (lists if any(rule.name == "list-1" for rule in table) else set()))
-        self._rules = [rule for rule in table if is_generic(rule) and _about_schema(rule)]
+        own = [rule for rule in table if is_generic(rule) and _about_schema(rule)]
+        self._axioms: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, *_HIERARCHIES)}
+        for rule in own:
+            if not rule.body and rule.head.predicate in self._axioms:
+                self._axioms[rule.head.predicate].append((rule.head.subject, rule.head.object))
+        self._asserted = dict(self._axioms)
+        """The steps, domains and ranges that are asserted or axiomatic."""
         self._names = Names()
         self._database = Database()
-        rules = fixed_rules(self._rules, self._names)
-        for name in (*sorted(self.properties), MEMBER):
+        rules = fixed_rules((*own, *_rules_of_steps(own)), self._names)
+        for name in (*sorted(self.properties), MEMBER, *(f"{_STEP}{name}" for name in _HIERARCHIES)):
             self._names.property(name)
+        for name in _ASSERTED:
+            self._names.given(name)
         for name in sorted(self.classes):
             self._names.class_(name)
         self._database.load(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
@@ -52,26 +62,9 @@ class Schema:
         self._stale: set[str] = set()
         """Relations that have changed since the facts were read."""
         self._members: dict[str, list[Pair]] = {}
+        self._following: dict[str, list[Pair]] = {}
+        """The steps of each hierarchy that follow."""
         self._facts = self._reduced = SchemaFacts({TYPE: []}, self.classes)
-        self._below = {
-            name: [
-                number
-                for number, rule in enumerate(self._rules)
-                if rule.head.predicate == name and rule.name not in _TRANSITIVE
-            ]
-            for name in _HIERARCHIES
-        }
-        """The rules that derive steps of each hierarchy."""
-        self._bodies = [_in_order(rule.body) for rule in self._rules]
-        self._matched: dict[int, tuple[tuple[object, ...], list[Pair]]] = {}
-        """The steps that each rule derives, with the lists of facts that they rest on."""
-        heads = [rule.head for rule in self._rules if rule.name == "axiom"]
-        self._axioms: dict[str, list[Pair]] = {
-            name: [(head.subject, head.object) for head in heads if head.predicate == name]
-            for name in (*_ASSERTED, *_HIERARCHIES)
-        }
-        self._asserted = dict(self._axioms)
-        """The steps, domains and ranges that are asserted or axiomatic."""
 
     def has(self, triple: Triple) -> bool:
         """Return True if a triple belongs to the schema."""
@@ -85,6 +78,8 @@ class Schema:
             for triple in changed:
                 relation, row = self._names.relation(triple)
                 rows.setdefault(relation, []).append(row)
+                if triple.predicate in _ASSERTED:
+                    rows.setdefault(self._names.given(triple.predicate), []).append(row)
                 asserted.add(triple.predicate)
             for relation, data in rows.items():
                 getattr(self._database, verb)(relation, data)
@@ -98,10 +93,14 @@ class Schema:
         """Return all facts of the schema."""
         known = self._facts
         pairs: dict[str, list[Pair]] = {
-            iri: [(str(one), str(other)) for one, other in self._database[name]]
+            iri: self._pairs(name)
             for iri, name in self._names.properties.items()
-            if iri not in known.pairs or name in self._stale
+            if (iri not in known.pairs or name in self._stale) and not iri.startswith((GIVEN, _STEP))
         }
+        for each in _HIERARCHIES:
+            name = self._names.property(f"{_STEP}{each}")
+            if each not in self._following or name in self._stale:
+                self._following[each] = sorted(self._pairs(name))
         for iri in self.classes:
             name = self._names.class_(iri)
             if iri not in self._members or name in self._stale:
@@ -113,32 +112,24 @@ class Schema:
         self._facts = known.changed(pairs)
         return self._facts
 
+    def _pairs(self, relation: str) -> list[Pair]:
+        """Return the rows of a relation."""
+        return [(str(one), str(other)) for one, other in self._database[relation]]
+
     def reduced(self, facts: SchemaFacts) -> SchemaFacts:
         """Return the facts that instances need."""
         told = facts.changed({name: self._asserted[name] for name in _ASSERTED})
-        hierarchies = {name: self._steps(name, facts, told, self._asserted[name]) for name in _HIERARCHIES}
+        hierarchies = {name: self._steps(name, facts, self._asserted[name]) for name in _HIERARCHIES}
         before = self._reduced.pairs
         # The same list where nothing has changed: rules that rest on it need no other look.
         same = {name: before[name] if before.get(name) == new else new for name, new in hierarchies.items()}
         self._reduced = told.changed(same)
         return self._reduced
 
-    def _heads(self, number: int, told: SchemaFacts) -> list[Pair]:
-        """Return the steps that a rule derives."""
-        body = self._bodies[number]
-        rests_on = tuple(told.pairs.get(triple.predicate) for triple in body)
-        before = self._matched.get(number)
-        if before is None or not all(map(is_, before[0], rests_on)):
-            head = self._rules[number].head
-            found = [substituted(head, binding) for binding, _ in matches(body, told, {})]
-            before = self._matched[number] = rests_on, [(each.subject, each.object) for each in found]
-        return before[1]
-
-    def _steps(self, predicate: str, facts: SchemaFacts, told: SchemaFacts, asserted: list[Pair]) -> list[Pair]:
+    def _steps(self, predicate: str, facts: SchemaFacts, asserted: list[Pair]) -> list[Pair]:
         """Return pairs whose closure is the hierarchy of classes or properties: those asserted, and those that rules
         other than that of the closure derive. Each class below nothing else is below owl:Thing."""
-        found = [step for number in self._below[predicate] for step in self._heads(number, told)]
-        steps = [(low, high) for low, high in (*asserted, *found) if low != high]
+        steps = [(low, high) for low, high in (*asserted, *self._following[predicate]) if low != high]
         declared = {name for name, kind in facts.pairs[TYPE] if kind == _CLASS}
         closure = set(facts.pairs.get(predicate, ()))
         below = {low for low, high in steps if high in declared and high != _THING and (high, low) not in closure}
@@ -146,15 +137,20 @@ class Schema:
         return fewer(asserted, [step for step in steps if step[1] != _THING or step in kept or step[0] not in below])
 
 
-def _in_order(body: Iterable[Triple]) -> tuple[Triple, ...]:
-    """Return patterns so that each shares as many variables as possible with those before it."""
-    waiting, found, bound = list(body), list[Triple](), set[str]()
-    while waiting:
-        best = max(waiting, key=lambda triple: len(bound.intersection(triple.terms)))
-        waiting.remove(best)
-        found.append(best)
-        bound.update(term for term in best.terms if term.startswith("?"))
-    return tuple(found)
+def _rules_of_steps(rules: Iterable[TableRule]) -> Iterator[TableRule]:
+    """Yield copies of the rules that derive a hierarchy, for its steps: without the rule of the closure, and from the
+    asserted ones of the properties of which instances need only these."""
+    for rule in rules:
+        name = rule.head.predicate
+        if not rule.body and name in _ASSERTED:
+            yield TableRule(rule.name, (), rule.head._replace(predicate=f"{GIVEN}{name}"))
+        elif rule.body and name in _HIERARCHIES and rule.name not in _TRANSITIVE:
+            body = (
+                each._replace(predicate=f"{GIVEN}{each.predicate}") if each.predicate in _ASSERTED else each
+                for each in rule.body
+            )
+            head = rule.head._replace(predicate=f"{_STEP}{name}")
+            yield TableRule(rule.name, tuple(body), head, rule.unequal)
 
 
 def _about_schema(rule: TableRule) -> bool:

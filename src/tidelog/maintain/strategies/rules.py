@@ -57,9 +57,7 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     preparing, following = (prepare_selecting, update_selecting) if node.selects else (prepare, update)
     if node.chooses:
         preparing, following = prepare, update_choosing
-    maintained = preparing(node, kept, change, inputs, None if new or gone else maintained)
-    if not new and not gone:
-        state.engine.maintained[key] = maintained
+    maintained = state.engine.maintained[key] = preparing(node, kept, change, inputs, maintained)
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:
