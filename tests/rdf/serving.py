@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from tidelog.rdf import Store, connect
-from tidelog.rdf.serve.access import AccessToken
 from tidelog.rdf.serve.application import application
-from tidelog.rdf.serve.bodies import ServerLimits
-from tidelog.rdf.serve.running import address_of, listening, server_for
+from tidelog.serve.access import AccessToken
+from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.running import address_of, listening, server_for
 
 EXAMPLE = "http://example.org/"
 TRIG = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

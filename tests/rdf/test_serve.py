@@ -19,9 +19,9 @@ from SPARQLWrapper import CSV, JSON, RDFXML, TURTLE, XML, SPARQLWrapper
 
 from tests.rdf.serving import EXAMPLE, FORM, Server, serving
 from tidelog import UsageError
-from tidelog.rdf.serve.access import AccessToken
-from tidelog.rdf.serve.bodies import ServerLimits
-from tidelog.rdf.serve.running import listening
+from tidelog.serve.access import AccessToken
+from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.running import listening
 
 _JSON, _XML = "application/sparql-results+json", "application/sparql-results+xml"
 ANIMALS = "SELECT ?x { ?x a :Animal }"

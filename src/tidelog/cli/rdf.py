@@ -11,7 +11,7 @@ from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_i
 
 if TYPE_CHECKING:
     from tidelog.rdf import Store
-    from tidelog.rdf.serve.access import AccessToken
+    from tidelog.serve.access import AccessToken
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -52,6 +52,12 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--max-body", metavar="SIZE", type=size, default=64 * 1024 * 1024, help="largest body of a request, such as 1GB"
     )
+    command.add_argument(
+        "--max-rows", metavar="N", type=positive(int), help="largest number of rows of an answer (default: no limit)"
+    )
+    command.add_argument(
+        "--query-memory", metavar="SIZE", type=size, default=2 * 1024**3, help="memory that a query may need (2GB)"
+    )
     command.set_defaults(execute=serve)
 
 
@@ -62,19 +68,20 @@ def serve(arguments: argparse.Namespace) -> int:
             message = f"this needs {module}, which is not installed"
             raise SetupError(Problem("E0790", message, hint=how_to_install("rdf", "serve")))
     from tidelog.rdf.serve.application import application
-    from tidelog.rdf.serve.bodies import ServerLimits
-    from tidelog.rdf.serve.running import address_of, listening, run
+    from tidelog.serve.bodies import ServerLimits
+    from tidelog.serve.running import address_of, listening, run
 
     tokens = _tokens(arguments)
     with listening(arguments.host, arguments.port, bool(tokens)) as listener:
         store = _store(arguments)
         print(f"{len(store):,} triples at {address_of(listener)}/sparql; Ctrl-C ends the server", flush=True)
-        run(application(store, tokens, ServerLimits(arguments.timeout, arguments.max_body)), listener)
+        limits = ServerLimits(arguments.timeout, arguments.max_body, arguments.max_rows, arguments.query_memory)
+        run(application(store, tokens, limits), listener)
     return 0
 
 
 def _tokens(arguments: argparse.Namespace) -> tuple[AccessToken, ...]:
-    from tidelog.rdf.serve.access import AccessToken
+    from tidelog.serve.access import AccessToken
 
     given = list(arguments.token)
     if arguments.token_file is not None:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeAlias
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from tidelog.errors import TidelogError
-from tidelog.rdf.serve.access import AccessToken, Right, check_access
-from tidelog.rdf.serve.bodies import ServerLimits
 from tidelog.rdf.serve.changes import changes
+from tidelog.rdf.serve.evaluators import Evaluators
 from tidelog.rdf.serve.graphs import PATH, graph_store
-from tidelog.rdf.serve.problems import respond
 from tidelog.rdf.serve.queries import query
 from tidelog.rdf.serve.updates import update
 from tidelog.rdf.store import Store
+from tidelog.serve.access import AccessToken, Right, check_access
+from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.problems import respond
 
 Answering: TypeAlias = Callable[[Request, Store, ServerLimits], Awaitable[Response]]
 _OF_GRAPHS = ("GET", "PUT", "POST", "DELETE")
@@ -33,8 +35,18 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
     With `tokens`, each request needs one of them; without, the application answers requests to this machine only.
     """
     used = limits or ServerLimits()
+    evaluators = Evaluators(used)
+
+    async def asked(request: Request, store: Store, limits: ServerLimits) -> Response:
+        return await query(request, store, limits, evaluators)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        evaluators.close()
+
     ways: Mapping[str, tuple[Answering, Right | None, tuple[str, ...]]] = {
-        "/sparql": (query, "read", ("GET", "POST")),
+        "/sparql": (asked, "read", ("GET", "POST")),
         "/update": (update, "write", ("POST",)),
         PATH: (graph_store, None, _OF_GRAPHS),
         f"{PATH}/{{path:path}}": (graph_store, None, _OF_GRAPHS),
@@ -44,9 +56,8 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
         Route(path, partial(_answer, answer, store, tokens, used, right), methods=methods)
         for path, (answer, right, methods) in ways.items()
     ]
-    return Starlette(
-        routes=routes, exception_handlers={TidelogError: respond, HTTPException: respond, Exception: respond}
-    )
+    handlers = dict.fromkeys((TidelogError, HTTPException, ClientDisconnect, Exception), respond)
+    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 
 
 async def _answer(

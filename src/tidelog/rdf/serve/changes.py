@@ -17,11 +17,11 @@ from starlette.responses import Response, StreamingResponse
 from tidelog.change import RelationChange
 from tidelog.errors import UsageError
 from tidelog.io.sorting import sorted_rows
-from tidelog.rdf.serve.bodies import ServerLimits
-from tidelog.rdf.serve.media import MediaFormat, accepted
-from tidelog.rdf.serve.problems import RequestError
 from tidelog.rdf.store import Store
 from tidelog.relation import Relation
+from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.media import MediaFormat, accepted
+from tidelog.serve.problems import RequestError
 
 _EVENTS = MediaFormat("text/event-stream", "events")
 _MOST = 1_000

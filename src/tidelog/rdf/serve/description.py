@@ -8,8 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.rdf.formats import INFERRED, format_of, load
-from tidelog.rdf.serve.media import TRIPLES, accepted, written
-from tidelog.rdf.serve.problems import bad_request
+from tidelog.rdf.serve.formats import TRIPLES, written
+from tidelog.serve.media import accepted
+from tidelog.serve.problems import bad_request
 
 _PREFIXES = {
     "sd": "http://www.w3.org/ns/sparql-service-description#",

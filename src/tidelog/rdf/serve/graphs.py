@@ -17,10 +17,11 @@ from tidelog.errors import Problem, UsageError
 from tidelog.rdf.formats import INFERRED
 from tidelog.rdf.quads import DEFAULT
 from tidelog.rdf.reader import check_graph
-from tidelog.rdf.serve.bodies import ServerLimits, body, of_address
-from tidelog.rdf.serve.media import READ, TRIPLES, accepted, content_type, unsupported, written
-from tidelog.rdf.serve.problems import RequestError, bad_request
+from tidelog.rdf.serve.formats import READ, TRIPLES, written
 from tidelog.rdf.store import Store
+from tidelog.serve.bodies import ServerLimits, body, of_address
+from tidelog.serve.media import accepted, content_type, unsupported
+from tidelog.serve.problems import RequestError, bad_request
 
 PATH = "/store"
 

@@ -7,19 +7,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.rdf.serve.bodies import Parameters, ServerLimits, graphs, of_address, operation
 from tidelog.rdf.serve.description import described
-from tidelog.rdf.serve.media import ROWS, TRIPLES, TRUTH, accepted, written
-from tidelog.rdf.serve.problems import bad_request
-from tidelog.rdf.sparql.solutions import Solutions
-from tidelog.rdf.sparql.words import is_query, is_update
+from tidelog.rdf.serve.evaluators import AskedQuery, Evaluators, answer
+from tidelog.rdf.serve.formats import ROWS, TRIPLES, TRUTH
+from tidelog.rdf.sparql.words import is_query
 from tidelog.rdf.store import Store
+from tidelog.serve.bodies import ServerLimits, graphs, of_address, operation
+from tidelog.serve.media import MediaFormat, accepted
+from tidelog.serve.problems import RequestError, bad_request
 
 _FORMATS = {"SELECT": ROWS, "ASK": TRUTH, "CONSTRUCT": TRIPLES}
 _GRAPHS = ("default-graph-uri", "named-graph-uri")
 
 
-async def query(request: Request, store: Store, limits: ServerLimits) -> Response:
+async def query(request: Request, store: Store, limits: ServerLimits, evaluators: Evaluators) -> Response:
     """Return the answer to a query, or the description of the service for a GET without one.
 
     Raise ProgramError (E0664, with the place), UsageError, LimitError, and RequestError: E0692, E0694 (406, 415), E0695
@@ -34,14 +35,25 @@ async def query(request: Request, store: Store, limits: ServerLimits) -> Respons
             return await run_in_threadpool(lambda: described(request, store.graphs()))
     if text is None:
         raise bad_request("the request has no query", "send it as the parameter `query`; updates go to /update by POST")
-    return await run_in_threadpool(_answer, request, store, limits, text, parameters)
-
-
-def _answer(request: Request, store: Store, limits: ServerLimits, text: str, parameters: Parameters) -> Response:
-    if not is_query(text) and not is_update(text):  # `Store.query` would take it as the body of a rule.
+    if not is_query(text):
         hint = "begin with SELECT, ASK, CONSTRUCT or DESCRIBE, behind declarations of prefixes"
         raise ProgramError(Problem("E0664", "the text is not a query in SPARQL", place="<query>", hint=hint))
-    found = store.query(text, timeout=limits.timeout, **graphs(parameters, _GRAPHS))
-    assert isinstance(found, Solutions)
-    format = accepted(request, _FORMATS[found.form])
-    return written(found.to_text, format)
+    formats, refused = _formats(request)
+    names = {form: formats[form].name if form in formats else None for form in _FORMATS}
+    chosen = {"rows": limits.rows, **graphs(parameters, _GRAPHS)}
+    asked = AskedQuery(text, lambda taking: store.answering(text, names, taking, **chosen), formats, refused)
+    return await answer(request, evaluators, asked)
+
+
+def _formats(request: Request) -> tuple[dict[str, MediaFormat], dict[str, RequestError]]:
+    """Return the formats that the client accepts by the form of the answer, and the errors about forms without one.
+    Raise RequestError (E0692) for a header that cannot be read."""
+    found, refused = {}, {}
+    for form, formats in _FORMATS.items():
+        try:
+            found[form] = accepted(request, formats)
+        except RequestError as error:
+            if error.status != 406:
+                raise
+            refused[form] = error
+    return found, refused

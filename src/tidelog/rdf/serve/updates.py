@@ -7,10 +7,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.errors import Problem
-from tidelog.rdf.serve.bodies import ServerLimits, graphs, operation
-from tidelog.rdf.serve.problems import RequestError, bad_request
 from tidelog.rdf.sparql.words import words
 from tidelog.rdf.store import Store
+from tidelog.serve.bodies import ServerLimits, graphs, operation
+from tidelog.serve.problems import RequestError, bad_request
 
 _GRAPHS = ("using-graph-uri", "using-named-graph-uri")
 

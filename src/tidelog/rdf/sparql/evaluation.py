@@ -1,30 +1,21 @@
-"""A query over a mirror, evaluated to rows of terms.
-
-pyoxigraph cannot stop a query. So a query with a time limit is evaluated in a forked process, which has the mirror as
-it is at that moment; when time is over, the process is killed. Without a limit it runs in the thread of the caller.
-"""
+"""A query over a mirror, evaluated to rows of terms, or to the text of an answer piece by piece."""
 
 from __future__ import annotations
 
-import os
-import pickle
-import select
-import signal
-import time
-import warnings
+import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from tidelog.errors import LimitError, Problem, UsageError
-from tidelog.rdf.formats import INFERRED, load
+from tidelog.rdf.formats import INFERRED, format_of, load
 from tidelog.rdf.sparql.mirror import MERGED, named_graphs
+from tidelog.rdf.sparql.words import selecting, selects_all, variables
 from tidelog.rdf.terms import NESTED
 
-_PIPE = 1 << 20
 _FORMS = {"QuerySolutions": "SELECT", "QueryBoolean": "ASK", "QueryTriples": "CONSTRUCT"}
-Failure = tuple[type[BaseException], str]
+_XML_NAME = re.compile(r"[^\W\d][\w.-]*$")
 
 
 @dataclass(frozen=True)
@@ -33,6 +24,16 @@ class QueryPlan:
 
     text: str
     options: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, text: str, options: Mapping[str, Any]) -> QueryPlan:
+        """Return the plan of a query whose columns come in the order of the text, also for `SELECT *`. Raise as
+        pyoxigraph for a text that it cannot parse."""
+        if not selects_all(text):
+            return cls(text, options)
+        given = [each.value for each in load().Store().query(text, **options).variables]
+        order = variables(text)
+        return cls(selecting(text, sorted(given, key=order.index)), options)
 
     def started(self, mirror: Any) -> Any:
         """Return pyoxigraph's results over a mirror, which stay those of this moment."""
@@ -48,11 +49,6 @@ class FoundTerms:
     names: tuple[str, ...]
     columns: tuple[list[str], ...]
     count: int
-
-    def in_order(self, names: list[str]) -> FoundTerms:
-        """Return the answer with its columns in the order of `names`, which have all of theirs."""
-        order = sorted(range(len(self.names)), key=lambda i: names.index(self.names[i]))
-        return replace(self, names=tuple(self.names[i] for i in order), columns=tuple(self.columns[i] for i in order))
 
 
 def dataset(mirror: Any, inferred: bool, union: bool = False) -> dict[str, Any]:
@@ -88,70 +84,61 @@ def symbol_of(value: Any) -> str:
     return "" if value is None or kind == "DefaultGraph" else str(value)
 
 
-# --- within a time limit ---------------------------------------------------------------------------------------------
+# --- answers as text -------------------------------------------------------------------------------------------------
 
 
-class TimedQuery:
-    """A query that another process evaluates until a time limit. Make it while nothing changes the mirror; `found` can
-    wait elsewhere."""
+@dataclass(frozen=True)
+class AnswerFormats:
+    """The formats of an answer by its form, as `Solutions.to_text` takes them, None for none; the prefixes of triples;
+    and the largest number of rows."""
 
-    def __init__(self, start: Callable[[], Any], timeout: float) -> None:
-        if not hasattr(os, "fork"):
-            hint = "leave out `timeout`, or use Linux or macOS"
-            raise UsageError(Problem("E0668", "this system cannot stop a query after a time", hint=hint))
-        self._timeout = timeout
-        self._ends = time.monotonic() + timeout
-        self._pipe, writing = os.pipe()
-        with warnings.catch_warnings():
-            # Python warns of threads, which may hold locks; the new process uses pyoxigraph and the pipe alone.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._process = os.fork()
-        if not self._process:
-            os.close(self._pipe)
-            _answer(start, writing)
-        os.close(writing)
-
-    def found(self) -> FoundTerms:
-        """Return the answer. Raise LimitError (E0501) when time is over, and what pyoxigraph raised."""
-        try:
-            answer = pickle.loads(b"".join(self._read()))
-        finally:
-            self._stop()
-        if isinstance(answer, FoundTerms):
-            return answer
-        kind, message = answer
-        raise kind(message)
-
-    def _read(self) -> Iterator[bytes]:
-        while True:
-            ready, _, _ = select.select([self._pipe], [], [], max(0.0, self._ends - time.monotonic()))
-            if not ready:
-                message = f"the query was stopped after {self._timeout:g} s, its limit"
-                hint = "raise `timeout`, or ask for less, for example with LIMIT; nothing has changed"
-                raise LimitError(Problem("E0501", message, hint=hint))
-            part = os.read(self._pipe, _PIPE)
-            if not part:
-                return
-            yield part
-
-    def _stop(self) -> None:
-        os.close(self._pipe)
-        with suppress(ProcessLookupError):
-            os.kill(self._process, signal.SIGKILL)
-        os.waitpid(self._process, 0)
+    by_form: Mapping[str, str | None]
+    prefixes: Mapping[str, str]
+    rows: int | None = None
 
 
-def _answer(start: Callable[[], Any], pipe: int) -> None:
-    """Write the answer to a pipe, and end this process."""
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        answer: FoundTerms | Failure
-        try:
-            answer = collected(start())
-        except (SyntaxError, OSError, RuntimeError, ValueError, MemoryError) as error:
-            answer = type(error), str(error)
-        data = memoryview(pickle.dumps(answer))
-        while data:
-            data = data[os.write(pipe, data[:_PIPE]) :]
-    finally:
-        os._exit(0)
+class NoFormat(UsageError):
+    """The error about an answer that its format cannot have (E0694)."""
+
+
+def write(start: Callable[[], Any], formats: AnswerFormats, begin: Callable[[str], object], out: Any) -> None:
+    """Write the answer to a query to a binary file, piece by piece; `begin` gets its form: SELECT, ASK or CONSTRUCT.
+
+    Raise what pyoxigraph raises, NoFormat (E0694) for a form without a format and for triples that RDF/XML cannot
+    write, and LimitError (E0502) for more rows than the limit, before the first byte.
+    """
+    oxigraph, results = load(), start()
+    form = _FORMS[type(results).__name__]
+    begin(form)
+    name = formats.by_form[form]
+    if name is None:
+        raise NoFormat(Problem("E0694", f"the answer to {form} has no such format", hint="accept another format"))
+    if formats.rows is not None and form != "ASK":
+        if sum(1 for _ in islice(results, formats.rows + 1)) > formats.rows:
+            hint = "ask for less, for example with LIMIT and OFFSET"
+            raise LimitError(Problem("E0502", f"the answer has more than {formats.rows:,} rows", hint=hint))
+        results = start()
+    if form == "CONSTRUCT":
+        triples = _once(results) if name != "rdfxml" else named_for_xml(_once(results))
+        used = {prefix: iri for prefix, iri in formats.prefixes.items() if iri}
+        oxigraph.serialize(triples, out, format=getattr(oxigraph.RdfFormat, format_of(name)), prefixes=used)
+    else:
+        results.serialize(out, format=getattr(oxigraph.QueryResultsFormat, name.upper()))
+
+
+def _once(triples: Iterator[Any]) -> Iterator[Any]:
+    """Yield each triple once: CONSTRUCT makes some of them several times."""
+    seen = set()
+    for triple in triples:
+        if triple not in seen:
+            seen.add(triple)
+            yield triple
+
+
+def named_for_xml(triples: Iterator[Any]) -> Iterator[Any]:
+    """Yield triples. Raise NoFormat (E0694) for one whose predicate has no name in XML."""
+    for triple in triples:
+        if not _XML_NAME.search(triple.predicate.value):
+            message = f"RDF/XML has no name for the predicate {triple.predicate}"
+            raise NoFormat(Problem("E0694", message, hint="accept application/n-triples"))
+        yield triple

@@ -3,6 +3,10 @@
 It is made at the first query. From then on each commit notes the triples that it may have changed, and the next query
 looks up where each of them is now: so a commit costs next to nothing, and a query sees one epoch. A query that has
 begun goes on over the mirror as it was, because pyoxigraph gives each a view of its own.
+
+Queries share the copy of the triples while they begin, and need no lock of the store if it is up to date: a commit
+waits for none of them, and they do not wait for a commit. Only the change of the copy excludes beginnings. A beginning
+that takes long, because a query sorts or counts, keeps that copy, and the others get a new one.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +28,7 @@ from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.output import nquads
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, Quads, is_among
+from tidelog.rdf.sparql.gate import Gate
 from tidelog.rdf.terms import XSD
 from tidelog.relation import Relation, WordRows
 
@@ -35,10 +41,23 @@ _BYTES = 500
 """Memory of a quad in pyoxigraph's store in memory, about, with its terms: measured for 400,000 short triples."""
 _FEW = 100_000
 """Up to so many changed triples wait for the next query; of more, a large part of the store, a new mirror is made."""
+_PATIENCE = 1.0
+"""Seconds that a change of a copy waits for queries that begin over it."""
+
+
+@dataclass
+class MirrorCopy:
+    """The quads of one epoch: a `pyoxigraph.Store`, with the gate to it, the process that has made it, and the number
+    of its changes. A fork may have taken a copy halfway through a change."""
+
+    store: Any
+    gate: Gate = field(default_factory=Gate)
+    process: int = field(default_factory=os.getpid)
+    changes: int = 0
 
 
 class Mirror:
-    """The quads of a store in pyoxigraph. `current` brings it to the present epoch."""
+    """The quads of a store in pyoxigraph. `shared` gives them as of the last epoch."""
 
     def __init__(self, triples: Triples, quads: Quads) -> None:
         self._triples = triples
@@ -46,7 +65,7 @@ class Mirror:
         self._where: str | Path = MEMORY
         self._merges = False
         """Whether the graph MERGED is there, which a query has asked for."""
-        self._store: Any = None
+        self._copy: MirrorCopy | None = None
         self._noted: list[Words] = []
         self._rows: list[Words] = []
         self._count = 0
@@ -75,7 +94,7 @@ class Mirror:
 
     def drop(self) -> None:
         """Forget everything; the next query makes a new mirror."""
-        self._store, self._noted, self._rows, self._count = None, [], [], 0
+        self._copy, self._noted, self._rows, self._count = None, [], [], 0
 
     @property
     def is_on_disk(self) -> bool:
@@ -85,11 +104,15 @@ class Mirror:
     @property
     def is_there(self) -> bool:
         """Return True if a query has made the mirror."""
-        return self._store is not None
+        return self._copy is not None
 
     def stats(self) -> dict[str, Any]:
         """Return where the mirror is, its number of quads, and its size in bytes: an estimate in memory."""
-        size = len(self.current()) if self.is_there else 0
+        size = 0
+        if self.is_there:
+            copy = self.shared()
+            size = len(copy.store)
+            copy.gate.leave()
         return {"place": str(self._where), "quads": size, "bytes": size * _BYTES if self._where == MEMORY else 0}
 
     # --- following -----------------------------------------------------------------------------------------------
@@ -103,24 +126,47 @@ class Mirror:
         if sum(map(len, self._noted)) > max(_FEW, self._count // 4):
             self.drop()
 
-    def current(self, merges: bool = False) -> Any:
-        """Return the `pyoxigraph.Store` of the present epoch, with `merges` also with the graph MERGED. Raise
-        UsageError (E0665) if the mirror is off."""
+    def fresh(self, merges: bool = False) -> MirrorCopy | None:
+        """Return the copy of the last epoch, with `merges` also with the graph MERGED, and share it until
+        `gate.leave`; None if it is not there, or about to change. This needs no lock of the store."""
+        copy = self._copy
+        if copy is None or self._is_old(copy, merges) or not copy.gate.enter(waits=False):
+            return None
+        if copy is not self._copy or self._is_old(copy, merges):
+            copy.gate.leave()
+            return None
+        return copy
+
+    def shared(self, merges: bool = False) -> MirrorCopy:
+        """Bring the mirror to the present epoch, and return the copy as `fresh` does. Raise UsageError (E0665) if the
+        mirror is off. The caller has the store."""
         if self._where == OFF:
             hint = 'call store.options(mirror="memory")'
             raise UsageError(Problem("E0665", "SPARQL needs the mirror, which is switched off", hint=hint))
-        if merges and not self._merges:
+        copy = self._copy
+        if copy is not None and (copy.process != os.getpid() or (merges and not self._merges)):
             self.drop()
-            self._merges = True
+        self._merges |= merges
         try:
-            if self._store is None:
+            if self._copy is not None and self._noted:
+                # A folder has one copy at a time.
+                with self._copy.gate.alone(None if self.is_on_disk else _PATIENCE) as is_alone:
+                    if is_alone:
+                        self._follow(self._copy.store)
+                        self._copy.changes += 1
+                    else:
+                        self.drop()
+            if self._copy is None:
                 self._make()
-            elif self._noted:
-                self._follow()
         except BaseException:
             self.drop()
             raise
-        return self._store
+        assert self._copy is not None
+        self._copy.gate.enter()
+        return self._copy
+
+    def _is_old(self, copy: MirrorCopy, merges: bool) -> bool:
+        return bool(self._noted) or (merges and not self._merges) or copy.process != os.getpid()
 
     def _make(self) -> None:
         oxigraph = load()
@@ -128,7 +174,7 @@ class Mirror:
         inferred = self._triples.inferred()
         store = self._new(oxigraph)
         store.bulk_extend(self._read(asserted, inferred, self._only_named(asserted)))
-        self._store, self._count = store, len(asserted) + len(inferred)
+        self._copy, self._count = MirrorCopy(store), len(asserted) + len(inferred)
 
     def _new(self, oxigraph: Any) -> Any:
         if not self.is_on_disk:
@@ -137,7 +183,7 @@ class Mirror:
         store.clear()
         return store
 
-    def _follow(self) -> None:
+    def _follow(self, store: Any) -> None:
         """Look up where the noted triples are now."""
         noted = self._with_equals(numpy.unique(numpy.concatenate(self._noted), axis=0))
         rows = numpy.unique(numpy.concatenate(self._rows), axis=0)
@@ -150,14 +196,13 @@ class Mirror:
         stored = self._triples.stored(GRAPH, asserted=True)
         if stored is not None and len(rows):
             rows = rows[stored.find(rows) < 0]
-        remove = self._store.remove
         merged = self._only_named(there)
         others = noted[~is_among(noted, merged)] if self._merges else merged
         gone = numpy.concatenate([left, rows[rows[:, 3] != default]])
         for quad in self._read(gone, noted[asserted | ~visible], others):
-            remove(quad)
-        self._store.extend(self._read(there, noted[visible & ~asserted], merged))
-        self._forget_empty(rows)
+            store.remove(quad)
+        store.extend(self._read(there, noted[visible & ~asserted], merged))
+        self._forget_empty(store, rows)
         self._noted, self._rows = [], []
 
     def _with_equals(self, noted: Words) -> Words:
@@ -169,13 +214,13 @@ class Mirror:
             return noted
         return numpy.unique(numpy.concatenate([noted, self._quads.siblings(typed)]), axis=0)
 
-    def _forget_empty(self, rows: Words) -> None:
+    def _forget_empty(self, store: Any, rows: Words) -> None:
         """Let graphs that have lost their last quad not be there any more."""
         for name in self._triples.dictionary.strings(numpy.unique(rows[:, 3])):
             if name != DEFAULT:
                 graph = named_graph(name)
-                if next(iter(self._store.quads_for_pattern(None, None, None, graph)), None) is None:
-                    self._store.remove_graph(graph)
+                if next(iter(store.quads_for_pattern(None, None, None, graph)), None) is None:
+                    store.remove_graph(graph)
 
     def _only_named(self, quads: Words) -> Words:
         """Return the triples that are in named graphs only, if MERGED has these."""

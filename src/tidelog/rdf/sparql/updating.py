@@ -1,14 +1,15 @@
 """An update in SPARQL: the quads that its operations insert and delete.
 
 pyoxigraph finds the solutions of patterns over the mirror, and makes quads of templates and data in empty stores. Each
-operation sees what those before it have changed: meanwhile the mirror has these changes, and loses them in the end. So
-the cost is that of the patterns, and in proportion to the change, not to the store.
+operation sees what those before it have changed: a draft has these changes beside the mirror, and the mirror has them
+only while a pattern begins. So the cost is that of the patterns, and in proportion to the change, not to the store.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -27,11 +28,11 @@ _NODE = "urn:tidelog:node:"
 _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|_:([^\s"<>]+)')
 _CHUNK = 5_000
 """Solutions that a template gets at a time."""
-Asked = Callable[[QueryPlan], FoundTerms]
+Asked = Callable[[QueryPlan, "UpdateDraft"], FoundTerms]
 
 
 class UpdateDraft:
-    """The changes of an update so far. `changes` has quads of pyoxigraph, with True for those to insert."""
+    """The changes of an update so far: quads of pyoxigraph, with True for those to insert."""
 
     def __init__(self, mirror: Any, ask: Asked, labels: Labels, inferred: bool, chosen: Mapping[str, Any]) -> None:
         """`chosen` has the graphs that patterns match, as pyoxigraph takes them, if the call names them."""
@@ -40,21 +41,32 @@ class UpdateDraft:
         self._labels = labels
         self._inferred = inferred
         self._chosen = chosen
-        self._before: dict[Any, bool] = {}
+        self.changes: dict[Any, bool] = {}
+        """The net change."""
         self._created: set[Any] = set()
         self.lacking: list[Any] = []
         """The quads to delete that are not asserted, but follow."""
 
-    @property
-    def changes(self) -> dict[Any, bool]:
-        """Return the net change."""
-        now = {quad: quad in self._mirror for quad in self._before}
-        return {quad: is_there for quad, is_there in now.items() if is_there != self._before[quad]}
+    def has(self, quad: Any) -> bool:
+        """Return True if a quad is there after the operations so far."""
+        return self.changes.get(quad, quad in self._mirror)
 
-    def undo(self) -> None:
-        """Take the changes out of the mirror."""
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Have the changes in the mirror inside the block. The caller has the mirror alone."""
+        graphs = {quad.graph_name for quad, is_there in self.changes.items() if is_there}
+        new = [graph for graph in graphs if not self._mirror.contains_named_graph(graph)]
+        try:
+            self._apply(inserted=True)
+            yield
+        finally:
+            self._apply(inserted=False)
+            for graph in new:
+                self._mirror.remove_graph(graph)
+
+    def _apply(self, inserted: bool) -> None:
         for quad, is_there in self.changes.items():
-            (self._mirror.remove if is_there else self._mirror.add)(quad)
+            (self._mirror.add if is_there == inserted else self._mirror.remove)(quad)
 
     def run(self, operation: UpdateOperation) -> None:
         """Make the changes of an operation. Raise UsageError (E0669: unknown graph, E0670), DataError, LimitError."""
@@ -89,10 +101,11 @@ class UpdateDraft:
             plan = QueryPlan(plan.text, {**plan.options, **self._chosen})
         elif not operation.has("USING"):
             options = dataset(self._mirror, self._inferred)
+            options["named_graphs"] = self._named()
             if graph is not None:
                 options["default_graph"] = [_name(graph)]
             plan = QueryPlan(plan.text, {**plan.options, **options})
-        found = self._ask(plan)
+        found = self._ask(plan, self)
         within = "" if graph is None else f"WITH <{graph}>"
         # DELETE WHERE has one block, which is pattern and template.
         templates = [operation.block(verb) for verb in ("DELETE", "INSERT")]
@@ -120,7 +133,7 @@ class UpdateDraft:
         """Return the graphs that CLEAR or DROP names."""
         oxigraph = load()
         target = operation.words[-1]
-        named = named_graphs(self._mirror)
+        named = self._named()
         if target.is_keyword("DEFAULT", "NAMED", "ALL"):
             default = [] if target.is_keyword("NAMED") else [oxigraph.DefaultGraph()]
             return default + ([] if target.is_keyword("DEFAULT") else named)
@@ -154,7 +167,16 @@ class UpdateDraft:
         return is_default or graph in self._created or any(True for _ in self._in(graph))
 
     def _in(self, graph: Any) -> Iterator[Any]:
-        return iter(self._mirror.quads_for_pattern(None, None, None, graph))
+        for quad in self._mirror.quads_for_pattern(None, None, None, graph):
+            if self.changes.get(quad, True):
+                yield quad
+        yield from (quad for quad, is_there in self.changes.items() if is_there and quad.graph_name == graph)
+
+    def _named(self) -> list[Any]:
+        """Return the names of the named graphs."""
+        new = (quad.graph_name for quad, is_there in self.changes.items() if is_there)
+        default = load().DefaultGraph()
+        return list(dict.fromkeys([*named_graphs(self._mirror), *(graph for graph in new if graph != default)]))
 
     def _quads(self, graph: Any) -> list[Any]:
         return list(self._in(graph))
@@ -188,16 +210,22 @@ class UpdateDraft:
 
     def _insert(self, quads: Iterable[Any]) -> None:
         for quad in self._changing(quads):
-            self._mirror.add(quad)
+            self._set(quad, True)
 
     def _delete(self, quads: Iterable[Any]) -> None:
         oxigraph = load()
         hidden = oxigraph.NamedNode(INFERRED)
         for quad in self._changing(quads):
-            if quad in self._mirror:
-                self._mirror.remove(quad)
+            if self.has(quad):
+                self._set(quad, False)
             elif oxigraph.Quad(*quad.triple, hidden) in self._mirror:
                 self.lacking.append(quad)
+
+    def _set(self, quad: Any, is_there: bool) -> None:
+        if (quad in self._mirror) == is_there:
+            self.changes.pop(quad, None)
+        else:
+            self.changes[quad] = is_there
 
     def _changing(self, quads: Iterable[Any]) -> Iterator[Any]:
         """Yield quads that are about to change. Raise UsageError (E0669) for the graph of inferred triples."""
@@ -206,7 +234,6 @@ class UpdateDraft:
             if graph in (INFERRED, MERGED):
                 hint = "change the triples of other graphs"
                 raise UsageError(Problem("E0669", f"tidelog itself fills the graph {graph}", hint=hint))
-            self._before.setdefault(quad, quad in self._mirror)
             yield quad
 
 

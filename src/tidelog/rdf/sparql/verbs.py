@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -20,14 +21,15 @@ from tidelog.rdf.names import GRAPH
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.computing import prepared
-from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, TimedQuery, collected, dataset, symbol_of
-from tidelog.rdf.sparql.mirror import Mirror, named_graph
+from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, QueryPlan, collected, dataset, symbol_of
+from tidelog.rdf.sparql.mirror import Mirror, MirrorCopy, named_graph
 from tidelog.rdf.sparql.operations import NAME, check, operations
 from tidelog.rdf.sparql.problems import failed, refuse_services
+from tidelog.rdf.sparql.processes import QueryProcess, TimedQuery
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.sparql.updating import UpdateDraft
 from tidelog.rdf.sparql.views import parts, program, refuse_taken
-from tidelog.rdf.sparql.words import has_dataset, is_update, selects_all, variables
+from tidelog.rdf.sparql.words import has_dataset, is_update
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
 _QUERY = "<query>"
@@ -92,32 +94,49 @@ class SparqlVerbs(GraphVerbs):
         chosen = _chosen(default_graphs, named_graphs)
         refuse_services(text, NAME)
         check(text, self._declared, start)
-        with self._changing(), changing_within_memory:
-            mirror = self._mirror.current()
-
-            def ask(plan: QueryPlan) -> FoundTerms:
-                return self._found(partial(plan.started, mirror), seconds)
-
-            draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen)
-            try:
-                with failed(text, NAME):
-                    for operation in operations(text, self._declared, start):
-                        draft.run(operation)
-                changes = draft.changes
-                follows = next((quad for quad in draft.lacking if not changes.get(quad, quad in mirror)), None)
-            finally:
-                self._undone(draft)
+        with self.turns.changing, changing_within_memory:
+            with self._sharing() as copy:
+                mirror = copy.store  # It stays as it is: only commits change it.
+            draft = UpdateDraft(mirror, partial(self._asked, copy, seconds), self._labels, is_inferred, chosen)
+            with failed(text, NAME):
+                for operation in operations(text, self._declared, start):
+                    draft.run(operation)
+            follows = next((quad for quad in draft.lacking if not draft.has(quad)), None)
             if follows is not None:
                 raise self._follows(follows)
-            return {each: is_there for quad, is_there in changes.items() for each in self._spelled(quad, is_there)}
+            found = draft.changes.items()
+            return {each: is_there for quad, is_there in found for each in self._spelled(quad, is_there)}
 
-    def _undone(self, draft: UpdateDraft) -> None:
-        """Take the changes of a draft out of the mirror, or drop this."""
+    def _asked(self, copy: MirrorCopy, seconds: float | None, plan: QueryPlan, draft: UpdateDraft) -> FoundTerms:
+        """Return the answer to a query over the mirror with the changes of a draft, which it has while the query
+        begins."""
+        if not draft.changes:
+            copy.gate.enter()
+            try:
+                running = self._begun(copy, plan, seconds)
+            finally:
+                copy.gate.leave()
+        else:
+            with copy.gate.alone(), draft.applied():
+                running = self._begun(copy, plan, seconds)
+        return running.found() if isinstance(running, TimedQuery) else collected(running)
+
+    @contextmanager
+    def _sharing(self, union: bool = False) -> Iterator[MirrorCopy]:
+        """Share the mirror of the last epoch inside the block, in which nobody changes it."""
+        self._check_usable()
+        copy = self._mirror.fresh(union)
+        if copy is None:
+            with self._using(), changing_within_memory:
+                copy = self._mirror.shared(union)
         try:
-            draft.undo()
-        except BaseException:
-            self._mirror.drop()
-            raise
+            yield copy
+        finally:
+            copy.gate.leave()
+
+    def _begun(self, copy: MirrorCopy, plan: QueryPlan, seconds: float | None) -> Any:
+        """Return a query that has begun: pyoxigraph's results, or `TimedQuery` if it has a time limit."""
+        return plan.started(copy.store) if seconds is None else TimedQuery(copy, plan, seconds)
 
     def _spelled(self, quad: Any, is_there: bool) -> Iterator[StoredQuad]:
         """Yield a quad to insert or to delete in the spelling of the store: pyoxigraph has lost that of numbers, dates
@@ -191,23 +210,42 @@ class SparqlVerbs(GraphVerbs):
         chosen = _chosen(options.get("default_graphs"), options.get("named_graphs"))
         refuse_services(text, _QUERY)
         asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
-        with self._using(), changing_within_memory:
-            mirror = self._mirror.current(union)
-            more = chosen or ({} if has_dataset(text) else dataset(mirror, inferred, union))
-            start = partial(QueryPlan(text, {**asked, **more}).started, mirror)
-            running = self._started(text, start, seconds)
+        with self._sharing(union) as copy:
+            more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
+            with failed(text, _QUERY):
+                plan = QueryPlan.of(text, {**asked, **more})
+                running = self._begun(copy, plan, seconds)
         with reading_within_memory, failed(text, _QUERY):
             found = running.found() if isinstance(running, TimedQuery) else collected(running)
-        return Solutions(found.in_order(variables(text)) if selects_all(text) else found, self.prefixes)
+        return Solutions(found, self.prefixes)
 
-    def _started(self, text: str, start: Any, seconds: float | None) -> Any:
-        if seconds is not None:
-            return TimedQuery(start, seconds)
-        with failed(text, _QUERY):
-            return start()
+    def answering(
+        self,
+        text: str,
+        formats: Mapping[str, str | None],
+        taking: Callable[[MirrorCopy], QueryProcess],
+        /,
+        **limits: Any,
+    ) -> QueryProcess:
+        """Return a process that answers a query in SPARQL piece by piece, as text in the format for its form; `taking`
+        makes it for a copy of the mirror, or finds one that has this copy. For modules of this package.
 
-    def _found(self, start: Any, seconds: float | None) -> FoundTerms:
-        return collected(start()) if seconds is None else TimedQuery(start, seconds).found()
+        `limits` are the number of `rows`, `default_graphs` and `named_graphs`. Raise as `query`, and UsageError (E0668)
+        for a mirror on disk.
+        """
+        rows = limits.pop("rows", None)
+        if self._mirror.is_on_disk:
+            hint = "keep the mirror in memory"
+            raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
+        chosen = _chosen(limits.get("default_graphs"), limits.get("named_graphs"))
+        refuse_services(text, _QUERY)
+        with self._sharing() as copy:
+            more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
+            with failed(text, _QUERY):
+                plan = QueryPlan.of(text, {"prefixes": self._declared, **more})
+            process = taking(copy)
+        process.ask(plan, AnswerFormats(formats, self.prefixes, rows))
+        return process
 
     @property
     def _declared(self) -> dict[str, str]:

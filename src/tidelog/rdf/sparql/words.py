@@ -21,7 +21,7 @@ _WORD = re.compile(
     |(?P<mark>[{}();])""",
     re.VERBOSE | re.DOTALL,
 )
-_ALL = re.compile(r"SELECT\s*(?:DISTINCT|REDUCED)?\s*\*", re.IGNORECASE)
+_ALL = re.compile(r"SELECT\s*(?:DISTINCT|REDUCED)?\s*(\*)", re.IGNORECASE)
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _OPERATIONS = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
 
@@ -99,3 +99,11 @@ def selects_all(text: str) -> bool:
     """Return True for `SELECT *`, whose columns pyoxigraph gives in an order of its own."""
     rest = after_prologue(words(text))
     return bool(rest) and _ALL.match(text, rest[0].start) is not None
+
+
+def selecting(text: str, names: list[str]) -> str:
+    """Return a query with `SELECT *` as one that names its columns. Without columns it stays as it is."""
+    found = _ALL.match(text, after_prologue(words(text))[0].start)
+    assert found is not None
+    columns = " ".join(f"?{name}" for name in names) or "*"
+    return f"{text[: found.start(1)]} {columns} {text[found.end(1) :]}"

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from tidelog.errors import CODES, InternalError, LimitError, Problem, SetupError, TidelogError, UsageError
 
-_LOGGER = logging.getLogger("tidelog.rdf.serve")
+_LOGGER = logging.getLogger("tidelog.serve")
 _UNREADABLE = "E0692"
+_GONE = 499
 
 
 class RequestError(UsageError):
@@ -30,10 +31,12 @@ def bad_request(message: str, hint: str) -> RequestError:
     return RequestError(400, Problem(_UNREADABLE, message, hint=hint))
 
 
-def respond(_: Request, error: Exception) -> Response:
+def respond(request: Request, error: Exception) -> Response:
     """Return the response to an error of tidelog, or of Starlette."""
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=_GONE)  # to nobody
     if isinstance(error, HTTPException):
-        return _document(_of_routing(error))
+        return _document(_of_routing(request, error))
     if isinstance(error, TidelogError):
         return _document(error)
     _LOGGER.error("a request failed", exc_info=error)
@@ -41,9 +44,10 @@ def respond(_: Request, error: Exception) -> Response:
     return _document(InternalError(Problem("E0901", f"{type(error).__name__} while answering", hint=hint)))
 
 
-def _of_routing(error: HTTPException) -> RequestError:
+def _of_routing(request: Request, error: HTTPException) -> RequestError:
+    paths = ", ".join(route.path for route in request.app.routes)
     message, hint = {
-        404: ("there is nothing at this address", "ask /sparql, /update, /store or /views/NAME/changes"),
+        404: ("there is nothing at this address", f"use one of {paths}"),
         405: ("this address does not take the method", "use a method of the header Allow"),
     }.get(error.status_code, (error.detail, "correct the request"))
     return RequestError(error.status_code, Problem(_UNREADABLE, message, hint=hint), error.headers)

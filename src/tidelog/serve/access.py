@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from tidelog.errors import Problem, UsageError
-from tidelog.rdf.serve.problems import RequestError
+from tidelog.serve.problems import RequestError
 
 Right = Literal["read", "write"]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
-from starlette.responses import Response
 
 from tidelog.errors import Problem
-from tidelog.rdf.formats import load
-from tidelog.rdf.serve.problems import RequestError
+from tidelog.serve.problems import RequestError
 
 
 @dataclass(frozen=True)
@@ -22,32 +20,6 @@ class MediaFormat:
     name: str
 
 
-TURTLE = MediaFormat("text/turtle", "turtle")
-N_TRIPLES = MediaFormat("application/n-triples", "ntriples")
-RDF_XML = MediaFormat("application/rdf+xml", "rdfxml")
-TRIPLES = (
-    TURTLE,
-    N_TRIPLES,
-    MediaFormat("application/ld+json", "jsonld"),
-    RDF_XML,
-    MediaFormat("application/x-turtle", "turtle"),
-    MediaFormat("text/plain", "ntriples"),
-)
-"""Formats of triples, the preferred one first."""
-TRUTH = (
-    MediaFormat("application/sparql-results+json", "json"),
-    MediaFormat("application/sparql-results+xml", "xml"),
-    MediaFormat("application/json", "json"),
-    MediaFormat("application/xml", "xml"),
-    MediaFormat("text/xml", "xml"),
-)
-"""Formats of the answer to ASK."""
-ROWS = (*TRUTH, MediaFormat("text/csv", "csv"), MediaFormat("text/tab-separated-values", "tsv"))
-"""Formats of the rows of SELECT."""
-READ = (TURTLE, N_TRIPLES, RDF_XML)
-"""Formats of triples in requests: those without graphs."""
-
-_XML_NAME = re.compile(r"[^\W\d][\w.-]*$")
 _RANGE = re.compile(r"\s*([\w.+-]+|\*)/([\w.+-]+|\*)\s*((?:;[^,]*)?)")
 _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", re.IGNORECASE)
 
@@ -111,21 +83,3 @@ def unsupported(found: str, usable: Sequence[str]) -> RequestError:
     """Return the error (E0694) about the media type of a body, with status 415."""
     message = f"the server does not read bodies of the type {found}" if found else "the header Content-Type is missing"
     return RequestError(415, Problem("E0694", message, hint=f"send {', '.join(usable)}"))
-
-
-def written(to_text: Callable[[str], str], format: MediaFormat) -> Response:
-    """Return what `to_text` writes in a format. Raise RequestError (E0694, 406) if RDF/XML cannot write a predicate."""
-    text = _rdf_xml(to_text("ntriples")) if format.name == RDF_XML.name else to_text(format.name)
-    return Response(text, headers={"Content-Type": f"{format.media_type}; charset=utf-8", "Vary": "Accept"})
-
-
-def _rdf_xml(triples: str) -> bytes:
-    """Return lines of N-Triples as RDF/XML, whose names of predicates have to be names of XML."""
-    oxigraph = load()
-    found = [quad.triple for quad in oxigraph.parse(triples, oxigraph.RdfFormat.N_TRIPLES)]
-    wrong = next((each.predicate for each in found if not _XML_NAME.search(each.predicate.value)), None)
-    if wrong is not None:
-        message, hint = f"RDF/XML has no name for the predicate {wrong}", f"accept {N_TRIPLES.media_type}"
-        raise RequestError(406, Problem("E0694", message, hint=hint))
-    data: bytes = oxigraph.serialize(found, format=oxigraph.RdfFormat.RDF_XML)
-    return data

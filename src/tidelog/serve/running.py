@@ -8,7 +8,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from tidelog.errors import Problem, UsageError
-from tidelog.rdf.serve.access import LOOPBACK
+from tidelog.serve.access import LOOPBACK
 
 _SECONDS_TO_END = 5
 _LAST_PORT = 65_535
@@ -25,10 +25,13 @@ def listening(host: str, port: int, has_tokens: bool) -> socket.socket:
         raise UsageError(Problem("E0696", f"ports have numbers up to {_LAST_PORT}, found {port}", hint=hint))
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family)
+        listener = socket.create_server(address[:2], family=family)
     except (OSError, UnicodeError) as error:
         message = f"cannot listen to port {port} of {host}: {getattr(error, 'strerror', None) or error}"
         raise UsageError(Problem("E0696", message, hint="use another --port, or --port 0 for a free one")) from None
+    # Connections take this on. asyncio would not set it for this socket, and each answer would wait 40 ms.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def address_of(listener: socket.socket) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import TypedDict
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
 from tidelog.errors import Problem
-from tidelog.rdf.serve.media import content_type, unsupported
-from tidelog.rdf.serve.problems import RequestError, bad_request
+from tidelog.serve.media import content_type, unsupported
+from tidelog.serve.problems import RequestError, bad_request
 
 FORM = "application/x-www-form-urlencoded"
 _MOST_PARAMETERS = 1_000
@@ -18,10 +19,14 @@ _MOST_PARAMETERS = 1_000
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """Limits of requests: the time of a query in seconds, and the size of a body in bytes; None for no limit."""
+    """Limits of requests, None for no limit: the seconds, the rows and the bytes of memory of a query, and the bytes of
+    a body. `queries` are evaluated at a time, and the others wait for their turn."""
 
     timeout: float | None = 30.0
     body: int | None = 64 * 1024 * 1024
+    rows: int | None = None
+    memory: int | None = 2 * 1024**3
+    queries: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
 
 
 @dataclass(frozen=True)
