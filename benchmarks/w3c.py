@@ -110,7 +110,7 @@ class Manifest:
         request = request or self._one(action, f"{_QT}query") or self._one(action, f"{_UT}request")
         if request is None:
             return
-        path = _path(request.value)
+        path = as_path(request.value)
         regimes = self._all(action, f"{_SD}entailmentRegime") if not isinstance(action, NamedNode) else []
         regimes += [each for regime in regimes for each in self._list(regime) if isinstance(regime, BlankNode)]
         yield SparqlCase(
@@ -147,10 +147,10 @@ def _named(path: Path, base: str) -> tuple[tuple[str, str], ...]:
     """Return the files that a query itself names as its graphs."""
     names = re.findall(r"\bFROM\s+(?:NAMED\s+)?<([^>]*)>", path.read_text(encoding="utf-8"), re.IGNORECASE)
     files = dict.fromkeys(urljoin(base, name) for name in names)
-    return tuple((file, file) for file in files if file.startswith("file:") and _path(file).exists())
+    return tuple((file, file) for file in files if file.startswith("file:") and as_path(file).exists())
 
 
-def _path(iri: str) -> Path:
+def as_path(iri: str) -> Path:
     return Path(iri.removeprefix("file://").partition("#")[0])
 
 
@@ -163,7 +163,7 @@ class StoreEngine:
     def __init__(self, case: SparqlCase) -> None:
         self.store: Store = tidelog.rdf.connect(rules=case.rules)
         for file, graph in case.files:
-            self.store.insert(_path(file), base=file, graph=graph or None)
+            self.store.insert(as_path(file), base=file, graph=graph or None)
         self.store.commit()
 
     def query(self, text: str, base: str) -> Any:
@@ -226,7 +226,7 @@ def _read(text: str) -> list[Quad]:
 
 def _quads(file: str, graph: str) -> Iterator[Quad]:
     name = NamedNode(graph) if graph else None
-    for quad in pyoxigraph.parse(path=str(_path(file)), base_iri=file):
+    for quad in pyoxigraph.parse(path=str(as_path(file)), base_iri=file):
         own = quad.graph_name if name is None or not isinstance(quad.graph_name, DefaultGraph) else name
         yield Quad(quad.subject, quad.predicate, quad.object, own)
 
@@ -243,15 +243,15 @@ def failure(case: SparqlCase, make: Callable[[SparqlCase], Any]) -> str | None:
         if "Update" in case.kind:
             engine.update(case.text, case.base)
             expected = [quad for file, graph in case.after for quad in _quads(file, graph)]
-            return None if _same(engine.quads(), expected) else "other quads"
+            return None if same(engine.quads(), expected) else "other quads"
         if case.kind == "CSVResultFormatTest":
             lines, expected_lines = (
                 sorted(re.sub(r"_:\w+", "_:b", text).splitlines())
-                for text in (engine.written(case.text, case.base, "csv"), _path(case.result).read_text())
+                for text in (engine.written(case.text, case.base, "csv"), as_path(case.result).read_text())
             )
             return None if lines == expected_lines else "other lines"
         found, wanted = _facts(engine.query(case.text, case.base)), _facts(_expected(case.result))
-        return None if _same(found, wanted) else "other results"
+        return None if same(found, wanted) else "other results"
     except (TidelogError, SyntaxError, OSError, RuntimeError, ValueError) as error:
         return str(error).splitlines()[0][:150]
 
@@ -268,7 +268,7 @@ def _syntax(case: SparqlCase, engine: Any) -> str | None:
     return _SYNTAX if "Negative" in case.kind else None
 
 
-def _same(one: Iterable[Quad], other: Iterable[Quad]) -> bool:
+def same(one: Iterable[Quad], other: Iterable[Quad]) -> bool:
     """Return True if two sets of quads are the same but for the names of blank nodes."""
     datasets = Dataset(one), Dataset(other)
     for each in datasets:
@@ -278,7 +278,7 @@ def _same(one: Iterable[Quad], other: Iterable[Quad]) -> bool:
 
 def _expected(iri: str) -> Any:
     """Return the results in a file as pyoxigraph has them, or as quads."""
-    path = _path(iri)
+    path = as_path(iri)
     form = pyoxigraph.QueryResultsFormat.from_extension(path.suffix[1:])
     if form is not None:
         return pyoxigraph.parse_query_results(path=str(path), format=form)

@@ -211,6 +211,8 @@ CODES: dict[str, str] = {
     "E0671": "explanations of an earlier epoch",
     "E0672": "a tuple whose absence is asked for holds",
     "E0673": "not a tuple to explain",
+    "E0674": "ill-formed shapes",
+    "E0675": "shapes beyond SHACL Core",
     "E0676": "a proof that another checker has no form for",
     "E0677": "an explanation that nodes cannot give",
     "E0680": "a state folder is in use",

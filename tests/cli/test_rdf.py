@@ -1,7 +1,8 @@
-"""`tidelog rdf serve`: a server in a process of its own, and wrong arguments."""
+"""`tidelog rdf`: a server in a process of its own, validation, and wrong arguments."""
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -66,3 +67,21 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
 def test_wrong_arguments_are_named(tidelog: Run, arguments: list[str], code: str, status: int) -> None:
     outcome = tidelog("rdf", "serve", "--port", "0", *arguments)
     assert (outcome.code, f"error[{code}]" in outcome.err) == (status, True), outcome.err
+
+
+def test_validate_prints_violations(tidelog: Run, folder: Path) -> None:
+    prefixes = "@prefix : <http://example.org/> . @prefix sh: <http://www.w3.org/ns/shacl#> ."
+    (folder / "pets.ttl").write_text(PETS)
+    (folder / "more.ttl").write_text(f'{prefixes} :tom a :Animal ; :name "Tom" .')
+    (folder / "shapes.ttl").write_text(f"{prefixes} :S sh:targetClass :Animal ; sh:path :name ; sh:minCount 1 .")
+    outcome = tidelog("rdf", "validate", "pets.ttl", "more.ttl", "shapes.ttl")
+    line = "http://example.org/rex http://example.org/name: there are fewer values than 1 (MinCountConstraintComponent)"
+    assert (outcome.code, outcome.out.splitlines()) == (1, [line, "1 violation"])
+    outcome = tidelog("rdf", "validate", "pets.ttl", "shapes.ttl", "--format", "json")
+    (result,) = json.loads(outcome.out)
+    assert (outcome.code, result["focus_node"], result["value"]) == (1, "http://example.org/rex", "")
+    assert "sh:conforms false" in tidelog("rdf", "validate", "pets.ttl", "shapes.ttl", "--format", "turtle").out
+    outcome = tidelog("rdf", "validate", "more.ttl", "shapes.ttl")
+    assert (outcome.code, outcome.out) == (0, "conforms\n")
+    outcome = tidelog("rdf", "validate", "shapes.ttl", "more.ttl")
+    assert (outcome.code, "error[E0674]" in outcome.err) == (1, True), outcome.err

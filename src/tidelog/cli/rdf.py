@@ -1,8 +1,12 @@
-"""`tidelog rdf serve DATA…`: a server for SPARQL over files of RDF, until it is interrupted."""
+"""`tidelog rdf`: files of RDF.
+
+`serve DATA…` is a server for SPARQL, until it is interrupted. `validate DATA… SHAPES` prints violations of shapes.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,17 +22,13 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command `rdf` to the parser."""
-    rdf = commands.add_parser("rdf", help="serve RDF by the protocols of SPARQL", allow_abbrev=False)
+    rdf = commands.add_parser(
+        "rdf", help="serve RDF by the protocols of SPARQL, validate it by SHACL", allow_abbrev=False
+    )
     verbs = rdf.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command = verbs.add_parser("serve", help="answer SPARQL over files of RDF", allow_abbrev=False)
     command.add_argument("data", metavar="DATA", nargs="*", type=Path, help="files of RDF, which stay as they are")
-    command.add_argument(
-        "--rules",
-        metavar="RULES",
-        action="append",
-        default=[],
-        help="owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
-    )
+    _add_rules(command)
     command.add_argument(
         "--view",
         metavar="NAME=FILE.rq",
@@ -59,6 +59,44 @@ def add(commands: Commands) -> None:
         "--query-memory", metavar="SIZE", type=size, default=2 * 1024**3, help="memory that a query may need (2GB)"
     )
     command.set_defaults(execute=serve)
+    command = verbs.add_parser("validate", help="validate files of RDF by shapes of SHACL", allow_abbrev=False)
+    command.add_argument("data", metavar="DATA", nargs="+", type=Path, help="files of RDF")
+    command.add_argument("shapes", metavar="SHAPES", type=Path, help="a file of shapes")
+    _add_rules(command)
+    command.add_argument(
+        "--format",
+        choices=["text", "json", "turtle", "ntriples", "jsonld"],
+        default="text",
+        help="a line for each violation, a list of them, or a sh:ValidationReport (default: text)",
+    )
+    command.set_defaults(execute=validate)
+
+
+def _add_rules(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--rules",
+        metavar="RULES",
+        action="append",
+        default=[],
+        help="owl-rl, rdfs, datatypes, axioms, or the path of a program; may be given several times",
+    )
+
+
+def validate(arguments: argparse.Namespace) -> int:
+    """Print the violations; return 1 if there are any."""
+    store = _filled(arguments)
+    store.shapes(arguments.shapes)
+    store.commit()
+    report = store.validate()
+    if arguments.format == "text":
+        for result in report:
+            print(result)
+        print("conforms" if report.conforms else f"{len(report):,} violation{'s' * (len(report) > 1)}")
+    elif arguments.format == "json":
+        print(json.dumps([result._asdict() for result in report], indent=2, ensure_ascii=False))
+    else:
+        print(report.to_text(arguments.format).rstrip())
+    return 0 if report.conforms else 1
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -89,13 +127,19 @@ def _tokens(arguments: argparse.Namespace) -> tuple[AccessToken, ...]:
     return tuple(map(AccessToken.of, given))
 
 
-def _store(arguments: argparse.Namespace) -> Store:
+def _filled(arguments: argparse.Namespace) -> Store:
+    """Return a store with the files, which wait for a commit."""
     from tidelog.rdf import connect
     from tidelog.rdf.tables import RULE_SETS
 
     store = connect([rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules])
     for path in arguments.data:
         store.insert(path)
+    return store
+
+
+def _store(arguments: argparse.Namespace) -> Store:
+    store = _filled(arguments)
     for view in arguments.view:
         name, equals, path = view.partition("=")
         if not equals:

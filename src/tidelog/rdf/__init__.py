@@ -15,6 +15,7 @@
     store       all of it together;  connect  a new one;  change, output  its results
     sparql      queries and updates in SPARQL, over a mirror in pyoxigraph;  plugin  a store for rdflib
     replacing   blank nodes of two versions of a graph;  serve  a store as a server for SPARQL
+    shapes      views of the violations of shapes of SHACL
     transaction changes that are committed together;  earlier  a store as it was before
 
 >>> import tidelog.rdf
@@ -29,9 +30,22 @@ True
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
 from tidelog.rdf.proofs import TripleProof
+from tidelog.rdf.shapes.report import ValidationReport, ValidationResult
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.store import Store
 from tidelog.rdf.terms import TYPE, literal, term
 from tidelog.rdf.transaction import StoreTransaction
 
-__all__ = ["Solutions", "Store", "StoreChange", "StoreTransaction", "TYPE", "TripleProof", "connect", "literal", "term"]  # noqa: RUF022 - in the order of all rooms, sorted()
+__all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
+    "Solutions",
+    "Store",
+    "StoreChange",
+    "StoreTransaction",
+    "TYPE",
+    "TripleProof",
+    "ValidationReport",
+    "ValidationResult",
+    "connect",
+    "literal",
+    "term",
+]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
+from tidelog.language.syntax import Column
 from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
 from tidelog.rdf.terms import NESTED
-from tidelog.relation import Relation
+from tidelog.relation import Relation, WordRows
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +59,18 @@ def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: M
         )
         raise DataError(Problem("E0465", message, hint=hint)) from None
     return written
+
+
+def rows(names: Sequence[str], columns: Iterable[Sequence[str]], count: int) -> WordRows:
+    """Return so many rows of columns of symbols."""
+    import pyarrow as pa
+
+    dictionary = Dictionary()
+    words = numpy.zeros((count, len(names)), numpy.int64)
+    if count and names:
+        for i, column in enumerate(dictionary.encode_texts([pa.array(each) for each in columns])):
+            words[:, i] = column
+    return WordRows(tuple(Column(name, "symbol", "symbol") for name in names), dictionary, words)
 
 
 def format_for(path: str | os.PathLike[str], format: str | None) -> str:

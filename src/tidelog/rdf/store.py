@@ -48,8 +48,8 @@ from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
+from tidelog.rdf.shapes.verbs import ShapeVerbs
 from tidelog.rdf.sparql.mirror import Mirror
-from tidelog.rdf.sparql.verbs import SparqlVerbs
 from tidelog.rdf.sparql.words import is_query, is_update
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
 from tidelog.rdf.tables import AXIOM, TableRule, Triple
@@ -59,7 +59,7 @@ from tidelog.relation import Relation, WordRows
 from tidelog.verbs import callable_one
 
 
-class Store(SparqlVerbs):
+class Store(ShapeVerbs):
     """Triples, rules and their consequences; made by `connect`. Threads may share one: each call has the store to
     itself."""
 

@@ -17,6 +17,9 @@ class ChangingStore(Committing[StoreChange], Protocol):
     def remove_rule(self, name: str) -> None: ...
     def view(self, name: str, text: str, /) -> None: ...
     def drop_view(self, name: str, /) -> None: ...
+    def shapes(
+        self, data: Any, name: str = ..., format: str | None = None, *, base: str | None = None, inferred: bool = True
+    ) -> None: ...
     def insert(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
     ) -> None: ...
@@ -53,6 +56,19 @@ class StoreTransaction(ChangeBlock[StoreChange]):
         """Remove a view, see `Store.drop_view`."""
         self._check()
         self._store.drop_view(name)
+
+    def shapes(
+        self,
+        data: Any,
+        name: str = "shapes",
+        format: str | None = None,
+        *,
+        base: str | None = None,
+        inferred: bool = True,
+    ) -> None:
+        """Validate by shapes of SHACL, see `Store.shapes`."""
+        self._check()
+        self._store.shapes(data, name, format, base=base, inferred=inferred)
 
     def insert(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None

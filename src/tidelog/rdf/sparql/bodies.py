@@ -118,6 +118,10 @@ class ViewRules:
 
     # --- rules ---------------------------------------------------------------------------------------------------
 
+    def name(self, sort: str) -> str:
+        """Return the name of a relation beside the view."""
+        return f"{self._name}{COLON}{sort}"
+
     def declare(self, relation: str, columns: Sequence[str]) -> None:
         """Declare a relation of terms."""
         parts = ", ".join(f"{column}: symbol" for column in columns)
@@ -144,7 +148,7 @@ class ViewRules:
         names = columns or ["_none"]
         relation = self._helpers.get(key)
         if relation is None:
-            relation = self._helpers[key] = f"{self._name}{COLON}{sort}_{len(self._helpers) + 1}"
+            relation = self._helpers[key] = self.name(f"{sort}_{len(self._helpers) + 1}")
             for body in bodies:
                 self.add(relation, names, body)
             self.declare(relation, names)

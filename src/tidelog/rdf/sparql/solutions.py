@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy
-import pyarrow as pa
-
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import Column
 from tidelog.rdf import output
 from tidelog.rdf.formats import load
 from tidelog.rdf.sparql.evaluation import FoundTerms
 from tidelog.rdf.terms import ntriples
-from tidelog.relation import Relation, WordRows
-from tidelog.storage.dictionary import Dictionary
+from tidelog.relation import Relation
 
 _FORMATS = {
     "json": "JSON", "srj": "JSON", "application/sparql-results+json": "JSON",
@@ -32,13 +27,7 @@ class Solutions(Relation):
     """
 
     def __init__(self, found: FoundTerms, prefixes: Mapping[str, str]) -> None:
-        dictionary = Dictionary()
-        words = numpy.zeros((found.count, len(found.names)), numpy.int64)
-        if found.count and found.names:
-            for i, column in enumerate(dictionary.encode_texts([pa.array(each) for each in found.columns])):
-                words[:, i] = column
-        columns = tuple(Column(name, "symbol", "symbol") for name in found.names)
-        super().__init__(found.form.lower(), WordRows(columns, dictionary, words))
+        super().__init__(found.form.lower(), output.rows(found.names, found.columns, found.count))
         self.form = found.form
         """SELECT, ASK or CONSTRUCT."""
         self._prefixes = dict(prefixes)

@@ -50,12 +50,17 @@ def refuse_taken(name: str, database: CheckedProgram) -> None:
         raise UsageError(Problem("E0663", f"the name {name} is taken", hint=hint))
 
 
-def program(name: str, text: str, prefixes: dict[str, str]) -> str:
-    """Return the rules of a view. Raise ProgramError (E0664) for a text that is no query, UsageError (E0663) for one
-    that cannot be maintained."""
+def refuse_wrong(name: object) -> None:
+    """Raise UsageError (E0663) for what cannot name a view."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
         hint = "use letters, digits and underscores, such as suspects"
         raise UsageError(Problem("E0663", f"{name!r} cannot name a view", hint=hint))
+
+
+def program(name: str, text: str, prefixes: dict[str, str]) -> str:
+    """Return the rules of a view. Raise ProgramError (E0664) for a text that is no query, UsageError (E0663) for one
+    that cannot be maintained."""
+    refuse_wrong(name)
     with failed(text, _TEXT):
         load().Store().query(text, prefixes=prefixes)
     try:

@@ -1,0 +1,209 @@
+"""Shapes as rules: a view of violations that the engine maintains.
+
+A shape S with the focus nodes x and the values v has these relations beside the view:
+
+    focus_S(x)      nodes whose violations are reported: targets, and values of sh:property of other such shapes
+    asked_S(x)      nodes of which some shape asks whether they conform to S; those of focus_S, if S has both
+    fails_S(x)      those of asked_S that do not conform
+    value_S(x, v)   the values of a path that is more than one property
+
+`constraints` gives the bodies that find violations: each is a rule of the view over focus_S, and of fails_S over
+asked_S. So nothing is evaluated for nodes of which nobody asks, and a change costs what it touches.
+
+Shapes may ask for themselves as long as no negation is between: then a node fails only if it has to. SHACL leaves
+recursion undefined, and through negation neither answer would be right (E0675, see `links`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, quoted
+from tidelog.rdf.shapes.links import links_of, reached, siblings
+from tidelog.rdf.shapes.paths import PathRules, Property, forward, spelled
+from tidelog.rdf.shapes.shape import Constraint, ParsedShape
+from tidelog.rdf.shapes.vocabulary import component
+from tidelog.rdf.shapes.wording import message_of
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, rule_prefix
+from tidelog.rdf.terms import RDFS, TYPE
+
+COLUMNS = ("focus", "path", "value", "shape", "component", "severity", "message", "detail")
+"""The columns of a view of violations, all symbols; `path` and `value` may be the empty text. `detail` is the value of
+the parameter; for uniqueLang the language, for lessThan the value that is not greater."""
+MESSAGES = "messages"
+"""The relation beside the view with the messages of shapes that have several."""
+_LONGEST = 30
+
+
+def shape_rules(
+    name: str, shapes: Mapping[str, ParsedShape], property: Callable[[str], str], members: Callable[[str], str] | None
+) -> str:
+    """Return the rules of a view of violations.
+
+    `property` gives the relation of a property, which for rdf:type has everything with its classes. `members` gives
+    that of the members of a class with those of its subclasses, None if there are none such. Raise UsageError (E0675)
+    for recursion through negation.
+    """
+    return _Compiler(name, shapes, property, members).text()
+
+
+class _Compiler:
+    def __init__(
+        self,
+        name: str,
+        shapes: Mapping[str, ParsedShape],
+        property: Callable[[str], str],
+        members: Callable[[str], str] | None,
+    ) -> None:
+        self._name = name
+        self._shapes = shapes
+        self._property = property
+        self._members = members
+        self._rules = ViewRules(name)
+        self._paths = PathRules(self._rules, property)
+        self._links = links_of(shapes)
+        self._reported, self._needed = reached(shapes, self._links)
+        self._labels = {each: _label(each, number) for number, each in enumerate(shapes, 1)}
+        self._classes: dict[str, str] = {}
+
+    def text(self) -> str:
+        """Return the program."""
+        names = dict.fromkeys((*self._reported, *self._needed))
+        for name in names:
+            for sort, is_there in (("focus", self._reported), ("asked", self._needed), ("fails", self._needed)):
+                if name in is_there:
+                    self._rules.declare(self._beside(sort, name), ["x"])
+            if name in self._reported and name in self._needed:
+                self._derive(f"{self._beside('asked', name)}(v_x)", f"{self._beside('focus', name)}(v_x)")
+        for name in names:
+            self._shape(self._shapes[name])
+        if rule_prefix(self._name) not in self._rules.text():  # Each view has a rule.
+            self._derive(f"{self._name}({', '.join(['v_x'] * len(COLUMNS))})", 'v_x = ""', "1 = 2")
+        self._rules.declare(self._name, COLUMNS)
+        self._messages()
+        return self._rules.text()
+
+    def _messages(self) -> None:
+        several = [self._shapes[name] for name in self._reported if len(self._shapes[name].messages) > 1]
+        if several:
+            relation = self._rules.name(MESSAGES)
+            self._rules.declare(relation, ["shape", "message"])
+            for shape in several:
+                for each in shape.messages:
+                    self._derive(f"{relation}({quoted(shape.name)}, {quoted(each)})")
+
+    def _shape(self, shape: ParsedShape) -> None:
+        """Add the rules of a shape."""
+        name = shape.name
+        if name in self._reported:
+            self._targets(shape)
+        values = self._values(shape)
+        for parameter, inner in self._links[name]:
+            self._ask(name, parameter, inner, values)
+        others = partial(siblings, shapes=self._shapes)
+        source = ShapeSource(self._property, self._instances, self._failing, others, self._allowed)
+        constraints = ConstraintRules(shape, self._labels[name], values, source, self._rules)
+        for constraint in shape.constraints:
+            for body in constraints.violations(constraint):
+                if name in self._reported:
+                    focus = f"{self._beside('focus', name)}(v_x)"
+                    path = quoted(_path(shape)) if body.path is None else body.path
+                    head = ("v_x", path, body.value, *self._constants(shape, constraint), body.detail)
+                    self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys((*body.literals, focus)))
+                if name in self._needed:
+                    self._derive(f"{self._beside('fails', name)}(v_x)", *body.literals)
+            if constraint.parameter == "property" and name in self._needed and self._failing(constraint.value):
+                fails = f"{self._failing(constraint.value)}({values.value})"
+                self._derive(f"{self._beside('fails', name)}(v_x)", *values.literals, fails)
+
+    def _constants(self, shape: ParsedShape, constraint: Constraint) -> tuple[str, ...]:
+        which = component(constraint.parameter)
+        return tuple(map(quoted, (shape.name, which, shape.severity, message_of(shape, constraint))))
+
+    def _ask(self, name: str, parameter: str, inner: str, values: ShapeValues) -> None:
+        """Add the rules by which the values of a shape become nodes of another one."""
+        if not self._shapes[inner].is_active:
+            return
+        stays = parameter == "property"
+        if stays and name in self._reported:
+            focus = f"{self._beside('focus', name)}(v_x)"
+            literals = dict.fromkeys((*values.literals, focus))
+            self._derive(f"{self._beside('focus', inner)}({values.value})", *literals)
+        if not stays or name in self._needed:
+            self._derive(f"{self._beside('asked', inner)}({values.value})", *values.literals)
+
+    def _targets(self, shape: ParsedShape) -> None:
+        focus = self._beside("focus", shape.name)
+        for target, term in shape.targets:
+            match target:
+                case "targetNode":
+                    self._derive(f"{focus}({quoted(term)})")
+                case "targetClass":
+                    self._derive(f"{focus}(v_x)", f"{self._instances(term)}(v_x)")
+                case "targetSubjectsOf":
+                    self._derive(f"{focus}(v_x)", f"{self._property(term)}(v_x, _)")
+                case _:
+                    self._derive(f"{focus}(v_x)", f"{self._property(term)}(_, v_x)")
+
+    def _values(self, shape: ParsedShape) -> ShapeValues:
+        """Return the values of a shape, of all nodes that it is evaluated for."""
+        focus = f"{self._beside('asked' if shape.name in self._needed else 'focus', shape.name)}(v_x)"
+        if shape.path is None:
+            return ShapeValues(focus, "v_x", (focus,), "v_x = {}".format, "v_x != {}".format)
+        path = forward(shape.path)
+        if isinstance(path, Property):
+            ends = "({0}, v_x)" if path.inverse else "(v_x, {0})"
+            atom = f"{self._property(path.iri)}{ends}"
+        else:
+            relation = self._beside("value", shape.name)
+            self._rules.declare(relation, ["x", "v"])
+            for body in self._paths.bodies(path, focus, "v_x", "v_v"):
+                self._derive(f"{relation}(v_x, v_v)", focus, body)
+            atom = f"{relation}(v_x, {{0}})"
+        return ShapeValues(focus, "v_v", (focus, atom.format("v_v")), atom.format, f"!{atom}".format)
+
+    def _instances(self, iri: str) -> str:
+        """Return the relation of the instances of a class, by rdf:type and rdfs:subClassOf."""
+        if self._members is not None:
+            return self._members(iri)
+        relation = self._classes.get(iri)
+        if relation is None:
+            label = _label(iri, len(self._classes) + 1)
+            relation, classes = (self._rules.name(f"{sort}_{label}") for sort in ("instance", "class"))
+            self._classes[iri] = relation
+            self._rules.declare(classes, ["c"])
+            self._rules.declare(relation, ["x"])
+            self._derive(f"{classes}({quoted(iri)})")
+            self._derive(f"{classes}(v_c)", f"{self._property(f'{RDFS}subClassOf')}(v_c, v_d)", f"{classes}(v_d)")
+            self._derive(f"{relation}(v_x)", f"{self._property(TYPE)}(v_x, v_c)", f"{classes}(v_c)")
+        return relation
+
+    def _failing(self, name: str) -> str:
+        """Return the relation of the nodes that fail a shape, the empty text for a deactivated one."""
+        return self._beside("fails", name) if self._shapes[name].is_active else ""
+
+    def _allowed(self, shape: ParsedShape) -> list[str]:
+        """Return the properties of the property shapes of a closed shape."""
+        paths = [self._shapes[each].path for each in shape.values("property")]
+        return [path.iri for path in paths if isinstance(path, Property)]
+
+    def _beside(self, sort: str, name: str) -> str:
+        return self._rules.name(f"{sort}_{self._labels[name]}")
+
+    def _derive(self, head: str, *literals: str) -> None:
+        self._rules.derive(head, ViewBody(literals))
+
+
+def _path(shape: ParsedShape) -> str:
+    """Return the path of a shape as the view shows it: an IRI, or as SPARQL writes it; "" for a node shape."""
+    if shape.path is None:
+        return ""
+    return shape.path.iri if isinstance(shape.path, Property) else spelled(shape.path)
+
+
+def _label(name: str, number: int) -> str:
+    """Return a part of a relation's name that says which shape or class it is about."""
+    local = "" if name.startswith("_:") else re.sub(r"\W", "_", re.split(r"[#/:]", name.rstrip("#/:"))[-1])[:_LONGEST]
+    return f"{local}_{number}" if local else str(number)

@@ -1,0 +1,204 @@
+"""Constraint components of SHACL Core as bodies of rules, which find their violations.
+
+A body has the focus node in `v_x`, and the value in `ShapeValues.value`: for a node shape these are the same. Source:
+SHACL Core, section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tidelog.rdf.names import TRIPLE
+from tidelog.rdf.shapes.shape import Constraint, ParsedShape, is_true
+from tidelog.rdf.shapes.testing import HOLDS, LANGUAGE
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules
+from tidelog.rdf.values import parts
+
+
+@dataclass(frozen=True)
+class ViolationBody:
+    """A body that finds violations, with the terms of rules that the view shows. For None, `path` is that of the
+    shape."""
+
+    literals: tuple[str, ...]
+    detail: str
+    value: str = '""'
+    path: str | None = None
+
+
+@dataclass(frozen=True)
+class ShapeValues:
+    """The literal of the focus nodes of a shape; the variable of a value, and the literals that bind both; the
+    literals that say that a term is a value, and that it is not."""
+
+    focus: str
+    value: str
+    literals: tuple[str, ...]
+    has: Callable[[str], str]
+    lacks: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class ShapeSource:
+    """The relations that constraints read: of a property, of the instances of a class, and of the nodes that fail a
+    shape, the empty text if none ever does; the siblings of a qualified shape, and the properties of a closed one."""
+
+    property: Callable[[str], str]
+    instances: Callable[[str], str]
+    fails: Callable[[str], str]
+    siblings: Callable[[str], Sequence[str]]
+    properties: Callable[[ParsedShape], Sequence[str]]
+
+
+def quoted(symbol: str) -> str:
+    """Return a symbol as a constant of rules."""
+    text = symbol.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+class ConstraintRules:
+    """The bodies of the constraints of one shape, with relations beside the view."""
+
+    def __init__(
+        self, shape: ParsedShape, label: str, values: ShapeValues, source: ShapeSource, rules: ViewRules
+    ) -> None:
+        self._shape = shape
+        self._label = label
+        self._values = values
+        self._source = source
+        self._rules = rules
+        self._count = 0
+
+    def violations(self, constraint: Constraint) -> Iterator[ViolationBody]:
+        """Yield the bodies that find violations of a constraint. sh:property has none: its shapes report their own."""
+        value, members = constraint.value, constraint.members
+        match constraint.parameter:
+            case "class":
+                yield self._each(f"!{self._source.instances(value)}({self._values.value})", detail=value)
+            case "datatype" | "nodeKind" | "minExclusive" | "minInclusive" | "maxExclusive" | "maxInclusive" as test:
+                yield self._tested(test, value, value)
+            case "minLength" | "maxLength" as test:
+                yield self._tested(test, parts(value)[0], value)
+            case "pattern":
+                flags = self._shape.value("flags")
+                yield self._tested("pattern", f"{parts(flags)[0] if flags else ''} {value}", value)
+            case "languageIn":
+                yield self._tested("languageIn", " ".join(parts(each)[0].lower() for each in members), value)
+            case "uniqueLang" if is_true(value):
+                yield from self._unique()
+            case "minCount":
+                yield from self._counted(constraint, self._values.has, "<")
+            case "maxCount":
+                yield from self._counted(constraint, self._values.has, ">")
+            case "equals" | "disjoint" as sort:
+                yield from self._compared(sort == "equals", value)
+            case "lessThan" | "lessThanOrEquals" as test:
+                other = f"{self._source.property(value)}(v_x, w)"
+                less = f'@{HOLDS}("{test}", w, {self._values.value}) = 0'
+                yield ViolationBody((*self._values.literals, other, less), "w", self._values.value)
+            case "not" | "node" | "and" | "or" | "xone":
+                yield from self._shapes(constraint)
+            case "qualifiedMinCount" if self._shape.values("qualifiedValueShape"):
+                yield from self._counted(constraint, self._qualified(), "<")
+            case "qualifiedMaxCount" if self._shape.values("qualifiedValueShape"):
+                yield from self._counted(constraint, self._qualified(), ">")
+            case "closed" if is_true(value):
+                yield self._closed(value)
+            case "hasValue":
+                yield ViolationBody((self._values.focus, self._values.lacks(quoted(value))), quoted(value))
+            case "in":
+                yield self._each(f"!{self._facts('in', members)}({self._values.value})", detail=value)
+
+    def _each(self, *conditions: str, detail: str) -> ViolationBody:
+        """Return the body of values under some conditions."""
+        return ViolationBody((*self._values.literals, *conditions), quoted(detail), self._values.value)
+
+    def _tested(self, test: str, parameter: str, detail: str) -> ViolationBody:
+        return self._each(f'@{HOLDS}("{test}", {quoted(parameter)}, {self._values.value}) = 0', detail=detail)
+
+    def _counted(self, constraint: Constraint, atom: Callable[[str], str], op: str) -> Iterator[ViolationBody]:
+        """Yield the body of focus nodes with fewer or more values than a parameter says; `atom` has the values."""
+        limit, detail = int(parts(constraint.value)[0]), quoted(constraint.value)
+        if op == "<" and limit == 1:
+            yield ViolationBody((self._values.focus, f"!{atom('_')}"), detail)
+        elif op == ">" and limit <= 0:
+            yield ViolationBody((self._values.focus, atom("_")), detail)
+        elif op == ">" or limit > 1:
+            count = f"n = count : {{ {atom('w')} }}, n {op} {limit}"
+            yield ViolationBody((self._values.focus, count), detail)
+
+    def _unique(self) -> Iterator[ViolationBody]:
+        relation = self._relation("tagged", ["x", "l", "v"])
+        tag = f"v_l = @{LANGUAGE}({self._values.value})"
+        self._derive(f"{relation}(v_x, v_l, {self._values.value})", (*self._values.literals, tag))
+        several = f"{relation}(v_x, v_l, _), n = count : {{ {relation}(v_x, v_l, w) }}, n > 1"
+        yield ViolationBody((self._values.focus, several), 'cat("\\"", v_l, "\\"")')
+
+    def _compared(self, equal: bool, iri: str) -> Iterator[ViolationBody]:
+        """Yield the bodies of values that another property lacks, and of those that only it has; or of common ones."""
+        other = self._source.property(iri)
+        yield self._each(f"{'!' * equal}{other}(v_x, {self._values.value})", detail=iri)
+        if equal:
+            literals = self._values.focus, f"{other}(v_x, w)", self._values.lacks("w")
+            yield ViolationBody(literals, quoted(iri), "w")
+
+    def _shapes(self, constraint: Constraint) -> Iterator[ViolationBody]:
+        """Yield the bodies of values that conform, or do not, to other shapes."""
+        names = constraint.members or (() if constraint.parameter in ("and", "or", "xone") else (constraint.value,))
+        failing = [self._source.fails(name) for name in names]
+        atoms = [f"{each}({self._values.value})" for each in failing]
+        match constraint.parameter:
+            case "not":
+                yield self._each(
+                    *(f"!{atom}" for atom, name in zip(atoms, failing, strict=True) if name), detail=constraint.value
+                )
+            case "or" if all(failing):
+                yield self._each(*atoms, detail=constraint.value)
+            case "xone":
+                relation = self._relation("conforms", ["v", "i"])
+                for number, (atom, name) in enumerate(zip(atoms, failing, strict=True)):
+                    conforms = (*self._values.literals, *([f"!{atom}"] if name else []))
+                    self._derive(f'{relation}({self._values.value}, "{number}")', conforms)
+                count = f"n = count : {{ {relation}({self._values.value}, w) }}, n != 1"
+                yield self._each(count, detail=constraint.value)
+            case "and" | "node":
+                for atom, name in zip(atoms, failing, strict=True):
+                    if name:
+                        yield self._each(atom, detail=constraint.value)
+
+    def _qualified(self) -> Callable[[str], str]:
+        """Return the atom of the values that conform to the qualified shape, and to no sibling of it."""
+        relation = self._relation("qualified", ["x", "v"])
+        failing = self._source.fails(self._shape.values("qualifiedValueShape")[0])
+        conditions = [f"!{failing}({self._values.value})"] if failing else []
+        others = [self._source.fails(each) for each in self._source.siblings(self._shape.name)]
+        if all(others):
+            conditions += [f"{each}({self._values.value})" for each in others]
+            self._derive(f"{relation}(v_x, {self._values.value})", (*self._values.literals, *conditions))
+        return lambda term: f"{relation}(v_x, {term})"
+
+    def _closed(self, detail: str) -> ViolationBody:
+        ignored = [
+            term for each in self._shape.constraints if each.parameter == "ignoredProperties" for term in each.members
+        ]
+        relation = self._facts("allowed", (*ignored, *self._source.properties(self._shape)))
+        literals = *self._values.literals, f"{TRIPLE}({self._values.value}, v_p, w)", f"!{relation}(v_p)"
+        return ViolationBody(literals, quoted(detail), "w", "v_p")
+
+    # --- relations beside the view -------------------------------------------------------------------------------
+
+    def _facts(self, sort: str, terms: Iterable[str]) -> str:
+        relation = self._relation(sort, ["v"])
+        for each in dict.fromkeys(terms):
+            self._derive(f"{relation}({quoted(each)})", ())
+        return relation
+
+    def _relation(self, sort: str, columns: Sequence[str]) -> str:
+        self._count += 1
+        relation = self._rules.name(f"{sort}_{self._label}_{self._count}")
+        self._rules.declare(relation, columns)
+        return relation
+
+    def _derive(self, head: str, literals: Sequence[str]) -> None:
+        self._rules.derive(head, ViewBody(tuple(literals)))

@@ -1,0 +1,100 @@
+"""The report of a validation: rows of views of violations, as results and as a graph of SHACL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidelog.rdf import output
+from tidelog.rdf.shapes.paths import path_triples
+from tidelog.rdf.shapes.vocabulary import SH
+from tidelog.rdf.terms import TYPE, literal
+from tidelog.rdf.values import parts
+from tidelog.relation import Relation
+
+if TYPE_CHECKING:
+    import rdflib
+
+
+class ValidationResult(NamedTuple):
+    """A violation: terms, with the empty text where a part is missing. `path` is an IRI, or a path as SPARQL writes it.
+    `detail` is the value of the parameter that is violated."""
+
+    focus_node: str
+    path: str
+    value: str
+    source_shape: str
+    component: str
+    severity: str
+    message: str
+    detail: str
+
+    def __str__(self) -> str:
+        what = " ".join(filter(None, (self.focus_node, self.path, self.value)))
+        return f"{what}: {parts(self.message)[0]} ({self.component.removeprefix(SH)})"
+
+
+class ValidationReport:
+    """The violations of a commit, in order; `conforms` is True if there are none."""
+
+    def __init__(
+        self, rows: Iterable[tuple[str, ...]], messages: Mapping[str, tuple[str, ...]], prefixes: Mapping[str, str]
+    ) -> None:
+        self.results = tuple(sorted(ValidationResult(*row) for row in rows))
+        """The violations."""
+        self._messages = messages
+        self._prefixes = {**prefixes, "sh": SH}
+
+    @property
+    def conforms(self) -> bool:
+        """Return True if no shape is violated."""
+        return not self.results
+
+    def __iter__(self) -> Iterator[ValidationResult]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __repr__(self) -> str:
+        return f"<ValidationReport: conforms={self.conforms}, {len(self.results)} results>"
+
+    def triples(self) -> list[tuple[str, str, str]]:
+        """Return the report as triples in SHACL's vocabulary: a sh:ValidationReport with its results."""
+        numbers = count(1)
+
+        def new() -> str:
+            return f"_:r{next(numbers)}"
+
+        report = new()
+        found = [(report, TYPE, f"{SH}ValidationReport"), (report, f"{SH}conforms", literal(self.conforms))]
+        for each in self.results:
+            node = new()
+            path, more = path_triples(each.path, new)
+            found += [(report, f"{SH}result", node), (node, TYPE, f"{SH}ValidationResult"), *more]
+            terms = {
+                "focusNode": each.focus_node,
+                "resultPath": path,
+                "value": each.value,
+                "sourceShape": each.source_shape,
+                "sourceConstraintComponent": each.component,
+                "resultSeverity": each.severity,
+            }
+            found += [(node, f"{SH}{name}", term) for name, term in terms.items() if term]
+            messages = self._messages.get(each.source_shape, (each.message,))
+            found += [(node, f"{SH}resultMessage", message) for message in messages]
+        return found
+
+    def to_text(self, format: str = "turtle") -> str:
+        """Return the report as turtle, ntriples, nquads, trig or jsonld. Raise UsageError (E0660) for others."""
+        return output.text(self._relation(), None, format, self._prefixes).decode()
+
+    def to_rdflib(self) -> rdflib.Graph:
+        """Return the report as a graph of rdflib. Raise as `Store.to_rdflib`."""
+        return output.to_rdflib(self._relation(), self._prefixes)
+
+    def _relation(self) -> Relation:
+        triples = self.triples()
+        names = ("subject", "predicate", "object")
+        return Relation("report", output.rows(names, zip(*triples, strict=True), len(triples)))

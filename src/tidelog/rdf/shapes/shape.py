@@ -1,0 +1,256 @@
+"""Shapes, read from their graph: targets, path, constraints. Everything that is ill-formed is refused here.
+
+Source: SHACL Core, sections 2 and 4, and the syntax rules of its appendix A.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tidelog.errors import DataError, Problem
+from tidelog.rdf.shapes.documents import ShapesGraph
+from tidelog.rdf.shapes.paths import ShapePath, read_path
+from tidelog.rdf.shapes.patterns import why_wrong
+from tidelog.rdf.shapes.vocabulary import (
+    BOUNDS,
+    COUNTS,
+    KNOWN,
+    NODE_KINDS,
+    OF_PROPERTIES,
+    PAIRS,
+    PARAMETERS,
+    REFUSED,
+    SH,
+    SHAPE_LISTS,
+    SHAPES,
+    SINGLE,
+    TARGETS,
+    VIOLATION,
+)
+from tidelog.rdf.terms import RDFS, TYPE, XSD, is_iri
+from tidelog.rdf.values import parts, value_of
+
+_CLASS, _SUBCLASS = f"{RDFS}Class", f"{RDFS}subClassOf"
+_KINDS = frozenset(f"{SH}{kind}" for kind in NODE_KINDS)
+_STRINGS = ("pattern", "flags")
+_TRUTHS = ("uniqueLang", "closed", "qualifiedValueShapesDisjoint", "deactivated")
+_IRIS = ("class", "datatype", *PAIRS, "targetClass", "targetSubjectsOf", "targetObjectsOf", "severity")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A parameter of a shape with its value: a term, or the members of a list."""
+
+    parameter: str
+    value: str
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ParsedShape:
+    """A shape: the term that names it, its path if it is a property shape, its targets as pairs of a property without
+    `sh:` and a term, and its constraints."""
+
+    name: str
+    path: ShapePath | None
+    targets: tuple[tuple[str, str], ...]
+    constraints: tuple[Constraint, ...]
+    severity: str
+    messages: tuple[str, ...]
+    is_active: bool
+
+    def values(self, parameter: str) -> tuple[str, ...]:
+        """Return the values of a parameter."""
+        return tuple(each.value for each in self.constraints if each.parameter == parameter)
+
+    def value(self, parameter: str) -> str | None:
+        """Return the value of a parameter that has one at most."""
+        return next(iter(self.values(parameter)), None)
+
+    def holds(self, parameter: str) -> bool:
+        """Return True if a parameter is true."""
+        value = self.value(parameter)
+        return value is not None and is_true(value)
+
+
+def is_true(literal: str) -> bool:
+    """Return True for the literal true. W3C's tests want this term: `"1"^^xsd:boolean` is another one."""
+    return literal == f'"true"^^<{XSD}boolean>'
+
+
+def read_shapes(graph: ShapesGraph) -> dict[str, ParsedShape]:
+    """Return the shapes of a graph by their names, those with targets first. Raise DataError (E0674) for one that is
+    ill-formed, UsageError (E0675) for one that SHACL Core does not have."""
+    classes = {_CLASS}
+    while more := {each for each in graph.subjects if classes & {*graph.objects(each, _SUBCLASS)}} - classes:
+        classes |= more
+    for subject in graph.subjects:
+        if f"{SH}ConstraintComponent" in graph.objects(subject, TYPE):
+            hint = "write the constraint with the components of SHACL Core, or as a view in SPARQL"
+            raise graph.unsupported(
+                subject, "ConstraintComponent", "components of one's own belong to SHACL-SPARQL", hint
+            )
+    found = {name: _Reader(graph, name, classes).shape() for name in _names(graph)}
+    if not found:
+        hint = "pass the graph of shapes, which has sh:NodeShape, sh:targetClass and the like"
+        raise DataError(Problem("E0674", "there are no shapes of SHACL here", place="<shapes>", hint=hint))
+    return dict(sorted(found.items(), key=lambda pair: not pair[1].targets))
+
+
+def _names(graph: ShapesGraph) -> dict[str, None]:
+    """Return the names of the nodes of a graph that are shapes."""
+    marks = {f"{SH}{name}" for name in (*TARGETS, *PARAMETERS, *REFUSED, "path")}
+    types = {f"{SH}NodeShape", f"{SH}PropertyShape"}
+    found = {
+        each: None
+        for each in graph.subjects
+        if marks.intersection(graph.predicates(each)) or types.intersection(graph.objects(each, TYPE))
+    }
+    waiting = list(found)
+    while waiting:
+        name = waiting.pop()
+        inner = [value for parameter in SHAPES for value in graph.objects(name, parameter)]
+        for parameter in SHAPE_LISTS:
+            for node in graph.objects(name, parameter):
+                inner += graph.members(node, name, parameter)
+        waiting += [each for each in inner if each not in found]
+        found |= dict.fromkeys(inner)
+    return found
+
+
+class _Reader:
+    """A shape that is being read."""
+
+    def __init__(self, graph: ShapesGraph, name: str, classes: set[str]) -> None:
+        self._graph = graph
+        self._name = name
+        self._classes = classes
+
+    def shape(self) -> ParsedShape:
+        """Return the shape."""
+        graph, name = self._graph, self._name
+        if name.startswith('"'):
+            raise graph.ill_formed(name, "node", "is used as a shape, but is a literal", "name a shape")
+        self._refuse_unknown()
+        path = self._path()
+        targets = [(target, value) for target in TARGETS for value in self._checked(target)]
+        if self._classes.intersection(graph.objects(name, TYPE)) and self._is_declared():
+            if not is_iri(name):
+                raise graph.ill_formed(name, "targetClass", "is the shape itself, a blank node", "name the class")
+            targets.append(("targetClass", name))
+        constraints = tuple(self._constraints(path is not None))
+        severity = next(iter(self._checked("severity")), VIOLATION)
+        messages = self._checked("message")
+        is_active = not any(map(is_true, self._checked("deactivated")))
+        return ParsedShape(name, path, tuple(targets), constraints, severity, messages, is_active)
+
+    def _is_declared(self) -> bool:
+        types = self._graph.objects(self._name, TYPE)
+        return f"{SH}NodeShape" in types or f"{SH}PropertyShape" in types
+
+    def _path(self) -> ShapePath | None:
+        graph, name = self._graph, self._name
+        paths = self._checked("path")
+        types = graph.objects(name, TYPE)
+        if not paths and f"{SH}PropertyShape" in types:
+            raise graph.ill_formed(name, "path", "is missing", "name the property: sh:path ex:name")
+        if paths and f"{SH}NodeShape" in types:
+            hint = "make it a sh:PropertyShape, or put the path into a shape of its own behind sh:property"
+            raise graph.ill_formed(name, "path", "stands in a node shape", hint)
+        return read_path(graph, name, paths[0]) if paths else None
+
+    def _refuse_unknown(self) -> None:
+        for predicate in self._graph.predicates(self._name):
+            word = predicate.removeprefix(SH)
+            if word == predicate or word in KNOWN:
+                continue
+            if word in REFUSED:
+                hint = "write it as a view in SPARQL: store.view(name, query)"
+                raise self._graph.unsupported(self._name, word, REFUSED[word], hint)
+            near = difflib.get_close_matches(word, KNOWN, 1)
+            hint = f"did you mean sh:{near[0]}?" if near else "use the properties of SHACL Core"
+            raise self._graph.ill_formed(self._name, word, "is unknown", hint)
+
+    def _constraints(self, is_property: bool) -> Iterator[Constraint]:
+        graph, name = self._graph, self._name
+        for parameter in PARAMETERS:
+            values = self._checked(parameter)
+            if values and parameter in OF_PROPERTIES and not is_property:
+                hint = "put it into a property shape, with sh:path"
+                raise graph.ill_formed(name, parameter, "stands in a node shape", hint)
+            for value in values:
+                yield Constraint(parameter, value, self._members(parameter, value))
+        for value in graph.objects(name, "property"):
+            if not graph.objects(value, "path"):
+                reason = f"needs a property shape, but {graph.shown(value)} has no sh:path"
+                raise graph.ill_formed(name, "property", reason, "give it a sh:path, or use sh:node")
+        for value in graph.objects(name, "node"):
+            if graph.objects(value, "path"):
+                reason = f"needs a node shape, but {graph.shown(value)} has a sh:path"
+                raise graph.ill_formed(name, "node", reason, "use sh:property")
+        patterns = graph.objects(name, "pattern")
+        for pattern in patterns:
+            flags = next(iter(graph.objects(name, "flags")), '""')
+            reason = why_wrong(parts(pattern)[0], parts(flags)[0])
+            if reason:
+                hint = "use the regular expressions of SPARQL, without references back"
+                raise graph.ill_formed(name, "pattern", f"is no pattern: {reason}", hint)
+
+    def _members(self, parameter: str, value: str) -> tuple[str, ...]:
+        if parameter not in (*SHAPE_LISTS, "in", "languageIn", "ignoredProperties"):
+            return ()
+        members = self._graph.members(value, self._name, parameter)
+        needed = {"languageIn": ('texts such as "en"', _is_string), "ignoredProperties": ("IRIs", is_iri)}
+        if parameter in needed:
+            what, test = needed[parameter]
+            wrong = next((each for each in members if not test(each)), None)
+            if wrong is not None:
+                reason = f"needs a list of {what}, found {self._graph.shown(wrong)}"
+                raise self._graph.ill_formed(self._name, parameter, reason, "correct the list")
+        return members
+
+    def _checked(self, predicate: str) -> tuple[str, ...]:
+        """Return the values of a predicate, each of the sort that it has to be."""
+        graph = self._graph
+        values = graph.objects(self._name, predicate)
+        if len(values) > 1 and predicate in SINGLE:
+            found = ", ".join(map(graph.shown, values))
+            raise graph.ill_formed(self._name, predicate, f"needs one value, found {found}", "keep one of them")
+        what, test = _NEEDED.get(predicate, ("", bool))
+        for value in values:
+            if not test(value) or (graph.is_ill(value) and predicate != "targetNode"):
+                raise graph.ill_formed(self._name, predicate, f"needs {what}, found {graph.shown(value)}", "correct it")
+        return values
+
+
+def _is_string(term: str) -> bool:
+    return term.startswith('"') and parts(term)[2] == f"{XSD}string"
+
+
+def _is_text(term: str) -> bool:
+    return term.startswith('"') and parts(term)[2] in (f"{XSD}string", parts('""@en')[2])
+
+
+def _is_truth(term: str) -> bool:
+    value = value_of(term)
+    return value is not None and value[0] == "boolean"
+
+
+def _is_count(term: str) -> bool:
+    return term.startswith('"') and parts(term)[2] == f"{XSD}integer" and value_of(term) is not None
+
+
+_NEEDED: dict[str, tuple[str, Callable[[str], bool]]] = {
+    **dict.fromkeys(_IRIS, ("an IRI", is_iri)),
+    **dict.fromkeys(_STRINGS, ("a text", _is_string)),
+    **dict.fromkeys(_TRUTHS, ("true or false", _is_truth)),
+    **dict.fromkeys(COUNTS, ("an integer", _is_count)),
+    **dict.fromkeys(BOUNDS, ("a literal", lambda term: term.startswith('"'))),
+    **dict.fromkeys(SHAPES, ("a shape", lambda term: not term.startswith('"'))),
+    "nodeKind": (f"one of {', '.join(f'sh:{kind}' for kind in NODE_KINDS)}", _KINDS.__contains__),
+    "targetNode": ("an IRI or a literal", lambda term: not term.startswith("_:")),
+    "message": ("a text", _is_text),
+}
+"""For each predicate the sort of value that it needs, in words and as a test."""

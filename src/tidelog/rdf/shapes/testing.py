@@ -1,0 +1,186 @@
+"""Functions in Python that shapes call for single values: datatypes, bounds, lengths, patterns, languages.
+
+They take symbols. A test returns 1 for a value that passes it, else 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from typing import Any
+
+from tidelog.database import Database
+from tidelog.rdf.datatypes import SPELLINGS
+from tidelog.rdf.names import COLON
+from tidelog.rdf.shapes.patterns import compiled
+from tidelog.rdf.shapes.vocabulary import SH
+from tidelog.rdf.terms import RDF, XSD, is_iri
+from tidelog.rdf.values import DATATYPES, parts, value_of
+
+HOLDS = f"shape{COLON}holds"
+"""The functor of a test, its parameters and a value."""
+LANGUAGE = f"shape{COLON}language"
+"""The functor that gives the language of a literal, no value for other terms."""
+_ZONE = timedelta(hours=14)
+"""No time zone is farther than this from UTC."""
+
+
+def with_functions(text: str, database: Database) -> str:
+    """Return rules with declarations of the functions that they call, which the database then has."""
+    lines = []
+    functors: dict[str, tuple[Callable[..., Any], str]] = {
+        HOLDS: (holds, "(test: symbol, parameter: symbol, value: symbol): number"),
+        LANGUAGE: (language, "(value: symbol): symbol"),
+    }
+    for name, (function, signature) in functors.items():
+        if f"@{name}(" in text:
+            if name not in database.workspace.given.functions:
+                database.functor(name, function, remember=False)
+            if name not in database.program.functors:
+                lines.append(f".functor {name}{signature}\n")
+    return "".join(lines) + text
+
+
+def holds(test: str, parameter: str, value: str) -> int:
+    """Return 1 if a value passes a test, 0 if not."""
+    return int(_TESTS[test](parameter, value))
+
+
+def language(term: str) -> str | None:
+    """Return the language of a literal, None for other terms."""
+    return (parts(term)[1] or None) if term.startswith('"') else None
+
+
+def _is_of_kind(kind: str, value: str) -> bool:
+    found = "Literal" if value.startswith('"') else "BlankNode" if value.startswith("_:") else "IRI"
+    return found in kind.removeprefix(SH)
+
+
+def _is_of_datatype(datatype: str, value: str) -> bool:
+    if not value.startswith('"'):
+        return False
+    text, _, found = parts(value)
+    if found != datatype:
+        return False
+    name = datatype.removeprefix(XSD)
+    if name in SPELLINGS and not re.fullmatch(SPELLINGS[name], text):
+        return False
+    # The value space of other datatypes is unknown.
+    is_known = datatype in DATATYPES and name != datatype
+    return not is_known or value_of(value) is not None
+
+
+def _text(value: str) -> str | None:
+    """Return the text of a term, None for a blank node."""
+    if value.startswith("_:"):
+        return None
+    return value if is_iri(value) else parts(value)[0] if value.startswith('"') else None
+
+
+def _is_long(parameter: str, value: str) -> bool:
+    text = _text(value)
+    return text is not None and len(text) >= int(parameter)
+
+
+def _is_short(parameter: str, value: str) -> bool:
+    text = _text(value)
+    return text is not None and len(text) <= int(parameter)
+
+
+def _matches(parameter: str, value: str) -> bool:
+    flags, _, pattern = parameter.partition(" ")
+    text = _text(value)
+    return text is not None and compiled(parts(pattern)[0], flags).search(text) is not None
+
+
+def _is_in_language(parameter: str, value: str) -> bool:
+    found = language(value)
+    return found is not None and any(each in ("*", found) or found.startswith(f"{each}-") for each in parameter.split())
+
+
+def _ordered(allowed: str) -> Callable[[str, str], bool]:
+    """Return the test if a value compares with a bound in one of some ways: `<`, `=` or `>`."""
+
+    def test(bound: str, value: str) -> bool:
+        found = compared(value, bound)
+        return found is not None and found in allowed
+
+    return test
+
+
+_TESTS: dict[str, Callable[[str, str], bool]] = {
+    "nodeKind": _is_of_kind,
+    "datatype": _is_of_datatype,
+    "minLength": _is_long,
+    "maxLength": _is_short,
+    "pattern": _matches,
+    "languageIn": _is_in_language,
+    "minExclusive": _ordered(">"),
+    "minInclusive": _ordered(">="),
+    "maxExclusive": _ordered("<"),
+    "maxInclusive": _ordered("<="),
+    "lessThan": _ordered("<"),
+    "lessThanOrEquals": _ordered("<="),
+}
+
+
+# --- the order of values ---------------------------------------------------------------------------------------------
+
+
+def compared(one: str, other: str) -> str | None:
+    """Return how two literals compare in SPARQL: `<`, `=` or `>`, None where they do not."""
+    left, right = _comparable(one), _comparable(other)
+    if left is None or right is None or left[0] != right[0]:
+        return None
+    a, b = left[1], right[1]
+    if isinstance(a, _Moment) and isinstance(b, _Moment):
+        return a.compared(b)
+    return "<" if a < b else ">" if a > b else "=" if a == b else None
+
+
+class _Moment:
+    """A date or time with or without a time zone."""
+
+    def __init__(self, moment: datetime) -> None:
+        self.is_zoned = moment.tzinfo is not None
+        self.moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+    def compared(self, other: _Moment) -> str | None:
+        """Return how this compares: not at all if the lacking time zone could turn it round."""
+        if self.is_zoned != other.is_zoned and abs(self.moment - other.moment) <= _ZONE:
+            return None
+        return "<" if self.moment < other.moment else ">" if self.moment > other.moment else "="
+
+
+@lru_cache(maxsize=65_536)
+def _comparable(term: str) -> tuple[str, Any] | None:
+    """Return a literal as something that Python compares, with its sort."""
+    if not term.startswith('"'):
+        return None
+    text, _, datatype = parts(term)
+    if datatype == f"{RDF}langString":
+        return None
+    if datatype in (f"{XSD}date", f"{XSD}time", f"{XSD}dateTime", f"{XSD}dateTimeStamp"):
+        return _moment(text, datatype.removeprefix(XSD))
+    value = value_of(term)
+    if value is None:
+        return None
+    sort, found = value
+    if sort in ("float", "double"):
+        return "number", float(str(found).partition("(")[2].rstrip(")") or str(found))
+    return ("number" if sort == "real" else sort, found) if sort in ("real", "string", "boolean") else None
+
+
+def _moment(text: str, name: str) -> tuple[str, _Moment] | None:
+    try:
+        if name == "time":
+            found = datetime.combine(date(2000, 1, 1), time.fromisoformat(text))
+        elif name == "date":
+            found = datetime.fromisoformat(f"{text[:10]}T00:00:00{text[10:]}")
+        else:
+            found = datetime.fromisoformat(text)
+        return name.removesuffix("Stamp"), _Moment(found)
+    except (ValueError, OverflowError):  # years that Python does not have
+        return None

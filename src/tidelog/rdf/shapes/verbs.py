@@ -1,0 +1,86 @@
+"""The verbs of a store about shapes: `Store` has the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidelog.errors import Problem, UsageError
+from tidelog.limits.watch import changing_within_memory, reading_within_memory
+from tidelog.rdf.names import COLON, TRIPLE, Names
+from tidelog.rdf.shapes.compiling import COLUMNS, MESSAGES, shape_rules
+from tidelog.rdf.shapes.documents import ShapesGraph
+from tidelog.rdf.shapes.report import ValidationReport
+from tidelog.rdf.shapes.shape import read_shapes
+from tidelog.rdf.shapes.testing import with_functions
+from tidelog.rdf.sparql.verbs import SparqlVerbs
+from tidelog.rdf.sparql.views import refuse_taken, refuse_wrong
+from tidelog.rdf.tables import TableRule
+
+
+class ShapeVerbs(SparqlVerbs):
+    """Verbs that validate triples by shapes of SHACL."""
+
+    _names: Names
+    _table: tuple[TableRule, ...]
+    _asks_nodes: bool
+
+    def shapes(
+        self,
+        data: Any,
+        name: str = "shapes",
+        format: str | None = None,
+        *,
+        base: str | None = None,
+        inferred: bool = True,
+    ) -> None:
+        """Validate by shapes of SHACL from the next `commit` on: the relation `name` has the violations.
+
+        `data`, `format` and `base` are those of `insert`. The shapes stay apart from the triples of the store. They see
+        the union of all graphs with what follows; without `inferred`, asserted triples only. The columns are focus,
+        path, value, shape, component, severity, message and detail, all symbols. `validate` returns a report,
+        `subscribe` follows the view, `drop_view` removes it.
+
+        Raise DataError as `insert`, and E0674 for shapes that are ill-formed; UsageError (E0663: the name is taken,
+        E0675: beyond SHACL Core).
+        """
+        with self._changing(), changing_within_memory:
+            refuse_wrong(name)
+            graph = ShapesGraph(data, format, base, self._labels)
+            shapes = read_shapes(graph)
+            infers = any(rule.name in ("cax-sco", "rdfs9") for rule in self._table)
+            rules = shape_rules(
+                name,
+                shapes,
+                self._names.property if inferred else self._names.given,
+                self._names.class_ if inferred and infers else None,
+            )
+            if not inferred and f"{TRIPLE}(" in rules:
+                hint = "leave out inferred=False, or sh:closed"
+                problem = Problem("E0675", "sh:closed cannot be validated over asserted triples alone", hint=hint)
+                raise UsageError(problem)
+            refuse_taken(name, self.database.program)
+            self.load(with_functions(rules, self.database))
+            self._asks_nodes |= not inferred
+
+    def validate(self, *names: str) -> ValidationReport:
+        """Return the violations of the last commit: of the shapes with some names, or of all.
+
+        Raise UsageError (E0601) if there are no such shapes.
+        """
+        with self._using(), reading_within_memory:
+            relations = self.database.workspace.committed.checked.relations
+            there = [
+                name for name, each in relations.items() if tuple(column.name for column in each.columns) == COLUMNS
+            ]
+            for name in names or there[:1] or ("shapes",):
+                if name not in there:
+                    hint = "add shapes with `store.shapes(…)`, and commit"
+                    raise UsageError(Problem("E0601", f"there are no shapes called {name}", hint=hint))
+            rows, messages = set[tuple[Any, ...]](), dict[str, tuple[str, ...]]()
+            for name in names or there:
+                rows |= set(self.database[name])
+                beside = f"{name}{COLON}{MESSAGES}"
+                for row in self.database[beside] if beside in relations else ():
+                    shape, message = map(str, row)
+                    messages[shape] = (*messages.get(shape, ()), message)
+            return ValidationReport(rows, messages, self.prefixes)

@@ -1,0 +1,350 @@
+"""Shapes of SHACL: the violations of each component, targets, paths, reports, and views that follow changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidelog import DataError, UsageError
+from tidelog.rdf import Store, ValidationResult, connect
+from tidelog.rdf.shapes.paths import path_triples
+from tidelog.rdf.shapes.vocabulary import SH
+
+EXAMPLE = "http://example.org/"
+PREFIXES = """@prefix : <http://example.org/> . @prefix sh: <http://www.w3.org/ns/shacl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> .
+"""
+DATA = """
+:K rdfs:subClassOf :L .   :a a :K ; :p :b, "x", 5 ; :q :b ; :n "en"@en, "gb"@en-gb, "other"@en .
+:b a :L ; :p :c ; :r 4, 7.5 ; :s 5 ; :n "de"@de .   :c :p [ :p :a ] ; :d "2026-01-31"^^xsd:date, "soon"^^xsd:date .
+"""
+COMPONENTS = [
+    ("sh:targetNode :a ; sh:path :p ; sh:class :L", ["a p 5 Class", "a p x Class"]),
+    ("sh:targetNode :b ; sh:path :p ; sh:class :L", ["b p c Class"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:datatype xsd:integer", ["a p b Datatype", "a p x Datatype"]),
+    ("sh:targetNode :c ; sh:path :d ; sh:datatype xsd:date", ["c d soon Datatype"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:nodeKind sh:IRIOrLiteral", []),
+    ("sh:targetNode :a ; sh:path :p ; sh:nodeKind sh:Literal", ["a p b NodeKind"]),
+    ("sh:targetNode :c ; sh:path :p ; sh:nodeKind sh:IRIOrLiteral", ["c p _ NodeKind"]),
+    ("sh:targetNode :a, :b ; sh:path :q ; sh:minCount 1", ["b q  MinCount"]),
+    ("sh:targetNode :a, :b ; sh:path :p ; sh:minCount 2", ["b p  MinCount"]),
+    ("sh:targetNode :a, :b ; sh:path :p ; sh:maxCount 2", ["a p  MaxCount"]),
+    ("sh:targetNode :a, :b ; sh:path :q ; sh:maxCount 0", ["a q  MaxCount"]),
+    ("sh:targetNode :b ; sh:path :r ; sh:minExclusive 4", ["b r 4 MinExclusive"]),
+    ("sh:targetNode :b ; sh:path :r ; sh:minInclusive 4.5", ["b r 4 MinInclusive"]),
+    ("sh:targetNode :b ; sh:path :r ; sh:maxExclusive 7.5", ["b r 7.5 MaxExclusive"]),
+    ("sh:targetNode :b ; sh:path :r ; sh:maxInclusive 7", ["b r 7.5 MaxInclusive"]),
+    ("sh:targetNode :b ; sh:path :p ; sh:maxInclusive 7", ["b p c MaxInclusive"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:minLength 2", ["a p 5 MinLength", "a p x MinLength"]),
+    ("sh:targetNode :a, :c ; sh:path :p ; sh:maxLength 1", ["a p b MaxLength", "c p _ MaxLength"]),
+    ("sh:targetNode :a ; sh:path :n ; sh:pattern '^E' ; sh:flags 'i'", ["a n gb Pattern", "a n other Pattern"]),
+    ("sh:targetNode :a, :b ; sh:path :n ; sh:languageIn ('en')", ["b n de LanguageIn"]),
+    ("sh:targetNode :a, :b ; sh:path :n ; sh:uniqueLang true", ["a n  UniqueLang"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:equals :q", ["a p 5 Equals", "a p x Equals"]),
+    ("sh:targetNode :a ; sh:path :q ; sh:equals :p", ["a q 5 Equals", "a q x Equals"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:disjoint :q", ["a p b Disjoint"]),
+    ("sh:targetNode :b ; sh:path :r ; sh:lessThan :s", ["b r 7.5 LessThan"]),
+    ("sh:targetNode :b ; sh:path :s ; sh:lessThanOrEquals :r", ["b s 5 LessThanOrEquals"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:hasValue :c", ["a p  HasValue"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:hasValue 'x'", []),
+    ("sh:targetNode :a ; sh:path :p ; sh:in (:b 5)", ["a p x In"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:not [ sh:nodeKind sh:IRI ]", ["a p b Not"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:and ([ sh:nodeKind sh:Literal ] [ sh:minLength 1 ])", ["a p b And"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:or ([ sh:class :L ] [ sh:hasValue 'x' ])", ["a p 5 Or"]),
+    ("sh:targetNode :a ; sh:path :p ; sh:xone ([ sh:class :L ] [ sh:hasValue 'x' ])", ["a p 5 Xone"]),
+    (
+        "sh:targetNode :a ; sh:path :p ; sh:xone ([ sh:class :L ] [ sh:nodeKind sh:IRI ])",
+        ["a p 5 Xone", "a p b Xone", "a p x Xone"],
+    ),
+    (
+        "sh:targetNode :a ; sh:path :p ; sh:node [ sh:property [ sh:path :p ; sh:minCount 1 ] ]",
+        ["a p 5 Node", "a p x Node"],
+    ),
+    ("sh:targetNode :a ; sh:property [ sh:path :p ; sh:property [ sh:path :r ; sh:maxCount 1 ] ]", ["b r  MaxCount"]),
+    (
+        "sh:targetNode :a ; sh:path :p ; sh:qualifiedValueShape [ sh:class :L ] ; sh:qualifiedMinCount 2",
+        ["a p  QualifiedMinCount"],
+    ),
+    (
+        "sh:targetNode :a ; sh:path :p ; sh:qualifiedValueShape [ sh:nodeKind sh:Literal ] ; sh:qualifiedMaxCount 1",
+        ["a p  QualifiedMaxCount"],
+    ),
+    (
+        """sh:targetNode :a ; sh:property
+        [ sh:path :p ; sh:qualifiedValueShape [ sh:minLength 1 ] ; sh:qualifiedMinCount 3 ;
+            sh:qualifiedValueShapesDisjoint true ],
+        [ sh:path :p ; sh:qualifiedValueShape [ sh:class :L ] ; sh:qualifiedMinCount 1 ]""",
+        ["a p  QualifiedMinCount"],
+    ),
+    (
+        "sh:targetNode :b ; sh:closed true ; sh:ignoredProperties (:p rdf:type) ; sh:property [ sh:path :r ]",
+        ["b n de Closed", "b s 5 Closed"],
+    ),
+    ("sh:targetNode :a, 5 ; sh:class :L", ["5  5 Class"]),
+    (
+        "sh:targetNode :b ; sh:disjoint :p ; sh:equals :p ; sh:in (:a) ; sh:hasValue :a",
+        ["b  b Equals", "b  b In", "b  c Equals", "b   HasValue"],
+    ),
+    ("sh:targetNode :a ; sh:deactivated true ; sh:class :M", []),
+    ("sh:targetNode :a ; sh:node [ sh:class :M ; sh:deactivated true ]", []),
+    ("sh:targetNode :a ; sh:not [ sh:class :M ; sh:deactivated true ]", ["a  a Not"]),
+    ("sh:targetNode :a ; sh:or ([ sh:class :M ] [ sh:class :M ; sh:deactivated true ])", []),
+]
+TARGETS = [
+    ("sh:targetClass :L", ["a", "b"]),
+    ("sh:targetClass :K", ["a"]),
+    ("sh:targetSubjectsOf :q", ["a"]),
+    ("sh:targetObjectsOf :q", ["b"]),
+    ("sh:targetSubjectsOf rdf:type", ["a", "b"]),
+    ("sh:targetNode :nowhere", ["nowhere"]),
+    ("a rdfs:Class", []),
+]
+PATHS = [
+    ("(:q :p)", "c", "<q>/<p>"),
+    ("[ sh:alternativePath (:q :r) ]", "4 7.5 b", "<q>|<r>"),
+    ("[ sh:inversePath :q ]", "a", "^<q>"),
+    ("[ sh:inversePath (:q :p) ]", "a", "^(<q>/<p>)"),
+    ("[ sh:zeroOrMorePath :q ]", "a b c nowhere", "<q>*"),
+    ("[ sh:oneOrMorePath :q ]", "b", "<q>+"),
+    ("[ sh:zeroOrOnePath [ sh:inversePath :q ] ]", "a b c nowhere", "(^<q>)?"),
+    ("( [ sh:zeroOrMorePath [ sh:alternativePath (:q :p) ] ] :r )", "4 7.5", "(<q>|<p>)*/<r>"),
+    ("[ sh:zeroOrMorePath [ sh:zeroOrMorePath :q ] ]", "a b c nowhere", "(<q>*)*"),
+]
+
+
+def validated(shapes: str, data: str = DATA, **options: Any) -> Store:
+    """Return a store with data and shapes."""
+    store = connect()
+    store.insert(PREFIXES + data)
+    store.shapes(PREFIXES + shapes, **options)
+    store.commit()
+    return store
+
+
+def shown(term: str) -> str:
+    """Return a term in short: a blank node as `_`."""
+    if term.startswith('"'):
+        return term[1 : term.index('"', 1)]
+    return "_" if term.startswith("_:") else term.removeprefix(EXAMPLE)
+
+
+def violations(store: Store) -> list[str]:
+    """Return the violations of a store in short, sorted."""
+    return sorted(map(in_short, store.validate()))
+
+
+def in_short(each: ValidationResult) -> str:
+    """Return a violation as focus node, path, value and component."""
+    component = each.component.removeprefix(SH).removesuffix("ConstraintComponent")
+    return " ".join([*map(shown, (each.focus_node, each.path, each.value)), component])
+
+
+@pytest.mark.parametrize(("shape", "expected"), COMPONENTS)
+def test_each_component_finds_its_violations(shape: str, expected: list[str]) -> None:
+    assert violations(validated(f":S {shape} .")) == sorted(expected)
+
+
+@pytest.mark.parametrize(("shape", "expected"), TARGETS)
+def test_targets_are_the_focus_nodes(shape: str, expected: list[str]) -> None:
+    store = validated(f":S {shape} ; sh:in () .")
+    assert sorted(shown(each.focus_node) for each in store.validate()) == expected
+
+
+def test_a_class_that_is_a_shape_has_its_instances_as_targets() -> None:
+    assert violations(validated(":L a rdfs:Class, sh:NodeShape ; sh:in () .")) == ["a  a In", "b  b In"]
+
+
+@pytest.mark.parametrize(("path", "expected", "spelled"), PATHS)
+def test_paths_lead_to_the_values(path: str, expected: str, spelled: str) -> None:
+    found = list(validated(f":S sh:targetNode :a, :b, :c, :nowhere ; sh:path {path} ; sh:in () .").validate())
+    assert " ".join(sorted({shown(each.value) for each in found})) == expected
+    assert {each.path for each in found} == {spelled.replace("<", f"<{EXAMPLE}")}
+
+
+def test_a_spelled_path_becomes_its_structure() -> None:
+    names = iter(f"_:{i}" for i in range(9))
+    spelled = "(<p:q>|^<p:p>)*/<p:r>"
+    node, triples = path_triples(spelled, lambda: next(names))
+    store = connect()
+    store.shapes(
+        [*triples, ("s:s", f"{SH}path", node), ("s:s", f"{SH}targetNode", "s:t"), ("s:s", f"{SH}class", "s:c")]
+    )
+    store.insert([("s:t", "p:q", "s:u"), ("s:v", "p:p", "s:u"), ("s:v", "p:r", "s:w")])
+    store.commit()
+    assert [(each.path, each.value) for each in store.validate()] == [(spelled, "s:w")]
+
+
+# --- changes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_view_follows_changes_without_a_bootstrap() -> None:
+    store = validated(
+        """:S sh:targetClass :L ; sh:property [ sh:path :p ; sh:minCount 1 ; sh:nodeKind sh:IRI ; sh:node :T ] .
+        :T sh:property [ sh:path [ sh:oneOrMorePath :q ] ; sh:maxCount 1 ; sh:not [ sh:class :M ] ] .""",
+        DATA + "".join(f":x{i} a :L ; :p :y{i} . :y{i} :q :z{i} ." for i in range(200)),
+    )
+    before = violations(store)
+    heard: list[Any] = []
+    store.subscribe(heard.append, "shapes")
+    for data, expected in (
+        (":z3 :q :w .", ["+x3 p y3 Node"]),
+        (":z4 a :M .", ["+x4 p y4 Node"]),
+        (":x5 :p 5 .", ["+x5 p 5 NodeKind"]),
+    ):
+        store.insert(PREFIXES + data)
+        change = store.commit()
+        assert change.bootstraps == 0
+        assert signed(heard.pop()) == expected
+        assert violations(store) == sorted([*before, expected[0][1:]])
+        store.delete(PREFIXES + data)
+        change = store.commit()
+        assert change.bootstraps == 0
+        assert signed(heard.pop()) == [expected[0].replace("+", "-")]
+        assert violations(store) == before
+    store.delete(PREFIXES + ":x6 :p :y6 . :x7 a :L .")
+    assert store.commit().bootstraps == 0
+    assert signed(heard.pop()) == ["+x6 p  MinCount"]
+    store.check()
+
+
+def signed(change: Any) -> list[str]:
+    """Return the violations that came with a plus, those that went with a minus."""
+    parts = (("+", change.inserted), ("-", change.deleted))
+    return sorted(sign + in_short(ValidationResult(*row)) for sign, rows in parts for row in rows)
+
+
+def test_inferred_triples_are_validated_unless_asserted_ones_are_asked_for() -> None:
+    store = connect(rules="owl-rl")
+    store.insert(PREFIXES + ":p rdfs:subPropertyOf :q ; rdfs:range :L . :K rdfs:subClassOf :L . :a :p :b . :c a :K .")
+    shape = PREFIXES + ":S sh:targetClass :L ; sh:property [ sh:path [ sh:inversePath :q ] ; sh:minCount 1 ] ."
+    store.shapes(shape, "all")
+    store.shapes(shape, "asserted", inferred=False)
+    store.commit()
+    assert [shown(each.focus_node) for each in store.validate("all")] == ["c"]
+    assert [shown(each.focus_node) for each in store.validate("asserted")] == ["c"]
+    store.insert(PREFIXES + ":d :p :c .")
+    store.commit()
+    assert store.validate("all").conforms
+    assert [shown(each.focus_node) for each in store.validate("asserted")] == ["c"]
+    with pytest.raises(UsageError, match=r"E0675.*sh:closed"):
+        store.shapes(PREFIXES + ":S sh:targetNode :a ; sh:closed true .", "closed", inferred=False)
+
+
+def test_shapes_take_the_place_of_others() -> None:
+    store = validated(":S sh:targetNode :a ; sh:class :M .", name="rules")
+    with store.transaction() as block:
+        block.drop_view("rules")
+    with pytest.raises(UsageError, match="E0601"):
+        store.validate("rules")
+    with store.transaction() as block:
+        block.shapes(PREFIXES + ":S sh:targetNode :a ; sh:in () .", "rules")
+    assert violations(store) == ["a  a In"]
+
+
+def test_a_recursion_without_negation_finds_the_nodes_that_have_to_fail() -> None:
+    store = validated(
+        ":S sh:targetNode :a ; sh:property [ sh:path :k ; sh:nodeKind sh:IRI ; sh:node :S ] .",
+        ":a :k :b . :b :k :c, :a . :c :k 5 .",
+    )
+    assert violations(store) == ["a k b Node"]
+    store.delete(PREFIXES + ":c :k 5 .")
+    store.commit()
+    assert store.validate().conforms
+
+
+# --- reports ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_report_is_a_graph_of_shacl() -> None:
+    store = validated(
+        """:S sh:targetNode :a ; sh:path [ sh:inversePath :z ] ; sh:minCount 1 ; sh:severity sh:Warning ;
+        sh:message "zu wenig"@de, "too few"@en .""",
+    )
+    report = store.validate()
+    assert (report.conforms, len(report)) == (False, 1)
+    (result,) = report
+    assert (result.message, result.severity, result.detail[:3]) == ('"too few"@en', f"{SH}Warning", '"1"')
+    store.prefixes[""] = EXAMPLE
+    asked = connect()
+    asked.insert(store.validate().to_text())
+    asked.commit()
+    found = asked.query(
+        f"""PREFIX sh: <{SH}> PREFIX : <{EXAMPLE}> SELECT (GROUP_CONCAT(STR(?m)) AS ?t) {{
+        ?report a sh:ValidationReport ; sh:conforms false ; sh:result ?r .
+        ?r a sh:ValidationResult ; sh:focusNode :a ; sh:resultPath [ sh:inversePath :z ] ; sh:sourceShape :S ;
+        sh:resultSeverity sh:Warning ; sh:sourceConstraintComponent sh:MinCountConstraintComponent ; sh:resultMessage ?m
+        MINUS {{ ?r sh:value ?v }} }}"""
+    )
+    assert sorted(str(next(iter(found))[0]).strip('"').split()) == ["few", "too", "wenig", "zu"]
+    assert len(report.to_rdflib()) == len(report.triples())
+
+
+def test_an_empty_report_conforms() -> None:
+    report = validated(":S a sh:NodeShape .").validate()
+    assert (report.conforms, len(report.triples()), list(report)) == (True, 2, [])
+
+
+def test_messages_without_a_text_of_the_shape_name_the_parameter() -> None:
+    (result,) = validated(":S sh:targetNode :a ; sh:in (:b 5) .").validate()
+    assert result.message == '"the value is not one of <http://example.org/b>, 5"'
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ("a sh:PropertyShape ; sh:minCount 1", "sh:path of the shape .* is missing"),
+        ("a sh:NodeShape ; sh:path :p", "stands in a node shape"),
+        ("sh:path :p, :q", "needs one value"),
+        ("sh:path (:p)", "fewer than two paths"),
+        ("sh:path [ :p :q ]", "no property path"),
+        ("sh:path [ sh:inversePath :p ; sh:zeroOrOnePath :q ]", "several property paths"),
+        ("sh:path _:x . _:x sh:inversePath _:x", "contains itself"),
+        ("sh:path :p ; sh:minCount 'one'", 'sh:minCount of the shape <.*S> needs an integer, found "one"'),
+        ("sh:minCount 1", "node shape"),
+        ("sh:path :p ; sh:minCont 1", "sh:minCont .*is unknown\n.*did you mean sh:minCount"),
+        ("sh:nodeKind :IRI", "needs one of sh:BlankNode"),
+        ("sh:datatype 'integer'", "needs an IRI"),
+        ("sh:pattern '('", "is no pattern"),
+        ("sh:pattern 'a' ; sh:flags 'u'", "unknown flag u"),
+        ("sh:in :list", "needs a list"),
+        ("sh:or _:x . _:x rdf:first :S ; rdf:rest _:x", "needs a list"),
+        ("sh:languageIn (1)", "needs a list of texts"),
+        ("sh:property [ sh:class :L ]", "has no sh:path"),
+        ("sh:node [ sh:path :p ]", "has a sh:path"),
+        ("sh:closed 'yes'", "true or false"),
+        ("sh:targetNode []", "needs an IRI or a literal"),
+    ],
+)
+def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"(?s)E0674.*{message}"):
+        connect().shapes(f"{PREFIXES} :S {shape} .")
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ("sh:sparql [ sh:select 'SELECT $this { }' ]", "SHACL-SPARQL.*store.view"),
+        ("sh:target [ a sh:SPARQLTarget ]", "advanced"),
+        ("sh:not :S", "asks for itself through sh:not"),
+        ("sh:node :T . :T sh:xone (:S)", "asks for itself through sh:xone"),
+        ("a sh:NodeShape . :C a sh:ConstraintComponent", "components of one's own"),
+    ],
+)
+def test_shapes_beyond_the_core_are_refused(shape: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"(?s)E0675.*{message}"):
+        connect().shapes(f"{PREFIXES} :S {shape} .")
+
+
+def test_a_graph_without_shapes_is_refused() -> None:
+    with pytest.raises(DataError, match="no shapes of SHACL"):
+        connect().shapes(PREFIXES + DATA)
+
+
+def test_validating_without_shapes_says_how_to_add_some() -> None:
+    with pytest.raises(UsageError, match="E0601"):
+        connect().validate()
