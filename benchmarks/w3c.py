@@ -5,8 +5,8 @@
 reads `w3c/rdf-tests.tar.gz` of that folder, W3C's archive of tests. It prints a table, and each test that a store
 fails. The exit code is 1 if a store fails one that pyoxigraph passes, and 2 without the archive.
 
-Tests of the protocol, of service descriptions and of federated queries need servers, and are left out. Those of
-entailment run with the rules of their regime.
+Tests of the protocols and of service descriptions run against a server, see `w3c_protocol`, and without pyoxigraph.
+Tests of federated queries need other servers, and are left out. Those of entailment run with the rules of their regime.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import pyoxigraph
 from pyoxigraph import BlankNode, Dataset, DefaultGraph, NamedNode, Quad, RdfFormat
 
 import tidelog.rdf
-from benchmarks import data
+from benchmarks import data, w3c_protocol
 from tidelog import ProgramError, TidelogError
 from tidelog.rdf import Solutions, Store
 from tidelog.rdf.terms import XSD
@@ -41,7 +41,7 @@ _RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _SD = "http://www.w3.org/ns/sparql-service-description#"
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _LABEL = NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
-_LEFT_OUT = ("protocol", "graph-store-protocol", "http-rdf-update", "service-description", "service", "syntax-fed")
+_LEFT_OUT = (*w3c_protocol.SUITES, "service", "syntax-fed")
 _NUMBERS = ("integer", "decimal", "float", "double", "nonNegativeInteger", "int", "long", "short", "byte")
 _ROW = "urn:row:"
 _SYNTAX = "a text without an error in it"
@@ -372,13 +372,24 @@ def main(arguments: list[str] | None = None) -> int:
         with tarfile.open(archive) as packed:
             packed.extractall(place, filter="data")
         found = verdicts(Path(place), asked.only)
+        served = Counter[tuple[str, str]]()
+        for path in sorted(Path(place).glob("**/sparql11")):
+            for test, reason in w3c_protocol.failures(path, asked.only):
+                verdict = "passes" if reason is None else "wrong" if test.name in w3c_protocol.WRONG else "fails"
+                served[test.suite, verdict] += 1
+                if verdict != "passes":
+                    print(f"server {verdict}  {test.suite}/{test.name}: {w3c_protocol.WRONG.get(test.name, reason)}")
     for suite, number in sorted(found.number.items()):
         print(f"{suite:40} {number:4} tests  store {found.store[suite]:4}  pyoxigraph {found.library[suite]:4}")
+    for suite in sorted({suite for suite, _ in served}):
+        passing, wrong, failing = (served[suite, verdict] for verdict in ("passes", "wrong", "fails"))
+        number = passing + wrong + failing
+        print(f"{'sparql11/' + suite:40} {number:4} tests  server {passing:3}  wrong tests {wrong}")
     number, ours, theirs = (each.total() for each in (found.number, found.store, found.library))
     print(f"{'all':40} {number:4} tests  store {ours:4}  pyoxigraph {theirs:4}")
     for case, reason, is_ours in found.failures:
         print(f"{'WORSE' if is_ours else 'as pyoxigraph'}  {case.suite}/{case.name} ({case.kind}): {reason}")
-    return int(any(is_ours for _, _, is_ours in found.failures))
+    return int(any(is_ours for _, _, is_ours in found.failures) or any(verdict == "fails" for _, verdict in served))
 
 
 if __name__ == "__main__":

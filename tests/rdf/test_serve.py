@@ -182,6 +182,12 @@ def test_an_update_names_the_graphs_of_its_patterns(changing: Server) -> None:
     assert changing.rows("SELECT ?o { :g :has ?o }") == [("rex",)]
 
 
+def test_relative_iris_are_based_on_the_address(changing: Server) -> None:
+    assert changing.update("INSERT DATA { <a> :is <b> }").status == 204
+    assert changing.rows("SELECT ?x { ?x :is ?y }") == [(f"{changing.address}/a",)]
+    assert json.loads(changing.ask("ASK { <a> :is <b> }").body)["boolean"]
+
+
 def test_load_reads_no_file_of_the_server(changing: Server, tmp_path: Path) -> None:
     (tmp_path / "secret.ttl").write_text("<x:a> <x:b> <x:secret> .")
     for text in ("LOAD <file://{}>", "load silent <file://{}> into graph <x:g>", "CLEAR GRAPH :one ; LOAD <file://{}>"):

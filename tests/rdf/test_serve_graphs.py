@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pyoxigraph
 import pytest
@@ -113,3 +113,26 @@ def test_wrong_requests_leave_the_graphs(
     assert (answer.status, answer.problem["code"]) == (status, code)
     assert len(triples(server, "/store?default")) == 3
     assert server.store.graphs() == (f"{EXAMPLE}one", f"{EXAMPLE}two")
+
+
+def test_a_form_adds_several_texts_at_once(server: Server) -> None:
+    def form(*texts: tuple[str, str]) -> str:
+        parts = (f"--x\r\nContent-Type: {kind}\r\n\r\n{text}\r\n" for kind, text in texts)
+        return f"{''.join(parts)}--x--\r\n"
+
+    path, kind = f"/store?{urlencode({'graph': EXAMPLE + 'form'})}", "multipart/form-data; boundary=x"
+    texts = ("text/turtle", "<a> <x:b> 'z\u00e9ro' ."), ("application/n-triples", "<x:c> <x:d> <x:e> .")
+    assert server.send("POST", path, form(*texts), Content_Type=kind).status == 201
+    found = server.rows(f"SELECT ?s ?o {{ GRAPH <{EXAMPLE}form> {{ ?s ?p ?o }} }} ORDER BY DESC(?s)")
+    assert found == [("x:c", "x:e"), ("a", "z\u00e9ro")]
+    for wrong in (
+        form(("text/csv", "a")),
+        form(("text/turtle", "<x:f> <x:g> 1 ."), ("text/turtle", "<x:f>")),
+        "",
+        "--x",
+    ):
+        answer = server.send("POST", path, wrong, Content_Type=kind)
+        assert answer.status in (400, 415)
+        assert answer.problem["code"] in ("E0460", "E0692", "E0694")
+    assert server.send("PUT", path, form(*texts), Content_Type=kind).status == 415
+    assert len(server.rows(f"SELECT ?s {{ GRAPH <{EXAMPLE}form> {{ ?s ?p ?o }} }}")) == 2

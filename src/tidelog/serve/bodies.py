@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from email.parser import BytesParser
+from email.policy import HTTP
 from typing import TypedDict
 from urllib.parse import parse_qsl
 
@@ -14,6 +16,7 @@ from tidelog.serve.media import content_type, unsupported
 from tidelog.serve.problems import RequestError, bad_request
 
 FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
 _MOST_PARAMETERS = 1_000
 
 
@@ -80,6 +83,17 @@ async def body(request: Request, limits: ServerLimits) -> bytes:
     return b"".join(parts)
 
 
+def parts(request: Request, data: bytes) -> list[tuple[str, bytes]]:
+    """Return the parts of a body of `MULTIPART`: their media types and bytes. Raise RequestError (E0692) if it has
+    none."""
+    head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode("latin-1")
+    message = BytesParser(policy=HTTP).parsebytes(head + data)
+    found = [(part.get_content_type(), part.get_payload(decode=True)) for part in message.iter_parts()]
+    if not found:
+        raise bad_request("the body has no parts", "separate them by the boundary of the header Content-Type")
+    return [(kind, bytes(payload or b"")) for kind, payload in found]
+
+
 async def operation(
     request: Request, limits: ServerLimits, name: str, media_type: str
 ) -> tuple[str | None, Parameters]:
@@ -104,6 +118,11 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         message = f"byte {error.start} of the body is not UTF-8"
         raise bad_request(message, "send UTF-8") from None
+
+
+def base_of(request: Request) -> str:
+    """Return the IRI that relative ones of a request are based on: its address without parameters."""
+    return str(request.url.replace(query=""))
 
 
 class ChosenGraphs(TypedDict, total=False):

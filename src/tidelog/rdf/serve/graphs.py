@@ -19,7 +19,7 @@ from tidelog.rdf.quads import DEFAULT
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.serve.formats import READ, TRIPLES, written
 from tidelog.rdf.store import Store
-from tidelog.serve.bodies import ServerLimits, body, of_address
+from tidelog.serve.bodies import MULTIPART, ServerLimits, body, of_address, parts
 from tidelog.serve.media import accepted, content_type, unsupported
 from tidelog.serve.problems import RequestError, bad_request
 
@@ -39,12 +39,17 @@ async def graph_store(request: Request, store: Store, limits: ServerLimits) -> R
         raise UsageError(Problem("E0669", f"the graph {INFERRED} has what follows, and only that", hint=hint))
     if request.method == "DELETE":
         return await run_in_threadpool(_delete, store, graph)
-    found = content_type(request)
+    is_form = request.method == "POST" and content_type(request) == MULTIPART
     names = {each.media_type: each.name for each in READ}
-    if found not in names:
-        raise unsupported(found, list(names))
+    if not is_form and content_type(request) not in names:
+        raise unsupported(content_type(request), [*names, MULTIPART])
     data = await body(request, limits)
-    created = await run_in_threadpool(_write, store, graph, data, names[found], request.method == "PUT")
+    texts = parts(request, data) if is_form else [(content_type(request), data)]
+    wrong = next((kind for kind, _ in texts if kind not in names), None)
+    if wrong is not None:
+        raise unsupported(wrong, list(names))
+    given = [(text, names[kind]) for kind, text in texts]
+    created = await run_in_threadpool(_write, store, graph, given, request.method == "PUT")
     headers = {"Location": graph} if created else {}
     return Response(status_code=201 if created else 204, headers=headers)
 
@@ -94,15 +99,17 @@ def _delete(store: Store, graph: str) -> Response:
     return Response(status_code=204)
 
 
-def _write(store: Store, graph: str, data: bytes, format: str, replace: bool) -> bool:
-    """Insert the triples of a body, in the place of those that are there or beside them. Return True for a new
-    graph."""
+def _write(store: Store, graph: str, texts: list[tuple[bytes, str]], replace: bool) -> bool:
+    """Insert the triples of texts with their formats, in the place of those that are there or beside them. Return True
+    for a new graph."""
     with store.transaction() as block:
         is_new = not _exists(store, graph)
         if replace and graph != DEFAULT:
+            ((data, format),) = texts
             block.replace(data, graph, format, base=graph)
             return is_new
         if replace:
             block.delete([row[:3] for row in store.quads(graph=graph)], graph=graph)
-        block.insert(data, format, base=graph or None, graph=graph)
+        for data, format in texts:
+            block.insert(data, format, base=graph or None, graph=graph)
     return is_new

@@ -12,7 +12,7 @@ from tidelog.rdf.serve.evaluators import AskedQuery, Evaluators, answer
 from tidelog.rdf.serve.formats import ROWS, TRIPLES, TRUTH
 from tidelog.rdf.sparql.words import is_query
 from tidelog.rdf.store import Store
-from tidelog.serve.bodies import ServerLimits, graphs, of_address, operation
+from tidelog.serve.bodies import ServerLimits, base_of, graphs, of_address, operation
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import RequestError, bad_request
 
@@ -40,7 +40,7 @@ async def query(request: Request, store: Store, limits: ServerLimits, evaluators
         raise ProgramError(Problem("E0664", "the text is not a query in SPARQL", place="<query>", hint=hint))
     formats, refused = _formats(request)
     names = {form: formats[form].name if form in formats else None for form in _FORMATS}
-    chosen = {"rows": limits.rows, **graphs(parameters, _GRAPHS)}
+    chosen = {"rows": limits.rows, "base": base_of(request), **graphs(parameters, _GRAPHS)}
     asked = AskedQuery(text, lambda taking: store.answering(text, names, taking, **chosen), formats, refused)
     return await answer(request, evaluators, asked)
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from tidelog.errors import Problem
 from tidelog.rdf.sparql.words import words
 from tidelog.rdf.store import Store
-from tidelog.serve.bodies import ServerLimits, graphs, operation
+from tidelog.serve.bodies import ServerLimits, base_of, graphs, operation
 from tidelog.serve.problems import RequestError, bad_request
 
 _GRAPHS = ("using-graph-uri", "using-named-graph-uri")
@@ -31,5 +31,5 @@ async def update(request: Request, store: Store, limits: ServerLimits) -> Respon
     if chosen and any(word.is_keyword("USING", "WITH") for word in found):
         hint = f"leave out {' and '.join(_GRAPHS)}, or USING and WITH"
         raise bad_request("both the request and its update name graphs", hint)
-    await run_in_threadpool(lambda: store.update(text, timeout=limits.timeout, **chosen))
+    await run_in_threadpool(lambda: store.update(text, base=base_of(request), timeout=limits.timeout, **chosen))
     return Response(status_code=204)

@@ -230,8 +230,8 @@ class SparqlVerbs(GraphVerbs):
         """Return a process that answers a query in SPARQL piece by piece, as text in the format for its form; `taking`
         makes it for a copy of the mirror, or finds one that has this copy. For modules of this package.
 
-        `limits` are the number of `rows`, `default_graphs` and `named_graphs`. Raise as `query`, and UsageError (E0668)
-        for a mirror on disk.
+        `limits` are the number of `rows`, and `base`, `default_graphs` and `named_graphs` of `query`. Raise as `query`,
+        and UsageError (E0668) for a mirror on disk.
         """
         rows = limits.pop("rows", None)
         if self._mirror.is_on_disk:
@@ -242,7 +242,7 @@ class SparqlVerbs(GraphVerbs):
         with self._sharing() as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
             with failed(text, _QUERY):
-                plan = QueryPlan.of(text, {"prefixes": self._declared, **more})
+                plan = QueryPlan.of(text, {"base_iri": limits.get("base"), "prefixes": self._declared, **more})
             process = taking(copy)
         process.ask(plan, AnswerFormats(formats, self.prefixes, rows))
         return process
