@@ -197,6 +197,7 @@ CODES: dict[str, str] = {
     "E0654": "the folder contains no store",
     "E0655": "the store is open for reading only",
     "E0656": "the folder for files of arrays cannot be used",
+    "E0657": "a store of RDF has other rules",
     "E0660": "unknown RDF format",
     "E0661": "undeclared prefix",
     "E0662": "unknown rules for RDF",

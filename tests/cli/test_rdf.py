@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.cli.conftest import Run
-from tidelog.rdf import TYPE
+from tidelog.rdf import TYPE, connect
 
 PETS = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :Dog rdfs:subClassOf :Animal . :rex a :Dog ."""
@@ -50,6 +50,34 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
     assert "Traceback" not in errors
 
 
+def test_a_server_over_a_store_keeps_updates(folder: Path, tidelog: Run) -> None:
+    (folder / "pets.ttl").write_text(PETS)
+    (folder / "animals.rq").write_text(ANIMALS)
+    command = [sys.executable, "-m", "tidelog", "rdf", "serve", "kg.tide"]
+    options = ["--port", "0", "--token", "write:secret", "--view", "animals=animals.rq"]
+    for more, update, shown in (
+        (["pets.ttl", "--rules", "rdfs"], "INSERT DATA { <http://example.org/tom> a <http://example.org/Dog> }", "3"),
+        ([], "DELETE DATA { <http://example.org/rex> a <http://example.org/Dog> }", "5"),
+    ):
+        server = subprocess.Popen([*command, *more, *options], cwd=folder, stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout is not None
+            line = server.stdout.readline()
+            assert line.startswith(f"{shown} triples at"), line
+            body = f"update={quote(update)}".encode()
+            request = urllib.request.Request(line.split()[3].rstrip(";").replace("/sparql", "/update"), data=body)
+            request.add_header("Authorization", "Bearer secret")
+            with urllib.request.urlopen(request, timeout=60) as response:
+                assert response.status in (200, 204)
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=60)
+    with connect(folder / "kg.tide") as store:
+        assert set(store["animals"]) == {("http://example.org/tom",)}
+    outcome = tidelog("check", "kg.tide")
+    assert (outcome.code, "the views follow" in outcome.out) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "status"),
     [
@@ -61,6 +89,7 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
         (["--token", "two words"], "E0603", 2),
         (["--token-file", "nowhere"], "E0650", 2),
         (["--view", "animals"], "E0603", 2),
+        (["one.tide", "two.tide"], "E0603", 2),
         (["--view", "animals=nowhere.rq"], "E0650", 2),
     ],
 )

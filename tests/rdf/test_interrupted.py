@@ -29,7 +29,7 @@ ALL = ("tidelog/",)
 
 
 def begun(rules: str = "owl-rl") -> Store:
-    store = tidelog.rdf.connect(rules)
+    store = tidelog.rdf.connect(rules=rules)
     store.insert(BEFORE)
     store.commit()
     return store

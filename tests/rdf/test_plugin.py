@@ -128,3 +128,23 @@ def test_what_no_store_can_have_is_refused() -> None:
         len(found)
     found.rollback()
     assert len(found) > 0
+
+
+def test_a_graph_opens_the_store_in_a_folder(tmp_path: Path) -> None:
+    folder = str(tmp_path / "kg.tide")
+    found = rdflib.Graph(store=RdflibStore())
+    assert found.open(folder) == rdflib.store.NO_STORE
+    assert not (tmp_path / "kg.tide").exists()
+    assert found.open((folder, "rdfs"), create=True) == rdflib.store.VALID_STORE
+    found.parse(data=TURTLE, format="turtle")
+    found.commit()
+    found.add((E.tom, RDF.type, E.Dog))
+    assert (E.tom, RDF.type, E.Animal) in found
+    found.close()
+    found = rdflib.Graph(store=RdflibStore())
+    assert found.open(folder) == rdflib.store.VALID_STORE
+    assert set(found.subjects(RDF.type, E.Animal)) == {E.rex}
+    found.add((E.tom, RDF.type, E.Dog))
+    found.close(commit_pending_transaction=True)
+    with connect(folder) as store:
+        assert store.contains(E.tom, RDF.type, E.Animal)

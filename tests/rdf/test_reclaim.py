@@ -74,7 +74,7 @@ def test_churn_shows_what_a_store_shows_that_keeps_all_words(
     monkeypatch.setattr(data, "_FEW", few)
     rng, there = random.Random(seed), set[Any]()
     held: list[tuple[Any, Any]] = []
-    sparing, plain = (connect(["owl-rl", RULES]) for _ in range(2))
+    sparing, plain = (connect(rules=["owl-rl", RULES]) for _ in range(2))
     plain.database.dictionary  # noqa: B018 - who has asked for it keeps all words
     for step in range(14):
         gone = {each for each in there if rng.random() < 0.5}

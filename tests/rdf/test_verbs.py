@@ -22,7 +22,7 @@ STAR = ("http://x/tom", tidelog.rdf.TYPE, "http://x/Star")
 
 @pytest.fixture
 def store() -> Store:
-    return tidelog.rdf.connect("rdfs")
+    return tidelog.rdf.connect(rules="rdfs")
 
 
 def test_a_transaction_commits_at_its_end(store: Store) -> None:
@@ -155,7 +155,7 @@ CALLS: dict[str, Callable[[Store], Any]] = {
 
 
 def test_a_closed_store_is_closed() -> None:
-    with tidelog.rdf.connect("rdfs") as store:
+    with tidelog.rdf.connect(rules="rdfs") as store:
         store.insert(CAT)
         store.commit()
         found = store.triples()

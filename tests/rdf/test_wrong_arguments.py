@@ -26,7 +26,7 @@ OTHERS = [each for each in VALUES if not isinstance(each, str)]
 """Values that are no text, for what takes paths."""
 
 CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
-    "connect(…)": ([each for each in VALUES if each is not None], lambda _, value: tidelog.rdf.connect(value)),
+    "connect(…)": ([each for each in VALUES if each is not None], lambda _, value: tidelog.rdf.connect(rules=value)),
     "load": (VALUES, lambda store, value: store.load(value)),
     "remove_rule": (VALUES, lambda store, value: store.remove_rule(value)),
     **{
@@ -64,7 +64,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
 
 @pytest.fixture(scope="module")
 def store() -> Store:
-    store = tidelog.rdf.connect("rdfs")
+    store = tidelog.rdf.connect(rules="rdfs")
     store.insert("<urn:a> <urn:b> <urn:c> .")
     store.commit()
     return store

@@ -1,6 +1,7 @@
 """`tidelog rdf`: files of RDF.
 
-`serve DATA…` is a server for SPARQL, until it is interrupted. `validate DATA… SHAPES` prints violations of shapes.
+`serve [STORE.tide] DATA…` is a server for SPARQL over a store in a folder, or over files, until it is interrupted.
+`validate DATA… SHAPES` prints violations of shapes.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ def add(commands: Commands) -> None:
         "rdf", help="serve RDF by the protocols of SPARQL, validate it by SHACL", allow_abbrev=False
     )
     verbs = rdf.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    command = verbs.add_parser("serve", help="answer SPARQL over files of RDF", allow_abbrev=False)
-    command.add_argument("data", metavar="DATA", nargs="*", type=Path, help="files of RDF, which stay as they are")
+    command = verbs.add_parser("serve", help="answer SPARQL over a store, or files of RDF", allow_abbrev=False)
+    help_text = "a store, whose name ends with .tide, and files of RDF to load"
+    command.add_argument("data", metavar="DATA", nargs="*", type=Path, help=help_text)
     _add_rules(command)
     command.add_argument(
         "--view",
@@ -110,8 +112,7 @@ def serve(arguments: argparse.Namespace) -> int:
     from tidelog.serve.running import address_of, listening, run
 
     tokens = _tokens(arguments)
-    with listening(arguments.host, arguments.port, bool(tokens)) as listener:
-        store = _store(arguments)
+    with listening(arguments.host, arguments.port, bool(tokens)) as listener, _store(arguments) as store:
         print(f"{len(store):,} triples at {address_of(listener)}/sparql; Ctrl-C ends the server", flush=True)
         limits = ServerLimits(arguments.timeout, arguments.max_body, arguments.max_rows, arguments.query_memory)
         run(application(store, tokens, limits), listener)
@@ -127,25 +128,37 @@ def _tokens(arguments: argparse.Namespace) -> tuple[AccessToken, ...]:
     return tuple(map(AccessToken.of, given))
 
 
-def _filled(arguments: argparse.Namespace) -> Store:
-    """Return a store with the files, which wait for a commit."""
+def _filled(arguments: argparse.Namespace, folder: Path | None = None) -> Store:
+    """Return a store, the one in a folder if there is one, with the files, which wait for a commit."""
     from tidelog.rdf import connect
     from tidelog.rdf.tables import RULE_SETS
 
-    store = connect([rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules])
+    rules = [rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules]
+    store = connect(folder, rules or None)
     for path in arguments.data:
-        store.insert(path)
+        if path != folder:
+            store.insert(path)
     return store
 
 
 def _store(arguments: argparse.Namespace) -> Store:
-    store = _filled(arguments)
+    from tidelog.rdf.sparql.bodies import rule_prefix
+
+    folders = [path for path in arguments.data if path.suffix == ".tide"]
+    if len(folders) > 1:
+        hint = "start a server for each store"
+        raise UsageError(Problem("E0603", f"{folders[1]} is a second store", hint=hint))
+    store = _filled(arguments, folders[0] if folders else None)
     for view in arguments.view:
         name, equals, path = view.partition("=")
         if not equals:
             hint = "pass a name and the file of a SELECT: --view elders=elders.rq"
             raise UsageError(Problem("E0603", f"--view {view} names no file", hint=hint))
-        store.view(name, Path(path).read_text("utf-8"))
+        text = Path(path).read_text("utf-8")
+        if any(rule.startswith(rule_prefix(name)) for rule in store.database.rules):  # of an earlier server
+            store.drop_view(name)
+            store.commit()
+        store.view(name, text)
     store.commit()
     store.options(timeout=arguments.timeout)
     return store

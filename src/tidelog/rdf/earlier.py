@@ -4,25 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tidelog.arrays import AnyWords, Words
 from tidelog.change import Change
 from tidelog.database import Database
-from tidelog.language.syntax import Declaration, Program
-from tidelog.rdf.names import GRAPH, TRIPLE
+from tidelog.language.syntax import Declaration, Program, Rule
+from tidelog.options import DatabaseOptions
+from tidelog.rdf.change import StoreChange
+from tidelog.rdf.data import Triples
+from tidelog.rdf.literals import Literals
+from tidelog.rdf.matching import SchemaFacts
+from tidelog.rdf.names import GRAPH, TRIPLE, Names
 from tidelog.rdf.quads import FactCalls
+from tidelog.rdf.rules import Instances
+from tidelog.rdf.schema import Schema
+from tidelog.rdf.specialise import RuleInstance
+from tidelog.rdf.tables import TableRule, Triple
 from tidelog.storage.changes import date
 
-if TYPE_CHECKING:
-    from tidelog.rdf.store import Store
+
+class StoreParts(Protocol):
+    """The parts of a store that come back with an earlier state."""
+
+    prefixes: dict[str, str]
+    _table: tuple[TableRule, ...]
+    _database: Database
+    _names: Names
+    _triples: Triples
+    _schema: Schema
+    _known: SchemaFacts
+    _needed: SchemaFacts
+    _instances: Instances
+    _literals: Literals
+    _guards: tuple[RuleInstance, ...]
+    _alive: frozenset[str]
+    _asks_nodes: bool
+    _has_given: bool
+    _options: DatabaseOptions
+    _epochs: int
+
+    def _use(self, schema: dict[Triple, None]) -> None: ...
+    def _declare(self, rules: Iterable[Rule] = ()) -> None: ...
+    def commit(self) -> StoreChange: ...
 
 
 class EarlierState:
     """A store as it was before a commit: `undo` undoes the facts, once one of `changes` has been made. The pending
     triples keep its words and wait again."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: StoreParts) -> None:
         self.store = store
         self.waiting = store._database.workspace.waiting()
         self.schema = store._schema.triples

@@ -40,6 +40,15 @@ class Literals:
         self._first: dict[LiteralValue, str] = {}
         """For each value the first literal that has it."""
 
+    def recall(self) -> None:
+        """Learn the values of all literals, of a store that comes back."""
+        if self._equal:
+            objects = numpy.unique(self._triples.matching(None, None, None, asserted=True)[:, 2])
+            for term in self._triples.dictionary.strings(self._literals(objects)):
+                value = value_of(term)
+                if value is not None:
+                    self._first.setdefault(value, term)
+
     def of_rows(self, predicate: str, rows: Words) -> Iterator[Facts]:
         """Yield facts about the literals among the objects of asserted triples of a property."""
         ill = self._triples.ill

@@ -9,7 +9,7 @@ REST holds the types that rules derive with a variable as class, until the class
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Attribute, Declaration
@@ -20,6 +20,8 @@ from tidelog.source import Span
 COLON = "ː"
 GRAPH = f"graph{COLON}"
 """The relation of triples and their graphs, see `quads`."""
+NAMES = f"name{COLON}"
+"""The relation of the relations of properties and classes with their IRIs, of stores that last."""
 INCONSISTENCY = f"inconsistency{COLON}"
 TRIPLE = "triple"
 """The relation of all triples, for programs that ask for it."""
@@ -35,6 +37,8 @@ LITERAL_FACTS = (ILL, OUTSIDE, UNLIKE, EQUAL)
 """The properties of facts about literals, see `literals`."""
 INTERNAL = frozenset([MEMBER, CELL, AXIOM, REST, ITSELF, *LITERAL_FACTS])
 """The properties that no triple of a user has, with those of GIVEN."""
+_CLASS = "a"
+"""How the names of the relations of classes begin."""
 _LONGEST = 40
 
 
@@ -52,6 +56,17 @@ class Names:
         """The datatypes that have or had members with values outside."""
         self._meanings: dict[str, Triple] = {}
 
+    @property
+    def meanings(self) -> Mapping[str, Triple]:
+        """Return the relations with the patterns of their triples."""
+        return self._meanings
+
+    def know(self, relation: str, iri: str) -> None:
+        """Give a property or class the relation that it has had before, which says which of the two it is."""
+        is_class = relation.startswith(f"{_CLASS}{COLON}")
+        (self.classes if is_class else self.properties)[iri] = relation
+        self._meanings[relation] = Triple("?s", TYPE, iri) if is_class else Triple("?s", iri, "?o")
+
     def property(self, iri: str) -> str:
         """Return the relation of a property."""
         found = self.properties.get(iri)
@@ -64,7 +79,7 @@ class Names:
         """Return the relation of a class."""
         found = self.classes.get(iri)
         if found is None:
-            found = self.classes[iri] = self._new("a", iri)
+            found = self.classes[iri] = self._new(_CLASS, iri)
             self._meanings[found] = Triple("?s", TYPE, iri)
         return found
 

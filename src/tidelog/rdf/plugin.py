@@ -1,4 +1,5 @@
 """A store for rdflib: `rdflib.Graph(store="tidelog")`, and `rdflib.Graph(store=RdflibStore(store))` for one at hand.
+`graph.open("kg.tide", create=True)` opens the one in a folder.
 
 rdflib shows changes at once, tidelog with a commit. So changes wait in `_changes` until something is read, and are then
 committed. `_undo` has what `rollback` takes back: the changes since the last `commit` of rdflib.
@@ -8,22 +9,26 @@ Graphs of rdflib whose name is a blank node, such as `Graph()`, are the default 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import rdflib
 from rdflib.query import Result
-from rdflib.store import VALID_STORE
+from rdflib.store import NO_STORE, VALID_STORE
 from rdflib.store import Store as AnyStore
 
-from tidelog.errors import wrong_argument
-from tidelog.rdf.connect import connect
+from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.rdf.connect import connect, is_rules
 from tidelog.rdf.graph_verbs import StoredQuad, changed
 from tidelog.rdf.output import node_of
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.sparql.words import words
 from tidelog.rdf.store import Store
+from tidelog.rdf.tables import RULE_SETS
 from tidelog.rdf.terms import term
+from tidelog.store import is_marked
 
 _DEFAULT = "urn:x-rdflib:default"
 
@@ -36,18 +41,32 @@ class RdflibStore(AnyStore):
     transaction_aware = True
 
     def __init__(self, configuration: Any = None, identifier: Any = None) -> None:
-        """Use the store `configuration`, or make a new one with these rules, see `open`."""
+        """Use the store `configuration`, or open one, see `open`. Raise UsageError (E0662) if that is no store."""
         is_store = isinstance(configuration, Store)
         self.store = configuration if is_store else connect()
         """The store of tidelog."""
+        self._is_own = not is_store
         self._changes: dict[StoredQuad, bool] = {}
         self._undo: list[tuple[StoredQuad, bool]] = []
         self._prefixes: dict[str, Any] = {}
-        super().__init__(None if is_store else configuration, identifier)
+        super().__init__(None, identifier)
+        if not is_store and configuration is not None and self.open(configuration) == NO_STORE:
+            hint = f"pass {', '.join(RULE_SETS)}, or make a store with graph.open(folder, create=True)"
+            raise UsageError(Problem("E0662", f"neither rules nor a store: {configuration!r}", hint=hint))
 
     def open(self, configuration: Any, create: bool = False) -> int:
-        """Begin anew with an empty store and rules as in `tidelog.rdf.connect`: "owl-rl", "rdfs", a program."""
-        self.store = connect(configuration or None)
+        """Open the store in a folder, or begin anew with an empty one in memory.
+
+        `configuration` is a folder, which `create` makes; rules as in `tidelog.rdf.connect`, for a store in memory; or
+        a tuple of a folder and rules. Return NO_STORE if there is no store and `create` is False. Raise as
+        `tidelog.rdf.connect`.
+        """
+        folder, rules = _configured(configuration)
+        if folder is not None and not create and not is_marked(Path(folder)):
+            return NO_STORE
+        if self._is_own:
+            self.store.close()
+        self.store, self._is_own = connect(folder, rules), True
         self._changes, self._undo = {}, []
         return VALID_STORE
 
@@ -55,6 +74,8 @@ class RdflibStore(AnyStore):
         """Close the store; changes since the last commit are lost unless asked otherwise."""
         if commit_pending_transaction:
             self.commit()
+        else:
+            self.rollback()
         self.store.close()
 
     # --- changes -------------------------------------------------------------------------------------------------
@@ -206,6 +227,14 @@ class RdflibStore(AnyStore):
     def namespaces(self) -> Iterator[tuple[str, Any]]:
         """Yield prefixes with their namespaces."""
         yield from self._prefixes.items()
+
+
+def _configured(configuration: Any) -> tuple[Any, Any]:
+    """Return the folder and the rules of a configuration, see `RdflibStore.open`."""
+    given = list(configuration) if isinstance(configuration, (tuple, list)) else [configuration]
+    if given and isinstance(given[0], (str, os.PathLike)) and str(given[0]) and not is_rules(given[0]):
+        return given[0], given[1:] or None
+    return None, configuration or None
 
 
 def _node(symbol: str) -> Any:

@@ -3,8 +3,8 @@ data. A rule keeps its name as long as it exists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from operator import is_
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
@@ -68,6 +68,38 @@ class Instances:
         self._wanted = wanted
         self._made_for = facts, guards, alive, self._views, *self._sizes
         return names, list(more.values())
+
+    @property
+    def count(self) -> int:
+        """Return the number that the name of the last rule ends with."""
+        return self._count
+
+    def adopt(
+        self,
+        facts: SchemaFacts,
+        guards: Iterable[RuleInstance],
+        alive: Set[str],
+        program: CheckedProgram,
+        old: Mapping[str, Rule],
+        count: int,
+    ) -> tuple[list[str], bool]:
+        """Take the `old` rules of a program, by name, for those that `changes` has added before, of which `count` is
+        the number. Return the names of those that nobody asks for now, and True if others are missing. The other
+        arguments are those of `changes`."""
+        guards, alive = tuple(guards), frozenset(alive)
+        theirs = [rule for rule in program.rules if rule.name not in old]
+        self._program, self._views = program, _Views.of(theirs, self._names)
+        wanted = self._wanted_for(facts, guards, alive)
+        unclaimed = {_origin(rule): rule for rule in old.values()}
+        for key in dict.fromkeys(key for each in wanted.values() for key in each):
+            known = unclaimed.pop(_origin(self._rule(key)), None)
+            if known is not None:
+                self.current[key] = known
+        self._count = count
+        is_missing = any(key not in self.current for each in wanted.values() for key in each)
+        if not unclaimed and not is_missing:
+            self._wanted, self._made_for = wanted, (facts, guards, alive, self._views, *self._sizes)
+        return [str(rule.name) for rule in unclaimed.values()], is_missing
 
     def _wanted_for(
         self, facts: SchemaFacts, guards: tuple[RuleInstance, ...], alive: frozenset[str]
@@ -162,6 +194,11 @@ class Instances:
             yield from ((False, *pair) for pair in pairs)
         if views.derives_triples:
             yield from ((True, *pair) for pair in pairs)
+
+
+def _origin(rule: Rule) -> tuple[str, str]:
+    """Return the rule of a table that an instance is of, as in its name, and its text without the name."""
+    return str(rule.name).rpartition("_")[0], str(replace(rule, name=None))
 
 
 @dataclass(frozen=True)

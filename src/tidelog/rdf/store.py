@@ -41,6 +41,7 @@ from tidelog.rdf.documents import Labels
 from tidelog.rdf.earlier import EarlierState
 from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
+from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.literals import Literals
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
@@ -48,6 +49,7 @@ from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
+from tidelog.rdf.shapes.testing import FUNCTIONS
 from tidelog.rdf.shapes.verbs import ShapeVerbs
 from tidelog.rdf.sparql.mirror import Mirror
 from tidelog.rdf.sparql.words import is_query, is_update
@@ -63,7 +65,12 @@ class Store(ShapeVerbs):
     """Triples, rules and their consequences; made by `connect`. Threads may share one: each call has the store to
     itself."""
 
-    def __init__(self, table: Iterable[TableRule], programs: Iterable[str | os.PathLike[str]]) -> None:
+    def __init__(
+        self,
+        table: Iterable[TableRule],
+        programs: Iterable[str | os.PathLike[str]],
+        lasting: LastingState | None = None,
+    ) -> None:
         self.prefixes = dict(PREFIXES)
         """Prefixes for rule text and for Turtle; those that programs declare are added."""
         table = tuple(table)
@@ -72,9 +79,12 @@ class Store(ShapeVerbs):
         self._known = self._schema.facts()
         self._needed = self._schema.reduced(self._known)
         self._names = Names()
+        self._lasting = lasting
+        self._database = Database() if lasting is None else Database(lasting.keeper, FUNCTIONS)
+        if lasting is not None:
+            lasting.name(self._names, self._database)
         self._names.property(REST)
         self._names.given(TYPE)
-        self._database = Database()
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
         self._quads = Quads(self._database, self._names, self._triples)
@@ -93,6 +103,8 @@ class Store(ShapeVerbs):
         self._explainer = TripleExplainer(self._database, self._names, table, self._instances)
         self._database.workspace.dictionary.hold(self)
         fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
+        if lasting is not None and lasting.restore(self, fixed):
+            return
         found = declaration(INCONSISTENCY, "rabc")
         self._database.load(Program(declarations=(found, *self._undeclared()), rules=fixed))
         if AXIOM in self._schema.properties:
@@ -182,6 +194,8 @@ class Store(ShapeVerbs):
     def _end(self) -> None:
         self._mirror.drop()
         self._database.engine.close()
+        if self._lasting is not None:
+            self._lasting.keeper.close()
 
     def options(self, **options: Any) -> None:
         """Set limits and strategies, see `Database.options`, and the place of the `mirror` for SPARQL: "memory", the
@@ -195,7 +209,10 @@ class Store(ShapeVerbs):
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
         with changing_within_memory:
             has_facts = bool(self._database.workspace.facts)
-            change = self._evaluated(interrupts, EarlierState(self))
+            earlier = EarlierState(self)
+            change = self._evaluated(interrupts, earlier)
+            if self._lasting is not None:
+                self._lasting.publish(self, earlier, interrupts)
             pending, self._pending = self._pending, []
             self._epochs += 1
             self._note(pending, change, has_facts)
@@ -294,6 +311,8 @@ class Store(ShapeVerbs):
         gone, new = self._instances.changes(self._needed, self._guards, self._alive, database.program)
         database.rules.remove(*gone)
         self._declare(new)
+        if self._lasting is not None:
+            self._lasting.put_names(self)
         self._triples.put(facts)
         return gone, new
 

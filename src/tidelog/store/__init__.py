@@ -6,10 +6,12 @@ state       the folder: asserted and retracted facts of each epoch, and the mani
 checkpoint  the state of an engine as one file
 numbers     numbers of counters, as of the last epoch;  choices  the same for the tuples that choices show
 keeper      `FolderKeeper`, which lets the epochs of a database last
+groups      `GroupKeeper`, for which several epochs are one commit
 database    `StoredDatabase`, a Database with such a keeper
 """
 
 from tidelog.store.database import StoredDatabase
+from tidelog.store.groups import GroupKeeper
 from tidelog.store.manifest import is_marked
 
-__all__ = ["StoredDatabase", "is_marked"]
+__all__ = ["GroupKeeper", "StoredDatabase", "is_marked"]

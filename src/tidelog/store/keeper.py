@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -23,15 +23,16 @@ from tidelog.durable.files import Files
 from tidelog.engine import FactCall, Prospect, RowChange
 from tidelog.errors import UsageError
 from tidelog.io import encode
+from tidelog.language.syntax import RelationType
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.programs import Reading
-from tidelog.rules.core import NUMBERED, CoreProgram
+from tidelog.rules.core import NUMBERED
 from tidelog.storage.changes import date_changes
 from tidelog.store import checkpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
-from tidelog.store.state import GONE, StateFolder, text_of
+from tidelog.store.state import GONE, Segment, StateFolder, text_of
 from tidelog.store.tables import FactTables, PartFolder, facts_table
 from tidelog.workspace import Draft, Workspace
 
@@ -42,10 +43,17 @@ RULES = "rules"
 
 
 class FolderKeeper:
-    """The folder of a database, see `StoredDatabase`."""
+    """The folder of a database of a `kind`, see `StoredDatabase`."""
 
-    def __init__(self, folder: str | os.PathLike[str], *, read_only: bool = False, files: Files | None = None) -> None:
-        self.state = StateFolder(folder, read_only=read_only, files=files)
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        kind: str = "embedded",
+        *,
+        read_only: bool = False,
+        files: Files | None = None,
+    ) -> None:
+        self.state = StateFolder(folder, kind, read_only=read_only, files=files)
         self.spent = 0.0
         """Seconds of the epochs since the last checkpoint."""
         self.price = 0.0
@@ -62,7 +70,7 @@ class FolderKeeper:
     @property
     def next_epoch(self) -> int:
         """Return the number of the epoch that is being made, which may be the one that comes back."""
-        return self.state.manifest.epoch + (not self._recovering)
+        return self.state.manifest.number + (not self._recovering)
 
     # --- committing --------------------------------------------------------------------------------------------------
 
@@ -71,54 +79,37 @@ class FolderKeeper:
         the disk does not take it."""
         if self._recovering:
             return
-        tables = {}
-        for name, change in facts.items():
-            for asserts, words in ((True, change.inserted), (False, change.deleted)):
-                if len(words):
-                    relation = draft.checked.relations[name]
-                    tables[name, asserts] = facts_table(relation, self._workspace.dictionary, words)
-        numbers, notes = self._numbers(draft.core, prospect)
-        tables |= {**numbers, **self._choices(draft, prospect)}
+        changes = changes_of(draft, facts, prospect)
         same = draft.programs is self._workspace.committed.programs
         text = self.state.manifest.text if same else text_of(draft.programs)
+        notes = self._noted(next_number(draft, changes))
         if not same:
             notes = {**notes, RULES: note_of(draft.since)}
         gone = draft.gone_from(self._workspace.committed)
-        segment = self.state.prepare(tables)
+        segment = self.state.prepare(self._tables(draft, changes))
+        self._publish(segment, text, notes, gone)
+
+    def _publish(self, segment: Segment, text: str, notes: Mapping[str, Any], gone: Collection[str]) -> None:
+        """Commit a segment, or discard it if that fails."""
         try:
-            self.state.publish(segment, text, notes, gone.union(f"{SHOWN}{name}" for name in gone))
+            self.state.publish(segment, text, notes, {*gone, *(f"{SHOWN}{name}" for name in gone)})
         except BaseException:
             self.state.discard(segment)
             raise
 
-    def _numbers(self, core: CoreProgram, prospect: Prospect[AnyRows]) -> tuple[FactTables, Mapping[str, Any]]:
-        """Return the tables of the numbers that counters have given and forgotten, and the note of the next number."""
-        tables: dict[tuple[str, bool], Any] = {}
-        following = 0
-        for rule in core.counters:
-            change = prospect.deltas.get(rule.head)
-            if change is None:
-                continue
-            for asserts, rows in ((False, change.deleted), (True, change.inserted)):
-                words = rows_of(rows).astype(numpy.int64)
-                if len(words):
-                    relation = numbered_relation(core, rule.head)
-                    tables[rule.head, asserts] = facts_table(relation, self._workspace.dictionary, words)
-                    following = max(following, int(words[:, -1].max()) + 1)
+    def _noted(self, following: int) -> Mapping[str, Any]:
+        """Return the note of the next number of counters, if it is a new one."""
         known = self.state.manifest.notes.get(NUMBERS, {}).get("next", 0)
-        return tables, {NUMBERS: {"next": following}} if following > known else {}
+        return {NUMBERS: {"next": following}} if following > known else {}
 
-    def _choices(self, draft: Draft, prospect: Prospect[AnyRows]) -> FactTables:
-        """Return the tables of the tuples that relations with choice-domains have begun and ceased to show."""
-        tables = {}
-        for name in draft.core.choices:
-            change = prospect.deltas.get(name)
-            for asserts, rows in ((False, change.deleted), (True, change.inserted)) if change is not None else ():
-                words = rows_of(rows).astype(numpy.int64)
-                if len(words):
-                    relation = draft.checked.relations[name]
-                    tables[f"{SHOWN}{name}", asserts] = facts_table(relation, self._workspace.dictionary, words)
-        return tables
+    def _tables(self, draft: Draft, changes: Mapping[str, RowChange[Words]]) -> FactTables:
+        """Return changes as tables of a segment."""
+        return {
+            (name, asserts): facts_table(relation_of(draft, name), self._workspace.dictionary, words)
+            for name, change in changes.items()
+            for asserts, words in ((True, change.inserted), (False, change.deleted))
+            if len(words)
+        }
 
     def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
         """Write a checkpoint if the epochs since the last one have taken longer than that would."""
@@ -155,7 +146,7 @@ class FolderKeeper:
         if not manifest.epoch:
             return None
         self._recovering, engine = True, None
-        workspace.known_since = known_since(manifest.notes.get(RULES), manifest.epoch)
+        workspace.known_since = known_since(manifest.notes.get(RULES), manifest.number)
         started = time.perf_counter()
         with self.state.saved() as file:
             if file is not None:
@@ -228,7 +219,7 @@ class FolderKeeper:
         manifest = self.state.manifest
         return {
             "folder": self.state.address,
-            "epoch": manifest.epoch,
+            "epoch": manifest.number,
             "checkpoint": int(manifest.checkpoint[0]) if manifest.checkpoint else None,
             "segments": len(manifest.segments),
         }
@@ -236,6 +227,36 @@ class FolderKeeper:
     def close(self) -> None:
         """Let others have the folder."""
         self.state.close()
+
+
+def changes_of(
+    draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]
+) -> Mapping[str, RowChange[Words]]:
+    """Return the changes of an epoch that a segment has: those of facts, of the numbers of counters, and of the tuples
+    that relations with choice-domains show."""
+    found = dict(facts)
+    others = {rule.head: rule.head for rule in draft.core.counters} | {
+        f"{SHOWN}{name}": name for name in draft.core.choices
+    }
+    for name, relation in others.items():
+        change = prospect.deltas.get(relation)
+        if change is not None:
+            inserted, deleted = (rows_of(rows).astype(numpy.int64) for rows in (change.inserted, change.deleted))
+            found[name] = RowChange(inserted, deleted)
+    return found
+
+
+def next_number(draft: Draft, changes: Mapping[str, RowChange[Words]]) -> int:
+    """Return the number behind the last one that counters have given in some changes, 0 without any."""
+    given = [changes[rule.head].inserted[:, -1] for rule in draft.core.counters if rule.head in changes]
+    return max((int(numbers.max()) + 1 for numbers in given if len(numbers)), default=0)
+
+
+def relation_of(draft: Draft, name: str) -> RelationType:
+    """Return the relation of the changes of this name, see `changes_of`."""
+    if name.startswith(NUMBERED):
+        return numbered_relation(draft.core, name)
+    return draft.checked.relations[name.removeprefix(SHOWN)]
 
 
 def note_of(since: Mapping[str, int]) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """The manifest of a state folder: a JSON document that lists the valid files, with a checksum of its own.
 
     format, version     the mark by which a store is recognised, and the version of the folder's format
-    kind                the kind of the database: "embedded" or "spark"
+    kind                the kind of the database: "embedded", "rdf" or "spark"
     epoch               the number of commits
     program             the name of the program's file and its checksum, or null without a program
     checkpoint          the same of the checkpoint
     segments            for each, in their order, the checksums of its files
-    notes               the memory of streams and pipelines
+    notes               the memory of streams, pipelines and stores of RDF
     sha256              the checksum of all bytes before
 
 A table that Spark has written is a folder. Its checksum, under a name that ends with "/", is that of its list of parts.
@@ -53,6 +53,11 @@ class Manifest:
     segments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     notes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     text: str = ""
+
+    @property
+    def number(self) -> int:
+        """Return the number of the last epoch. The first commit makes a store of RDF, and its triples begin with 1."""
+        return self.epoch - (self.kind == "rdf")
 
     def to_bytes(self) -> bytes:
         """Return the document."""
@@ -121,7 +126,7 @@ def _is_right(document: Mapping[str, Any]) -> bool:
     """Return True if a document has all fields of a manifest, with plain names."""
     segments, notes = document.get("segments"), document.get("notes")
     return (
-        document.get("kind") in ("embedded", "spark")
+        document.get("kind") in ("embedded", "rdf", "spark")
         and type(document.get("epoch")) is int
         and document["epoch"] >= 0
         and all(name in document and _is_file(document[name]) for name in _FILES)

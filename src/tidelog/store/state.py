@@ -48,9 +48,10 @@ _NEW = f"{NAME}.new"
 GONE = "gone"
 """The note of relations whose facts in the checkpoint are no longer facts."""
 _FOLDERS = ("programs", "segments", "checkpoints")
-_OF = {"embedded": "an embedded database", "spark": "a database over Spark"}
+_OF = {"embedded": "an embedded database", "rdf": "RDF", "spark": "a database over Spark"}
 _OPENED = {
     "embedded": "open it with tidelog.connect(folder), or give another folder",
+    "rdf": "open it with tidelog.rdf.connect(folder), or give another folder",
     "spark": "open it with tidelog.connect(spark=session, state=folder), or give another folder",
 }
 
@@ -71,13 +72,15 @@ class Segment:
 class StateFolder:
     """An open state folder.
 
-    `kind` is that of the database, "embedded" or "spark". With `read_only`, nothing at all is written. `files` are
+    `kind` is that of the database, "embedded", "rdf" or "spark". With `read_only`, nothing at all is written, and
+    "embedded" may be "rdf" as well. `files` are
     those of a simulated disk. Raises DataError (E0682) if the folder is damaged, UsageError (E0680, E0681) if another
     process has it or it cannot be used.
     """
 
     PARTS: Mapping[str, frozenset[str]] = {
         "embedded": frozenset({"lock", NAME, _NEW, *_FOLDERS}),
+        "rdf": frozenset({"lock", NAME, _NEW, *_FOLDERS}),
         "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine", "outbox"}),
     }
     """What can be in a folder that has no manifest yet."""
@@ -194,7 +197,7 @@ class StateFolder:
     def prepare(self, facts: FactTables, name: str | None = None) -> Segment:
         """Write the asserted and retracted facts of an epoch, to be published or discarded. Raise UsageError
         (E0681)."""
-        segment = f"{name or format(self.manifest.epoch + 1, '08')}{self._files.mark}"
+        segment = f"{name or format(self.manifest.number + 1, '08')}{self._files.mark}"
         folder = f"segments/{segment}"
         with self._changing():
             if not facts:
@@ -252,16 +255,28 @@ class StateFolder:
     def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
         """Replace the checkpoint and all segments by the output of `write`, unless the checkpoint is of the last
         epoch."""
-        old, name = self.manifest, f"{self.manifest.epoch:08}"
-        if old.checkpoint is not None and old.checkpoint[0] == name:
-            return
+        old = self.manifest
+        if old.checkpoint is None or old.checkpoint[0] != f"{old.number:08}":
+            self._replace_all(old, write)
+
+    def publish_whole(self, write: Callable[[IO[bytes]], object], program: str, notes: Mapping[str, Any]) -> None:
+        """Commit an epoch by a checkpoint that has its changes, the output of `write`, in place of all segments, with
+        this program and these notes beside its own. Raise UsageError (E0681); the state is then as before."""
+        old = self.manifest
+        file = old.program if program == old.text else None
+        notes = merged(old.notes, notes)
+        self._replace_all(replace(old, epoch=old.epoch + 1, program=file, notes=notes, text=program), write)
+
+    def _replace_all(self, manifest: Manifest, write: Callable[[IO[bytes]], object]) -> None:
+        """Replace the checkpoint and all segments by the output of `write`, and the manifest by one with that."""
+        old, name = self.manifest, f"{manifest.number:08}"
         place = f"checkpoints/{name}"
         with self._changing():
             try:
                 found = self._files.write(place, write)
                 self._files.sync_folder("checkpoints")
-                notes = {key: note for key, note in old.notes.items() if key != GONE}
-                self._replace(replace(old, checkpoint=(name, found), segments={}, notes=notes))
+                notes = {key: note for key, note in manifest.notes.items() if key != GONE}
+                self._replace(replace(manifest, checkpoint=(name, found), segments={}, notes=notes))
             except BaseException:
                 self._drop(place)
                 raise
@@ -272,7 +287,7 @@ class StateFolder:
 
     def gather(self, facts: FactTables) -> None:
         """Replace all segments by one with these facts, which must be all facts, unless there is only one."""
-        old, name = self.manifest, f"{self.manifest.epoch:08}-all"
+        old, name = self.manifest, f"{self.manifest.number:08}-all"
         if f"{name}{self._files.mark}" in old.segments:
             return
         segment = self.prepare(facts, name)
@@ -328,14 +343,14 @@ class StateFolder:
                 return Manifest(self._kind)
             # An epoch that was cut off before the first commit leaves no more than its program and segment.
             left = {*self._names("programs"), *self._names("segments")}
-            if self._names("checkpoints") or left - {"00000001"} or (left and not self._files.kind("lock")):
+            if self._names("checkpoints") or left - {"00000000", "00000001"} or (left and not self._files.kind("lock")):
                 raise damaged(self._files.place(NAME), f"{NAME} is missing") from None
             return Manifest(self._kind)
         try:
             manifest = Manifest.from_bytes(data)
         except ValueError as error:
             raise damaged(self._files.place(NAME), f"{NAME}: {error}") from None
-        if manifest.kind != self._kind:
+        if manifest.kind != self._kind and not (self.read_only and (manifest.kind, self._kind) == ("rdf", "embedded")):
             raise self._unusable(f"the folder is a store of {_OF[manifest.kind]}", _OPENED[manifest.kind])
         return manifest
 

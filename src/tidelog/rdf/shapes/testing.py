@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
+from tidelog.callables import functor
 from tidelog.database import Database
 from tidelog.rdf.datatypes import SPELLINGS
 from tidelog.rdf.names import COLON
@@ -37,20 +38,26 @@ def with_functions(text: str, database: Database) -> str:
     for name, (function, signature) in functors.items():
         if f"@{name}(" in text:
             if name not in database.workspace.given.functions:
-                database.functor(name, function, remember=False)
+                database.functor(name, function)
             if name not in database.program.functors:
                 lines.append(f".functor {name}{signature}\n")
     return "".join(lines) + text
 
 
+@functor("symbol, symbol, symbol -> number", name=HOLDS, remember=False)
 def holds(test: str, parameter: str, value: str) -> int:
     """Return 1 if a value passes a test, 0 if not."""
     return int(_TESTS[test](parameter, value))
 
 
+@functor("symbol -> symbol", name=LANGUAGE, remember=False)
 def language(term: str) -> str | None:
     """Return the language of a literal, None for other terms."""
     return (parts(term)[1] or None) if term.startswith('"') else None
+
+
+FUNCTIONS = (holds, language)
+"""The functions that the rules of shapes may call; a store that comes back needs them."""
 
 
 def _is_of_kind(kind: str, value: str) -> bool:

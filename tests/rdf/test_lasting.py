@@ -1,0 +1,290 @@
+"""Stores in a folder: everything comes back without an evaluation, and a commit lasts as a whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidelog
+from tests.rdf.random_ontologies import ontology
+from tests.rdf.stores import delete, insert
+from tests.store.disks import WRITES
+from tests.suite import FIRST_SEED
+from tidelog import UsageError
+from tidelog.durable.simulated import SimulatedDisk
+from tidelog.rdf import TYPE, Store, connect
+from tidelog.rdf.connect import opened
+from tidelog.store import StoredDatabase
+
+E = "http://example.org/"
+HEAD = """@prefix : <http://example.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+"""
+ANIMALS = ":Dog rdfs:subClassOf :Mammal . :Mammal rdfs:subClassOf :Animal . :owns owl:inverseOf :ownedBy .\n"
+DATA = ':rex a :Dog ; :ownedBy :ann ; :age "four"^^xsd:integer ; :likes [ :name "th\\u00E9"@fr, "01"^^xsd:integer ] .\n'
+PROGRAM = """@prefix : <http://example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+below: rdfs:subClassOf(x, y) :- :below(x, y).
+lonely: :Lonely(x) :- :Dog(x), !:likes(x, _).
+"""
+VIEW = "SELECT DISTINCT ?x ?y { ?x :ownedBy+ ?y }"
+
+
+def filled(folder: Path) -> Store:
+    """A store of two commits, of which the second takes two epochs."""
+    store = connect(folder, rules=("owl-rl", PROGRAM))
+    store.prefixes[""] = E
+    store.insert(HEAD + ANIMALS + DATA)
+    store.view("owners", VIEW)
+    store.commit()
+    store.insert(HEAD + ":Dog :below :Friend . :max a :Dog .", graph=f"{E}more")
+    store.replace(HEAD + ":Animal rdfs:subClassOf [ a owl:Class ] .", f"{E}onto")
+    assert store._lasting is not None
+    store._lasting.keeper.price = 0.0  # so that there is a checkpoint
+    assert len(store.commit().reports) == 2
+    return store
+
+
+def content(store: Store) -> dict[str, Any]:
+    """Everything that a store shows, of its rules only the texts."""
+    rules = store.database.rules
+    return {
+        "triples": set(store),
+        "quads": set(store.quads()),
+        "graphs": store.graphs(),
+        "wrong": set(store.inconsistencies()),
+        "prefixes": store.prefixes,
+        "rules": sorted(rules[name] for name in rules),
+        "views": {name: set(store[name]) for name in store.database.relations if name == "owners"},
+    }
+
+
+def test_everything_comes_back_and_nothing_is_evaluated(tmp_path: Path) -> None:
+    with filled(tmp_path) as store:
+        before = content(store)
+        assert {(f"{E}rex", TYPE, f"{E}{name}") for name in ("Animal", "Friend")} < before["triples"]
+        assert {row[0] for row in before["wrong"]} == {"dt-not-type"}
+        assert before["views"] == {"owners": {(f"{E}rex", f"{E}ann")}}
+    with connect(tmp_path) as store:
+        assert content(store) == before
+        assert store.database.opening is not None
+        assert store.database.opening.bootstraps == 0
+        assert not store.has_pending
+        assert store.blame(f"{E}max", TYPE, f"{E}Animal").epoch == 2
+        assert "[cax-sco]" in str(store.explain(f"{E}rex", TYPE, f"{E}Animal"))
+        assert set(store.query("SELECT ?x { ?x a :Friend }")) == {(f"{E}rex",), (f"{E}max",)}
+        store.delete(HEAD + ":rex :ownedBy :ann . :Mammal rdfs:subClassOf :Animal .")
+        change = store.commit()
+        assert change.bootstraps == 0
+        assert (set(change["owners"].deleted), change.rules_added) == ({(f"{E}rex", f"{E}ann")}, ())
+        assert not store.contains(f"{E}rex", TYPE, f"{E}Animal")
+        store.insert(HEAD + ":tom a :Dog ; :new :thing .")
+        store.remove_rule("lonely")
+        store.drop_view("owners")
+        store.commit()
+        store.check()
+        before = content(store)
+        assert before["views"] == {}
+    with connect(tmp_path) as store:
+        assert content(store) == before
+
+
+def test_the_same_file_again_and_literals_of_one_value(tmp_path: Path) -> None:
+    """What a store has learnt about literals and blank nodes, it still knows."""
+    source = HEAD + ":a :p [ :q 1 ], 1 ."
+    with connect(tmp_path, rules=("owl-rl", "datatypes")) as store:
+        store.replace(source, f"{E}source")
+        store.insert(HEAD + ':a :ill "x"^^xsd:integer .')
+        store.commit()
+    with connect(tmp_path) as store:
+        store.replace(source, f"{E}source")
+        assert not len(store.commit().inserted)
+        store.insert(HEAD + ':a :r "01"^^xsd:integer .')
+        store.commit()
+        assert store.contains(f"{E}a", f"{E}r", tidelog.rdf.literal(1))
+
+
+def test_shapes_come_back_with_their_functions(tmp_path: Path) -> None:
+    shapes = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://example.org/> .
+    :S a sh:NodeShape ; sh:targetClass :Dog ; sh:property [ sh:path :name ; sh:minCount 1 ; sh:pattern "^[A-Z]" ] ."""
+    with connect(tmp_path) as store:
+        store.shapes(shapes)
+        store.insert(HEAD + ':rex a :Dog ; :name "Rex" . :max a :Dog ; :name "max" .')
+        store.commit()
+    with connect(tmp_path) as store:
+        assert [result.focus_node for result in store.validate()] == [f"{E}max"]
+        store.insert(HEAD + ":tom a :Dog .")
+        store.commit()
+        assert {result.focus_node for result in store.validate()} == {f"{E}max", f"{E}tom"}
+
+
+def test_contradicting_rules_and_other_folders(tmp_path: Path) -> None:
+    filled(tmp_path / "kg").close()
+    connect(tmp_path / "kg", rules=(PROGRAM, "owl-rl")).close()
+    for rules, found in (("rdfs", "made with owl-rl, not with rdfs"), (("owl-rl", "a: x(1)."), "other programs")):
+        with pytest.raises(UsageError, match=found) as caught:
+            connect(tmp_path / "kg", rules=rules)
+        assert caught.value.problems[0].code == "E0657"
+    for name in ("owl-rl", "a(x) :- b(x).", "rules.dl"):
+        with pytest.raises(UsageError, match="these are rules") as caught:
+            connect(name)
+        assert caught.value.problems[0].code == "E0610"
+    with pytest.raises(UsageError, match=r"open it with tidelog\.rdf\.connect"):
+        tidelog.connect(tmp_path / "kg")
+    tidelog.connect(tmp_path / "db").close()
+    with tidelog.connect(tmp_path / "db") as db:
+        db.load(".decl r(x: number)")
+        db.commit()
+    with pytest.raises(UsageError, match=r"open it with tidelog\.connect"):
+        connect(tmp_path / "db")
+    with StoredDatabase(tmp_path / "kg", read_only=True) as db:  # as `tidelog check` and `tidelog show` open it
+        assert len(db["owners"]) == 1
+        db.check()
+
+
+def test_another_process_has_the_store(tmp_path: Path) -> None:
+    with connect(tmp_path):
+        code = f"import tidelog; tidelog.rdf.connect({str(tmp_path)!r})"
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "E0680" in found.stderr
+    connect(tmp_path).close()
+
+
+def test_tables_of_another_version_change_the_rules_at_opening(tmp_path: Path) -> None:
+    with connect(tmp_path, rules="rdfs") as store:
+        store.insert(HEAD + ANIMALS + DATA)
+        store.commit()
+        assert store._lasting is not None
+        store._lasting.keeper.state.note({"rdf": {"sets": ["owl-rl"]}})
+    with connect(tmp_path, rules="owl-rl") as store, connect(rules="owl-rl") as other:
+        other.insert(store.quads())
+        other.commit()
+        assert set(store) == set(other)
+        assert store.contains(f"{E}ann", f"{E}owns", f"{E}rex")
+        before = content(store)
+    with connect(tmp_path) as store:
+        assert content(store) == before
+
+
+def test_trials_and_commits_that_fail_leave_the_folder_alone(tmp_path: Path) -> None:
+    with filled(tmp_path) as store:
+        before = content(store)
+        files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+        with store.what_if() as trial:
+            trial.delete(HEAD + ":Dog :below :Friend .")
+            trial.insert(HEAD + ":Cat :below :Friend . :kim a :Cat ; :unheard :of .")
+            trial.drop_view("owners")
+        assert trial.change is not None
+        assert len(trial.change.deleted)
+        store.insert(HEAD + "".join(f":d{i} a :Dog ; :ownedBy :d{i + 1} ." for i in range(60)))
+        store.options(max_rows=100)
+        with pytest.raises(tidelog.LimitError):
+            store.commit()
+        store.rollback()
+        assert content(store) == before
+        assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
+        store.options(max_rows=None)
+        store.insert(HEAD + ":kim a :Cat .")
+        store.commit()
+        before = content(store)
+    with connect(tmp_path) as store:
+        assert content(store) == before
+        assert store.blame(f"{E}rex", f"{E}ownedBy", f"{E}ann").epoch == 1
+        store.check()
+
+
+def scripts() -> Iterator[Callable[[Store], object]]:
+    """Changes of a store, one for each commit."""
+    yield lambda store: store.insert(HEAD + ":rex a :Dog ; :ownedBy :ann .")
+    yield lambda store: store.insert(HEAD + ":Dog :below :Pet . :Pet rdfs:subClassOf :Thing .")
+    yield lambda store: store.view("owners", VIEW)
+    yield lambda store: store.delete(HEAD + ":rex a :Dog .")
+    yield lambda store: store.insert(HEAD + "".join(f":d{i} a :Dog ." for i in range(40)), graph=f"{E}g")
+    yield lambda store: store.drop_view("owners")
+
+
+def simulated(disk: SimulatedDisk) -> Store:
+    store = opened("/kg", ["rdfs"], [PROGRAM], False, disk.files())
+    store.prefixes[""] = E
+    return store
+
+
+def test_whatever_is_on_the_disk_before_each_operation() -> None:
+    """As the next process finds it when this one is killed there, and when the machine stops."""
+    rng = random.Random(FIRST_SEED)
+    disk, left, states = SimulatedDisk(), list[tuple[int, SimulatedDisk]](), [(set[Any](), False)]
+
+    def keep(operation: str, name: str) -> None:
+        if operation in WRITES:
+            left.append((len(states), rng.choice((disk.left, lambda: disk.crashed(rng)))()))
+
+    disk.before = keep
+    with simulated(disk) as store:
+        for change in scripts():
+            change(store)
+            store.commit()
+            states.append((set(store), "owners" in store.database.relations))
+    disk.before = None
+    assert len(left) > 100
+    for known, other in rng.sample(left, 30):
+        with simulated(other) as store:
+            found = set(store), "owners" in store.database.relations
+            assert found in states[max(known - 1, 0) : known + 1]
+
+
+def test_a_full_disk_takes_a_commit_back(tmp_path: Path) -> None:
+    disk = SimulatedDisk()
+    with simulated(disk) as store:
+        for number, change in enumerate(scripts()):
+            before = set(store), sorted(store.database.rules)
+            change(store)
+            if number in (1, 4):
+                operations = 0
+
+                def full(operation: str, name: str) -> None:
+                    nonlocal operations
+                    operations += operation == "write"
+                    if operations > 0:
+                        raise OSError(errno.ENOSPC, "no space left")
+
+                disk.before = full
+                with pytest.raises(UsageError, match="no space left"):
+                    store.commit()
+                disk.before = None
+                assert (set(store), sorted(store.database.rules)) == before
+                assert store.has_pending
+            store.commit()
+        found = set(store)
+    with simulated(disk) as store:
+        assert set(store) == found
+        assert found > {(f"{E}d7", TYPE, f"{E}Thing")}
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 3))
+def test_random_commits_with_reopenings(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    plain, present = connect(rules="owl-rl"), set[Any]()
+    store = connect(tmp_path, rules="owl-rl")
+    for _ in range(4):
+        more = ontology(rng) - present
+        less = set(rng.sample(sorted(present), min(len(present), 4)))
+        for each in (store, plain):
+            insert(each, sorted(more))
+            delete(each, sorted(less))
+            each.commit()
+        present = (present | more) - less
+        if rng.random() < 0.6:
+            store.close()
+            store = connect(tmp_path)
+        assert set(store) == set(plain), f"seed {seed}"
+        assert set(store.inconsistencies()) == set(plain.inconsistencies()), f"seed {seed}"
+        assert len(store.database.rules) == len(plain.database.rules), f"seed {seed}"
+    store.check()
+    store.close()
