@@ -14,6 +14,7 @@ import pytest
 
 from tests.rdf.serving import EXAMPLE, Server, serving
 from tidelog.rdf.serve import changes
+from tidelog.serve import events as events_of_server
 
 PETS = "SELECT ?x { ?x a :Animal }"
 
@@ -27,10 +28,11 @@ def server() -> Iterator[Server]:
 
 
 @contextmanager
-def following(server: Server) -> Iterator[Iterator[tuple[str, Any]]]:
-    """The events of the view, as they come."""
+def following(server: Server, last: str | None = None) -> Iterator[Iterator[tuple[str, Any, str]]]:
+    """The events of the view, as they come: name, data and id."""
     connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=30)
-    connection.request("GET", "/views/pets/changes", headers={"Accept": "text/event-stream"})
+    headers = {"Accept": "text/event-stream"} | ({} if last is None else {"Last-Event-ID": last})
+    connection.request("GET", "/views/pets/changes", headers=headers)
     response = connection.getresponse()
     assert (response.status, response.getheader("content-type")) == (200, "text/event-stream; charset=utf-8")
     try:
@@ -40,44 +42,101 @@ def following(server: Server) -> Iterator[Iterator[tuple[str, Any]]]:
         connection.close()
 
 
-def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
-    while line := response.readline().decode().rstrip("\n"):
-        data = response.readline().decode()
-        assert data.startswith("data: ")
-        assert response.readline() == b"\n"
-        yield line.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, Any, str]]:
+    while True:
+        lines = iter(lambda: response.readline().decode().rstrip("\n"), "")
+        parts = dict(line.split(": ", 1) for line in lines)
+        yield parts["event"], json.loads(parts["data"]), parts.get("id", "")
+
+
+def changed(inserted: list[str], deleted: list[str]) -> dict[str, list[list[str]]]:
+    """The data of a change of pets."""
+    return {"inserted": [[EXAMPLE + name] for name in inserted], "deleted": [[EXAMPLE + name] for name in deleted]}
+
+
+def rows(*names: str) -> dict[str, Any]:
+    """The data of the rows of pets."""
+    return {"columns": ["x"], "rows": [[EXAMPLE + name] for name in names]}
 
 
 def test_a_client_gets_the_rows_and_then_each_change(server: Server) -> None:
     with following(server) as events, following(server) as others:
-        assert next(events) == ("rows", {"columns": ["x"], "rows": [[f"{EXAMPLE}rex"]]})
+        assert next(events)[:2] == ("rows", rows("rex"))
         assert next(others)[0] == "rows"
         assert server.update("INSERT DATA { :max a :Dog }").status == 204
-        assert next(events) == ("change", {"inserted": [[f"{EXAMPLE}max"]], "deleted": []})
+        assert next(events)[:2] == ("change", changed(["max"], []))
         assert server.update("INSERT DATA { :max :age 3 }").status == 204  # changes nothing of the view
         assert server.update("DELETE DATA { :rex a :Dog }").status == 204
-        assert next(events) == ("change", {"inserted": [], "deleted": [[f"{EXAMPLE}rex"]]})
-        assert [next(others)[1]["inserted"] for _ in range(2)] == [[[f"{EXAMPLE}max"]], []]
+        assert next(events)[:2] == ("change", changed([], ["rex"]))
+        assert [next(others)[1] for _ in range(2)] == [changed(["max"], []), changed([], ["rex"])]
     with following(server) as events:
-        assert next(events) == ("rows", {"columns": ["x"], "rows": [[f"{EXAMPLE}max"]]})
+        assert next(events)[:2] == ("rows", rows("max"))
 
 
-def test_a_client_that_leaves_is_forgotten(server: Server) -> None:
+def test_a_client_that_comes_back_gets_what_it_has_missed(server: Server) -> None:
     with following(server) as events:
-        assert next(events)[0] == "rows"
+        *_, last = next(events)
+    for update in ("INSERT DATA { :max a :Dog }", "DELETE DATA { :rex a :Dog }", "INSERT DATA { :rex a :Dog }"):
+        assert server.update(update).status == 204
+    with following(server, last) as events:
+        assert next(events)[:2] == ("change", changed(["max"], []))
+        *_, last = next(events)
+    with following(server, last) as events:
+        assert next(events)[:2] == ("change", changed(["rex"], []))
+        assert server.update("DELETE DATA { :max a :Dog }").status == 204
+        assert next(events)[:2] == ("change", changed([], ["max"]))
+
+
+@pytest.mark.parametrize("last", ["", "1", "of-another", "00000000-1", "\u00b2-\u00b2"])
+def test_a_client_that_comes_back_from_elsewhere_begins_anew(server: Server, last: str) -> None:
+    with following(server, last) as events:
+        assert [next(events)[0], next(events)[:2]] == ["lost", ("rows", rows("rex"))]
+
+
+def test_a_client_that_has_missed_too_much_begins_anew(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events_of_server, "_MOST", 1)
+    with following(server) as events:
+        *_, first = next(events)
+        for update in ("INSERT DATA { :max a :Dog }", "INSERT DATA { :tom a :Dog }"):
+            assert server.update(update).status == 204
+    with following(server, first) as events:
+        assert next(events)[0] == "lost"
+        name, data, last = next(events)
+        assert (name, data) == ("rows", rows("max", "rex", "tom"))
+        assert server.update("DELETE DATA { :rex a :Dog }").status == 204
+        assert next(events)[:2] == ("change", changed([], ["rex"]))
+    monkeypatch.setattr(events_of_server, "_MOST_ROWS", 0)
+    assert server.update("DELETE DATA { :tom a :Dog }").status == 204
+    with following(server, last) as events:
+        assert [next(events)[0], next(events)[:2]] == ["lost", ("rows", rows("max"))]
+
+
+def test_a_client_that_reads_slowly_holds_up_nobody(server: Server) -> None:
+    names = [f"{i:04}{'x' * 10_000}" for i in range(60)]
+    with following(server) as slow:
+        assert next(slow)[0] == "rows"
+        for sign in ("INSERT", "DELETE") * 10:
+            data = " ".join(f":{name} a :Dog ." for name in names)
+            assert server.update(f"{sign} DATA {{ {data} }}").status == 204
+        with following(server) as others:
+            assert next(others)[:2] == ("rows", rows("rex"))
+        found = [next(slow)[1] for _ in range(20)]
+        assert [len(each["inserted"]) for each in found] == [60, 0] * 10
+
+
+def test_the_changes_of_a_view_without_clients_are_kept_for_a_while(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "_KEPT", 0.0)
+    with following(server) as events:
+        *_, last = next(events)
         assert len(server.store._subscribers._entries) == 1
     end = time.monotonic() + 30
     while server.store._subscribers._entries:
         assert time.monotonic() < end
         time.sleep(0.01)
-
-
-def test_a_slow_client_hears_that_it_has_lost_changes(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "_MOST", 0)
-    with following(server) as events:
-        assert next(events)[0] == "rows"
-        assert server.update("INSERT DATA { :max a :Dog }").status == 204
-        assert list(events) == [("lost", {})]
+    with following(server, last) as events:
+        assert next(events)[0] == "lost"
 
 
 def test_wrong_requests_for_changes(server: Server) -> None:

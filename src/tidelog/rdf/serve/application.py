@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tidelog.errors import TidelogError
-from tidelog.rdf.serve.changes import changes
+from tidelog.rdf.serve.changes import ViewFeeds
 from tidelog.rdf.serve.evaluators import Evaluators
 from tidelog.rdf.serve.graphs import PATH, graph_store
 from tidelog.rdf.serve.queries import query
@@ -35,10 +35,13 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
     With `tokens`, each request needs one of them; without, the application answers requests to this machine only.
     """
     used = limits or ServerLimits()
-    evaluators = Evaluators(used)
+    evaluators, feeds = Evaluators(used), ViewFeeds()
 
     async def asked(request: Request, store: Store, limits: ServerLimits) -> Response:
         return await query(request, store, limits, evaluators)
+
+    async def followed(request: Request, store: Store, _: ServerLimits) -> Response:
+        return await feeds.changes(request, store)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -50,7 +53,7 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
         "/update": (update, "write", ("POST",)),
         PATH: (graph_store, None, _OF_GRAPHS),
         f"{PATH}/{{path:path}}": (graph_store, None, _OF_GRAPHS),
-        "/views/{name}/changes": (changes, "read", ("GET",)),
+        "/views/{name}/changes": (followed, "read", ("GET",)),
     }
     routes = [
         Route(path, partial(_answer, answer, store, tokens, used, right), methods=methods)

@@ -1,13 +1,13 @@
 """/views/NAME/changes: the rows of a view, and then each change of them, as server-sent events.
 
-A client that loses its connection, or cannot keep up, connects again and begins with the rows.
+A client that comes back with `Last-Event-ID` gets the changes that it has missed, see `tidelog.serve.events`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -19,69 +19,82 @@ from tidelog.errors import UsageError
 from tidelog.io.sorting import sorted_rows
 from tidelog.rdf.store import Store
 from tidelog.relation import Relation
-from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.events import Feed
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import RequestError
 
 _EVENTS = MediaFormat("text/event-stream", "events")
-_MOST = 1_000
-"""Changes that wait for a slow client."""
-_SILENCE = 15.0
-"""Seconds until a comment shows whether the client is still there."""
+_KEPT = 600.0
+"""Seconds that the changes of a view are kept for clients that have lost their connection."""
 
 
-class Follower:
-    """The changes of a view on their way from the threads that commit to one client. Make it in the event loop."""
+class ViewFeeds:
+    """The feeds of the views that clients follow, or have followed lately. Use it in the event loop."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._waiting: asyncio.Queue[RelationChange | None] = asyncio.Queue()
+        self._feeds: dict[str, _ViewFeed] = {}
 
-    def hear(self, change: RelationChange) -> None:
-        """Take a change, in any thread. Of a slow client, take no more once too many wait."""
-        self._loop.call_soon_threadsafe(self._put, change)
+    async def changes(self, request: Request, store: Store) -> Response:
+        """Return the events of a view: `rows` with its columns and rows, and a `change` for each commit that changes
+        it.
 
-    def _put(self, change: RelationChange) -> None:
-        if self._waiting.qsize() <= _MOST:
-            self._waiting.put_nowait(change if self._waiting.qsize() < _MOST else None)
+        Raise RequestError: E0601 (404) for an unknown view, E0694 (406).
+        """
+        accepted(request, (_EVENTS,))
+        name = request.path_params["name"]
+        await run_in_threadpool(_found, store, name)
+        headers = {"Cache-Control": "no-store"}
+        if request.method == "HEAD":
+            return Response(media_type=_EVENTS.media_type, headers=headers)
+        events = self._events(store, name, request.headers.get("last-event-id"))
+        return StreamingResponse(events, media_type=_EVENTS.media_type, headers=headers)
 
-    async def events(self) -> AsyncIterator[str]:
-        """Yield the text of an event for each change, and of the event `lost` at the end if changes are missing."""
-        while True:
-            try:
-                change = await asyncio.wait_for(self._waiting.get(), _SILENCE)
-            except TimeoutError:
-                yield ": no change\n\n"
-                continue
-            if change is None:
-                yield _event("lost", {})
-                return
-            yield _event("change", await run_in_threadpool(change.to_dict, rows=True))
+    async def _events(self, store: Store, name: str, last: str | None) -> AsyncIterator[str]:
+        found = self._feeds.setdefault(name, _ViewFeed(store, name))
+        found.clients += 1
+        try:
+            await run_in_threadpool(found.follow)
+            async for event in found.feed.events(found.rows, last):
+                yield event
+        finally:
+            found.clients -= 1
+            asyncio.get_running_loop().call_later(_KEPT, self._forget, name, found)
 
-
-async def changes(request: Request, store: Store, _: ServerLimits) -> Response:
-    """Return the events of a view: `rows` with its columns and rows, and a `change` for each commit that changes it.
-
-    Raise RequestError: E0601 (404) for an unknown view, E0694 (406).
-    """
-    accepted(request, (_EVENTS,))
-    name = request.path_params["name"]
-    await run_in_threadpool(_found, store, name)
-    headers = {"Cache-Control": "no-store"}
-    if request.method == "HEAD":
-        return Response(media_type=_EVENTS.media_type, headers=headers)
-    return StreamingResponse(_events(store, name), media_type=_EVENTS.media_type, headers=headers)
+    def _forget(self, name: str, found: _ViewFeed) -> None:
+        if not found.clients and self._feeds.get(name) is found:
+            del self._feeds[name]
+            found.end()
 
 
-async def _events(store: Store, name: str) -> AsyncIterator[str]:
-    follower = Follower()
-    rows, end = await run_in_threadpool(_begun, store, name, follower)
-    try:
-        yield _event("rows", rows)
-        async for event in follower.events():
-            yield event
-    finally:
-        end()
+class _ViewFeed:
+    """The feed of a view, and the number of clients that follow it."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self.feed = Feed()
+        self.clients = 0
+        self._store = store
+        self._name = name
+        self._end: Callable[[], None] | None = None
+
+    def follow(self) -> None:
+        """Have all changes from now on in the feed."""
+        with self._store.turns.changing:
+            if self._end is None:
+                self._end = self._store.subscribe(self._hear, view=self._name)
+
+    def _hear(self, change: RelationChange) -> None:
+        self.feed.add(len(change.inserted) + len(change.deleted), partial(change.to_dict, rows=True))
+
+    def rows(self) -> tuple[dict[str, Any], int]:
+        """Return the rows of the view, and the number of its last change."""
+        with self._store.turns.changing:  # No commit comes between them.
+            view = _found(self._store, self._name)
+            return {"columns": [each.name for each in view.columns], "rows": sorted_rows(view)}, self.feed.number
+
+    def end(self) -> None:
+        """Hear of no more changes."""
+        if self._end is not None:
+            self._end()
 
 
 def _found(store: Store, name: str) -> Relation:
@@ -89,15 +102,3 @@ def _found(store: Store, name: str) -> Relation:
         return store[name]
     except UsageError as error:
         raise RequestError(404, error.problems[0]) from None
-
-
-def _begun(store: Store, name: str, follower: Follower) -> tuple[dict[str, Any], Callable[[], None]]:
-    """Return the rows of a view, and the function that ends the subscription to all later changes of it."""
-    with store.turns.changing:  # No commit comes between the rows and the subscription.
-        view = _found(store, name)
-        rows = {"columns": [column.name for column in view.columns], "rows": sorted_rows(view)}
-        return rows, store.subscribe(follower.hear, view=name)
-
-
-def _event(name: str, data: dict[str, Any]) -> str:
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
