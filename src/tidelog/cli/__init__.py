@@ -3,6 +3,7 @@
     entry       the parser; errors as messages, JSON and exit codes
     run         tidelog run PROG.dl -F FACTS -D OUT
     check       tidelog check PROG.dl, or FOLDER
+    format      tidelog format FILE…
     init        tidelog init STORE PROG.dl -F FACTS
     apply       tidelog apply STORE
     show        tidelog show STORE REL

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tidelog.cli import apply, check, demo, explain, graph, init, network, node, pipeline, rdf, run, show, warm
+from tidelog.cli import apply, check, demo, explain, format, graph, init, network, node, pipeline, rdf, run, show, warm
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
 
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_Version)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, check, init, apply, show, explain, graph, node, network, pipeline, rdf, demo, warm):
+    for command in (run, check, format, init, apply, show, explain, graph, node, network, pipeline, rdf, demo, warm):
         command.add(commands)
     return top
 

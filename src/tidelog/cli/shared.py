@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.errors import Problem
-    from tidelog.language.reading import ProgramText
+    from tidelog.language.reading import Preprocessing, ProgramText
     from tidelog.language.syntax import CheckedProgram, Program
     from tidelog.rules.core import CoreProgram
     from tidelog.store import StoredDatabase
@@ -109,11 +109,17 @@ def add_messages(command: argparse.ArgumentParser) -> None:
 
 def text(arguments: argparse.Namespace) -> ProgramText:
     """Return the text of the program that a command's arguments name, with its options. Raise ProgramError."""
-    from tidelog.language.reading import Preprocessing, text_of
+    from tidelog.language.reading import text_of
+
+    return text_of(arguments.program, preprocessing=preprocessing_of(arguments))
+
+
+def preprocessing_of(arguments: argparse.Namespace) -> Preprocessing:
+    """Return the options of the preprocessor that a command has got."""
+    from tidelog.language.reading import Preprocessing
 
     macros = tuple(macro for each in arguments.macro for macro in each.split())
-    preprocessing = Preprocessing(tuple(arguments.include_dir), macros, not arguments.no_preprocessor)
-    return text_of(arguments.program, preprocessing=preprocessing)
+    return Preprocessing(tuple(arguments.include_dir), macros, not arguments.no_preprocessor)
 
 
 def parsed(arguments: argparse.Namespace) -> Program:

@@ -83,6 +83,15 @@ def apart(
     return kept, [*notes, *(replace(note, position=len(kept)) for note in left)], problems
 
 
+def annotation_ends(tokens: list[Token]) -> dict[int, int]:
+    """Return the positions at which annotations begin, each with the position behind it."""
+    found: dict[int, int] = {}
+    for i, token in enumerate(tokens):
+        if token.type == "AT" and _annotates(tokens, i):
+            found[i] = _end(tokens, i) or len(tokens)
+    return found
+
+
 def _annotates(tokens: list[Token], i: int) -> bool:
     """Return True if an annotation begins with the `@` at `i`; an argument of an atom may be a located record."""
     opening = i + 1 + (i + 1 < len(tokens) and tokens[i + 1].type == "NOT")

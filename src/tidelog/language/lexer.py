@@ -166,10 +166,13 @@ _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
 
-def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[Token]:
+def tokens(
+    text: str, comments: list[tuple[int, Token]] | None = None, soft: frozenset[str] = frozenset()
+) -> list[Token]:
     """Return all tokens of `text`. Text that begins no token has the type UNCLOSED (a string or comment without end) or
     OTHER (a single character). A directive has the type DIRECTIVES, UNSUPPORTED or UNKNOWN. `comments` gets the
-    documentation comments, each with the number of tokens before it."""
+    documentation comments, each with the number of tokens before it. `soft` are the soft words that are names of
+    relations by declarations elsewhere."""
     found: list[Token] = []
     special: list[int] = []
     repeated: list[int] = []
@@ -228,7 +231,7 @@ def tokens(text: str, comments: list[tuple[int, Token]] | None = None) -> list[T
     if repeated:
         _settle_repeats(found, repeated)
     if special:
-        _settle(found, special)
+        _settle(found, special, soft)
     if colons:
         own_aggregates.settle(found, colons, _OPERATES, _CALLED_PLAINLY)
     return found
@@ -307,11 +310,11 @@ def _settle_repeats(found: list[Token], openings: list[int]) -> None:
                 found[i] = found[i].update(type="POSTFIX")
 
 
-def _settle(found: list[Token], special: list[int]) -> None:
+def _settle(found: list[Token], special: list[int], soft: frozenset[str]) -> None:
     """Give the words at the positions `special` their types; last first, because a word looks at the tokens behind
     it."""
     brackets: dict[int, tuple[int, bool]] | None = None
-    names = soft_words.declared(found) if any(found[i] in SOFT_WORDS for i in special) else frozenset[str]()
+    names = soft | (soft_words.declared(found) if any(found[i] in SOFT_WORDS for i in special) else frozenset())
     for i in reversed(special):
         word = str(found[i])
         following = found[i + 1].type if i + 1 < len(found) else ""

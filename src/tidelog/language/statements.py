@@ -8,6 +8,7 @@ at the next line that begins outside of brackets, so that one run reports severa
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from importlib.resources import files
@@ -34,27 +35,53 @@ _local = threading.local()
 def statements(text: str, locate: Locate, look: Look = unlimited) -> tuple[list[Statement], list[Problem]]:
     """Return the statements of `text` in order, and all problems. `locate` turns offsets of `text` into spans. Call
     `look` before each statement."""
+    found: list[Statement] = []
+    problems: list[Problem] = []
+    for piece in pieces(text, locate, look):
+        found += piece.statements
+        problems += piece.problems
+    return found, problems
+
+
+@dataclass(frozen=True)
+class ReadPiece:
+    """The statements that one stretch of a text makes, mostly a single one, and its problems. `start` and `end` are the
+    offsets of its first token and behind its last one."""
+
+    start: int
+    end: int
+    statements: tuple[Statement, ...]
+    problems: tuple[Problem, ...]
+
+
+def pieces(
+    text: str, locate: Locate, look: Look = unlimited, soft: frozenset[str] = frozenset()
+) -> Iterator[ReadPiece]:
+    """Yield the pieces of `text` in order; a first one has the problems of annotations, if there are any. `soft` are
+    the soft words that are names of relations by declarations elsewhere."""
     parser, builder = _parser()
     builder.begin(locate)
     comments: list[tuple[int, Token]] = []
-    everything = lexer.tokens(text, comments)
+    everything = lexer.tokens(text, comments, soft)
     notes = [comment(token, position, locate) for position, token in comments]
     tokens, notes, problems = apart(text, everything, notes, locate)
+    if problems:
+        yield ReadPiece(0, 0, (), tuple(problems))
     reading = _Reading(text, tokens, nesting.too_deep_tokens(tokens), locate, parser, builder)
-    found: list[Statement] = []
     position = 0
     while position < len(tokens):
         look()
-        start, count = position, len(found)
+        start, found, problems = position, list[Statement](), list[Problem]()
         problem, position = reading.statement(position, found)
         if notes:
-            found[count:] = with_notes(found[count:], notes, tokens, start, position)
+            found = with_notes(found, notes, tokens, start, position)
         if builder.problems:
             problems += sorted(builder.problems, key=lambda p: p.span.start if p.span else 0)
             builder.problems.clear()
         if problem is not None:
             problems.append(problem)
-    return found, problems
+        ends = tokens[start].start_pos or 0, tokens[position - 1].end_pos or 0
+        yield ReadPiece(*ends, tuple(found), tuple(problems))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,194 @@
+"""`formatted`: one layout for each program, with the same meaning and all comments."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.depth import cases
+from tests.generate import generate
+from tidelog.editors.format import formatted
+from tidelog.errors import ProgramError
+from tidelog.language import lexer, read
+
+PROGRAMS = sorted(Path(__file__).parents[1].glob("**/*.dl"))
+COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//[^\n]*|/\*(?s:.*?)\*/)')
+
+EVERYTHING = """\
+/** Who may enter. */
+.decl entry(person:symbol, //< as in the staff list
+            room: symbol) /* tail */ brie
+@[owner = "security"]
+.decl   alarm( @room:symbol )   choice-domain room
+
+
+
+.type T = Nil {} | Cons { head: number, tail: T } | Another_very_long_branch { first: number, second: number } | C {}
+.type P=[a:number,b:T]
+.comp Graph<A,B>:Base<A>{
+.override path
+/// edges
+.decl edge(x:A,y:B) inline
+}
+r1: a(x),b(y) :- /* why */ c(x)   // first
+     , d(y,-3)   // second
+     ; x=1-(-y) ,
+     // own
+     !e(x) .  // end
+a(x) <= a(y) :- x<y.
+.plan 0:(2,1)
+.functor f(x:number,symbol):symbol stateful
+s(n) :- n = sum x*2 : b(x), m = argmax(x,y):{q(x,y)}, min(x,y)=3, z = @@f x : 3, { b(x) }, bnot x = lnot(y).
+p(x):-<a.b/^c+|d*>(x,_),^e?(x,x),p(@f(x),[1,nil],$Cons(1,$Nil)).
+.output a,b(IO=file,filename="a")
+.pragma "legacy"   "b"
+#define TWO \\
+  2
+a(1). a(2) /* x */ .  a(TWO). // t
+.init g=Graph<symbol,number>"""
+
+LAID_OUT = """\
+/** Who may enter. */
+.decl entry(
+    person: symbol,  //< as in the staff list
+    room: symbol
+) /* tail */ brie
+@[owner = "security"]
+.decl alarm(@room: symbol) choice-domain room
+
+.type T = Nil {}
+    | Cons { head: number, tail: T }
+    | Another_very_long_branch { first: number, second: number }
+    | C {}
+.type P = [a: number, b: T]
+.comp Graph<A, B> : Base<A> {
+    .override path
+    /// edges
+    .decl edge(x: A, y: B) inline
+}
+r1: a(x), b(y) :-
+    /* why */ c(x),  // first
+    d(y, -3) ;  // second
+    x = 1 - (-y),
+    // own
+    !e(x).  // end
+a(x) <= a(y) :- x < y.
+.plan 0: (2, 1)
+.functor f(x: number, symbol): symbol stateful
+s(n) :-
+    n = sum x * 2 : b(x),
+    m = argmax(x, y) : { q(x, y) },
+    min(x, y) = 3,
+    z = @@f x : 3, { b(x) },
+    bnot x = lnot(y).
+p(x) :- <a.b/^c+|d*>(x, _), ^e?(x, x), p(@f(x), [1, nil], $Cons(1, $Nil)).
+.output a, b(IO=file, filename="a")
+.pragma "legacy" "b"
+#define TWO \\
+  2
+a(1).
+a(2) /* x */.
+a(TWO).  // t
+.init g = Graph<symbol, number>
+"""
+
+
+def comments(text: str) -> list[str]:
+    """Return the comments of a text in order, each without the indentation of its lines."""
+    return [re.sub(r"[^\S\n]*\n\s*", "\n", each).rstrip() for each in COMMENT.findall(text) if each]
+
+
+def hold(text: str, name: str = "<text>", folder: Path | None = None) -> str:
+    """Return the formatted text, after a look at all that has to hold of it."""
+    result = formatted(text, name, folder)
+    assert formatted(result, name, folder) == result
+    assert comments(result) == comments(text)
+    return result
+
+
+def test_each_construct_has_its_layout() -> None:
+    assert hold(EVERYTHING) == LAID_OUT
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_programs_of_the_tests_keep_their_meaning(path: Path) -> None:
+    try:
+        text = path.read_text("utf-8")
+        before = read(path)
+    except (UnicodeDecodeError, ProgramError):
+        return
+    result = hold(text, str(path), path.parent)
+    assert max(map(len, result.splitlines()), default=0) <= max(100, *map(len, text.splitlines()))
+    if "#" not in text:
+        assert read(result) == before
+
+
+def test_random_programs_in_random_layouts() -> None:
+    for seed in range(cases(25)):
+        rng = random.Random(seed)
+        text = generate(rng).text
+        expected = hold(text)
+        assert read(expected) == read(text)
+        assert formatted(_scattered(text, rng)) == expected, f"seed {seed}"
+
+
+def _scattered(text: str, rng: random.Random) -> str:
+    """Return a text with other blanks between its tokens, but the statements on lines of their own."""
+    lines = []
+    for line in text.splitlines():
+        tokens = lexer.tokens(line)
+        gaps = [line[a.end_pos : b.start_pos] for a, b in pairwise(tokens)]
+        blanks = [gap and rng.choice(("  ", "\n\t", " ")) for gap in gaps]
+        pairs = zip(tokens, [*blanks, ""], strict=True)
+        lines.append("".join(line[token.start_pos : token.end_pos] + blank for token, blank in pairs))
+    return "\n".join(lines) + "\n"
+
+
+def test_comments_at_any_place_stay_in_order() -> None:
+    for seed in range(cases(25)):
+        rng = random.Random(seed)
+        text = generate(rng).text
+        tokens = lexer.tokens(text)
+        for number, token in enumerate(reversed(rng.sample(tokens, min(12, len(tokens))))):
+            place = token.start_pos or 0
+            comment = rng.choice(("// {}\n", "/* {} */", "\n// {}\n", "\n/* {}\n  more */\n", " /* {} */ "))
+            text = text[:place] + comment.format(number) + text[place:] if _is_between(text, place) else text
+        try:
+            before = read(text)
+        except ProgramError:
+            continue  # The comment stands within a token by now.
+        assert read(hold(text)) == before, f"seed {seed}"
+
+
+def _is_between(text: str, place: int) -> bool:
+    return place == 0 or text[place - 1].isspace() or text[place - 1] in "(,"
+
+
+def test_a_macro_call_without_a_dot_keeps_its_text() -> None:
+    text = "#define PAIR(n)   .decl n(x:  number)\nPAIR(a)\na(1)  .\n"
+    assert hold(text) == "#define PAIR(n)   .decl n(x:  number)\nPAIR(a)\na(1)  .\n"
+
+
+def test_a_statement_with_preprocessor_lines_keeps_its_text() -> None:
+    text = ".decl a(x:number)\n.decl b(x: number)\nb(x) :-\n#ifdef FAST\n  a( x ),\n#endif\n  x=1.\n"
+    assert hold(text) == text.replace("x:number", "x: number")
+
+
+def test_numbers_of_lines_stay() -> None:
+    text = ".decl a(x:number)\n\n\na(__LINE__)."
+    assert formatted(text) == text
+
+
+def test_an_error_of_syntax_is_raised() -> None:
+    with pytest.raises(ProgramError) as caught:
+        formatted("a(x) :- b(x)\nc(x).")
+    assert caught.value.code == "E0101"
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "  "])
+def test_an_empty_text_stays_empty(text: str) -> None:
+    assert formatted(text) == ""
