@@ -58,6 +58,10 @@ def _run(files: dict[int, str], large: int, small: int) -> tuple[dict[str, Any],
     what = f"one relation, {large:,} triples"
     result = found[what] = apart(measure.as_one_relation, files[large], files[small], **limits)
     print(_row(what, result), flush=True)
+    loads = found["loading"] = apart(measure.loading, files[large], files[small], **limits)
+    print(f"\n{f'reading {large:,} triples of N-Triples':44}{'seconds':>12}{'processor':>12}")
+    for name, each in loads.items():
+        print(f"{name:44}{each['wall']:>10.2f} s{each['cpu']:>10.2f} s", flush=True)
     changes = found["updates"] = apart(measure.updates, files[large], **limits)
     print(f"\n{'1,000 triples':44}" + "  ".join(f"{verb} {1e3 * s:.1f} ms" for verb, s in changes["changes"].items()))
     print(f"\n{'an axiom that comes and goes':44}{'insert':>12}{'delete':>12}{'triples':>12}{'rules':>8}")
@@ -107,6 +111,15 @@ def _judged(found: dict[str, Any], large: int, small: int) -> list[Judged]:
         )
         for peer, size, bound in (("reasonable", large, 1 / 3), ("owlrl", small, 1 / 50))
         for what, parts in (("load and reason", ("load", "reason")), ("reason", ("reason",)))
+    ]
+    ratios += [
+        Judged(
+            f"load{where}, tidelog to pyoxigraph's bulk_load, processor time",
+            found["loading"][f"tidelog{where}"]["cpu"] / found["loading"][f"pyoxigraph{where}"]["cpu"],
+            1,
+            "x",
+        )
+        for where in ("", ", in a folder")
     ]
     changes = found["updates"]
     edits = [Judged(f"{verb} 1,000 triples of {large:,}", each, 0.1, "s") for verb, each in changes["changes"].items()]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -65,6 +67,36 @@ def ours(path: str, small: str) -> dict[str, Any]:
     store, found = _loaded(path)
     asserted = len(store.triples(inferred=False))
     return {**found, "triples": len(store), "asserted": asserted}
+
+
+def loading(path: str, small: str) -> dict[str, Any]:
+    """Measure N-Triples to a store without rules, in memory and in a folder, and to pyoxigraph's store by `bulk_load`;
+    and how a store in a folder is opened again."""
+    import pyoxigraph
+
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, where in (("", None), (", in a folder", Path(folder))):
+            _stored(small, where)  # which compiles the kernels
+            found[f"tidelog{name}"] = _stored(path, where)
+            peer = pyoxigraph.Store(str(where / "peer")) if where else pyoxigraph.Store()
+            lines = pyoxigraph.RdfFormat.N_TRIPLES
+            found[f"pyoxigraph{name}"] = _timed(partial(peer.bulk_load, path=path, format=lines))
+        found["tidelog, opening"] = _timed(lambda: tidelog.rdf.connect(_place(path, Path(folder))).close())
+    return found
+
+
+def _place(path: str, folder: Path | None) -> Path | None:
+    return folder / f"{Path(path).stem}.tide" if folder else None
+
+
+def _stored(path: str, folder: Path | None) -> dict[str, float]:
+    """Return the seconds of reading a file into a new store and of the commit."""
+    with tidelog.rdf.connect(_place(path, folder)) as store:
+        clock = _Clock()
+        store.insert(path, "ntriples")
+        store.commit()
+        return clock.read()
 
 
 def as_one_relation(path: str, small: str) -> dict[str, Any]:

@@ -32,6 +32,11 @@ def test_the_three_reasoners_differ_for_known_reasons_only(graph: str) -> None:
     assert all("unexplained" not in side for side in sides)
 
 
+def test_loading_measures_both_libraries_in_both_places(graph: str) -> None:
+    names = [f"{name}{where}" for where in ("", ", in a folder") for name in ("tidelog", "pyoxigraph")]
+    assert list(measure.loading(graph, graph)) == [*names, "tidelog, opening"]
+
+
 def test_changes_leave_the_graph_as_it_was(graph: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "CHANGED", 50)
     found = measure.updates(graph)
@@ -53,5 +58,5 @@ def test_a_run_writes_everything(
     monkeypatch.setattr(program, "SAME", 400)
     assert program.main(["--quick", "--json", str(tmp_path / "rdf.json")]) == 0
     found = json.loads((tmp_path / "rdf.json").read_text())
-    assert len(found["targets"]) == 8
+    assert len(found["targets"]) == 10
     assert "in all changes" in capsys.readouterr().out

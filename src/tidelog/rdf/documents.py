@@ -1,14 +1,17 @@
 """A text on its way to columns of terms, with all errors that it can have.
 
-N-Triples in the canonical form are cut as they are (see `lines`), every other text after pyoxigraph has read it and
-written it as that; so pyoxigraph decides what is right wherever a text is not of the plainest form.
+Lines of N-Triples in the canonical form are cut as they are (see `lines`), other lines and every other text after
+pyoxigraph has read them and written them as that; so pyoxigraph decides what is right wherever a text is not of the
+plainest form.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
@@ -18,7 +21,7 @@ import numpy
 from tidelog.errors import DataError, Problem
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.formats import INFERRED, load
-from tidelog.rdf.lines import TripleColumns, cut, lines_of, plain_lines
+from tidelog.rdf.lines import TermColumns, TripleColumns, cut, lines_of, plain_parts, united
 from tidelog.rdf.terms import NESTED
 
 if TYPE_CHECKING:
@@ -28,16 +31,23 @@ _LONGEST = 300
 """Characters of what a message repeats."""
 _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s<>]*>|(?P<node>_:[^\s"<>]+)')
 """A blank node in a term; literals and IRIs match as well, so that none is found inside of them."""
+_TOKEN = 8
+"""Bytes that tell the names of files, and those of stores, apart."""
 ONE_BY_ONE = "<triples>"
 """The name for messages of what is no text, but triples."""
 
 
 class Labels:
-    """New names for blank nodes; no other store has them."""
+    """New names for blank nodes; no other store has them. The names of a `file` are those that it had before, in any
+    store, if its bytes are the same."""
 
-    def __init__(self) -> None:
-        self._token = token_hex(4)
+    def __init__(self, file: bytes | None = None) -> None:
+        self._file = file
         self._count = 0
+
+    @cached_property
+    def _token(self) -> str:
+        return token_hex(_TOKEN) if self._file is None else sha256(self._file).digest()[:_TOKEN].hex()
 
     def new(self) -> str:
         """Return the next name."""
@@ -61,10 +71,12 @@ class Document:
         """Return its triples. Raise DataError (E0460 to E0465)."""
         import pyarrow as pa
 
-        lines = plain_lines(self.text) if self.format == "N_TRIPLES" else None
         graphs: dict[str, int] = {"": 0}
         places: list[int] = []
-        subjects, predicates, objects = cut(lines_of(self.rewritten(graphs, places)) if lines is None else lines)
+        if self.format == "N_TRIPLES":
+            subjects, predicates, objects = self.of_lines()
+        else:
+            subjects, predicates, objects = cut(lines_of(self.rewritten(graphs, places)))
         ill = {term: term[term.rindex("<") + 1 : -1] for term in ill_typed(objects.dictionary)}
         names: dict[str, str] = {}
         subjects, predicates, objects = (self.named(part, names) for part in (subjects, predicates, objects))
@@ -72,6 +84,16 @@ class Document:
             return TripleColumns(subjects, predicates, objects, None, ill)
         named = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(list(graphs)))
         return TripleColumns(subjects, predicates, objects, self.named(named, names), ill)
+
+    def of_lines(self) -> TermColumns:
+        """Return the terms of N-Triples, where a triple has a line. Raise DataError (E0460 to E0465)."""
+        parts, others = plain_parts(self.text)
+        if others.strip():
+            try:
+                parts.append(cut(lines_of(replace(self, text=others).rewritten({}, []))))
+            except DataError:  # Its place is one in the whole text.
+                parts = [cut(lines_of(self.rewritten({}, [])))]
+        return united(parts or [cut(lines_of(b""))])
 
     def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
         """Return the column with the symbols of terms in its dictionary."""

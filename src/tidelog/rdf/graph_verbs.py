@@ -49,7 +49,8 @@ class GraphVerbs(TripleVerbs):
         Take a text, a path (anything path-like, or one line that ends like `.ttl` or `.nt.gz`), a graph or dataset of
         rdflib or pyoxigraph, or an iterable of triples or quads of terms. `format` is turtle, ntriples, nquads, trig,
         jsonld or rdfxml; by default the ending of a path, and turtle for texts. Triples without a graph of their own go
-        to `graph`, an IRI or a blank node, or else to the default graph. Raise DataError with the place (E0460 to
+        to `graph`, an IRI or a blank node, or else to the default graph. Blank nodes of a text are new ones; those of a
+        file are the same each time, as long as its content is. Raise DataError with the place (E0460 to
         E0465, E0410, E0411), UsageError (E0660), SetupError (E0790), and then change nothing.
         """
         self._change(data, format, base, graph, asserts=True)
@@ -114,7 +115,7 @@ class GraphVerbs(TripleVerbs):
     def _change(self, data: Any, format: str | None, base: str | None, graph: object, *, asserts: bool) -> None:
         with self._changing(), changing_within_memory:
             name = _graph_name(graph)
-            columns = reader.read(data, format, base, self._labels if asserts else None)
+            columns = reader.read(data, format, base, self._labels if asserts else None, by_file=True)
             self._pending.append(self._quads.pending(asserts, columns, name))
 
     def asserted(self, quads: Iterable[StoredQuad]) -> set[StoredQuad]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy
 
@@ -22,9 +22,15 @@ _LANGUAGE = "[a-z]{2,3}(?:-[a-z]{4})?(?:-[a-z]{2})?"
 _LITERAL = rf'"(?:[^"\\\x00-\x1f\x7f]|\\["\\nr])*"(?:@{_LANGUAGE}|\^\^{_IRI})?'
 _LINE = rf"^(?:{_IRI}|{_NODE}) {_IRI} (?:{_IRI}|{_NODE}|{_LITERAL}) \.\n$"
 _END = " .\n"
-_OTHER = re.compile(rf'"\^\^<(?:{re.escape(XSD)}string|{re.escape(RDF)}(?:dirL|l)angString)>'.encode())
+_OTHER = tuple(f'"^^<{name}>'.encode() for name in (f"{XSD}string", f"{RDF}langString", f"{RDF}dirLangString"))
 """Datatypes that are left out, or are wrong without a language."""
 _NEWLINE = 10
+_PART = 1 << 24
+"""Bytes of a part that one core cuts: the same on all machines, because blank nodes are numbered part by part."""
+
+
+TermColumns: TypeAlias = "tuple[pa.Array, pa.Array, pa.Array]"
+"""Subjects, predicates and objects of the type dictionary, as a text spells them."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,25 @@ class TripleColumns:
         return len(self.subjects)
 
 
-def plain_lines(text: bytes) -> pa.Array | None:
-    """Return the lines of N-Triples in the canonical form; None for any other text."""
+def plain_parts(text: bytes) -> tuple[list[TermColumns], bytes]:
+    """Return the subjects, predicates and objects of those lines of N-Triples that are in the canonical form, in parts,
+    and all other lines. Parts of a large text are cut on all cores."""
+    import pyarrow as pa
+
+    starts = [0]
+    while len(text) - starts[-1] > _PART and (end := text.find(b"\n", starts[-1] + _PART)) >= 0:
+        starts.append(end + 1)
+    if len(starts) == 1:
+        found = [_plain_part(text)]
+    else:
+        parts = (text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True))
+        with ThreadPoolExecutor(pa.cpu_count()) as pool:
+            found = list(pool.map(_plain_part, parts))
+    return [columns for columns, _ in found if columns is not None], b"".join(others for _, others in found)
+
+
+def _plain_part(text: bytes) -> tuple[TermColumns | None, bytes]:
+    """Return the columns of the plain lines of a text, and the other lines."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -52,9 +75,29 @@ def plain_lines(text: bytes) -> pa.Array | None:
     try:
         lines.validate(full=True)
     except pa.ArrowInvalid:
-        return None
-    plain = _OTHER.search(text) is None and pc.all(pc.match_substring_regex(lines, _LINE)).as_py() in (True, None)
-    return lines if plain else None
+        return None, text
+    plain = pc.match_substring_regex(lines, _LINE)
+    if any(each in text for each in _OTHER):
+        for each in _OTHER:
+            plain = pc.and_(plain, pc.invert(pc.match_substring(lines, each.decode())))
+    if pc.all(plain).as_py() in (True, None):
+        return cut(lines), b""
+    others = pc.filter(lines, pc.invert(plain))
+    return cut(pc.filter(lines, plain)), others.buffers()[2].to_pybytes()
+
+
+def united(parts: Sequence[TermColumns]) -> TermColumns:
+    """Return the columns of several parts as one of each kind."""
+    import pyarrow as pa
+
+    if len(parts) == 1:
+        return parts[0]
+    kind = pa.dictionary(pa.int32(), pa.large_string())
+    columns = (pa.chunked_array(each, kind).unify_dictionaries().combine_chunks() for each in zip(*parts, strict=True))
+    subjects, predicates, objects = (
+        column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns
+    )
+    return subjects, predicates, objects
 
 
 def lines_of(text: bytes) -> pa.Array:
@@ -67,7 +110,7 @@ def lines_of(text: bytes) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(starts), pa.py_buffer(text))
 
 
-def cut(lines: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
+def cut(lines: pa.Array) -> TermColumns:
     """Return the subjects, predicates and objects of lines of canonical N-Triples, as the text spells them."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -6,7 +6,6 @@ names. Blank nodes of a graph of a library, and of triples given one by one, kee
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import zlib
@@ -21,16 +20,27 @@ from tidelog.rdf.formats import FORMATS, ending_of, format_of, is_packed
 from tidelog.rdf.lines import TripleColumns
 from tidelog.rdf.terms import NESTED, ntriples, term
 
+TEXT = "<text>"
+"""The name for messages of a text that is in no file."""
 _RDFLIB_DEFAULT = "urn:x-rdflib:default"
+_UNPACKED = 1 << 28
+"""Bytes that a packed file may have, however small it is."""
+_RATIO = 100
+"""Larger ones may have so many times their size; N-Triples have ten to forty times."""
+_GZIP = 16
+"""Added to the size of zlib's window for the format of gzip."""
 _NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 
 
-def read(data: Any, format: str | None, base: str | None, labels: Labels | None) -> TripleColumns:
+def read(
+    data: Any, format: str | None, base: str | None, labels: Labels | None, *, by_file: bool = False
+) -> TripleColumns:
     """Return the triples of a text, a path, a graph or dataset of rdflib or pyoxigraph, or an iterable of triples and
     quads, with their graphs.
 
     A path is anything path-like, or one line that ends like a file of RDF, also packed by gzip. `labels` names the
-    blank nodes of a text; without it, the text must not have any.
+    blank nodes of a text; without it, the text must not have any. With `by_file`, the same file gives its blank nodes
+    the same names each time.
 
     Raise DataError (E0460 to E0465, E0410, E0411), UsageError (E0660) for an unknown format, SetupError (E0790).
     """
@@ -38,6 +48,8 @@ def read(data: Any, format: str | None, base: str | None, labels: Labels | None)
         format_of(format)
     if isinstance(data, (str, bytes, os.PathLike)):
         text, name, format = _text(data, format)
+        if by_file and labels is not None and name != TEXT:
+            labels = Labels(text)
         return Document(text.removeprefix(BOM_UTF8), name, format_of(format), base, labels).columns()
     if hasattr(data, "serialize") and hasattr(data, "quads"):
         data = ((*quad[:3], _graph(quad[3])) for quad in data.quads((None, None, None, None)))
@@ -56,23 +68,44 @@ def _graph(context: Any) -> Any:
 def _text(data: str | bytes | os.PathLike[str], format: str | None) -> tuple[bytes, str, str]:
     """Return the bytes of a text or file, its name for messages, and its format."""
     if isinstance(data, bytes):
-        return data, "<text>", format or "turtle"
+        return data, TEXT, format or "turtle"
     ending = ending_of(data)
     is_path = isinstance(data, os.PathLike) or ("\n" not in data and ending in FORMATS and "<" not in data)
     if not is_path:
-        return _encoded(str(data)), "<text>", format or "turtle"
+        return _encoded(str(data)), TEXT, format or "turtle"
     path = Path(data)
     try:
         found = path.read_bytes()
         if is_packed(path):
-            found = gzip.decompress(found)
+            found = _unpacked(found, str(path))
     except FileNotFoundError:
         hint = "download it first; tidelog fetches nothing from the web" if "://" in str(data) else "check the path"
         raise DataError(Problem("E0410", "the file does not exist", place=str(data), hint=hint)) from None
-    except (OSError, ValueError, EOFError, zlib.error) as error:
+    except (OSError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(Problem("E0411", f"the file cannot be read: {reason}", place=str(path))) from None
     return found, str(path), format or (ending if ending in FORMATS else "turtle")
+
+
+def _unpacked(packed: bytes, name: str) -> bytes:
+    """Return what gzip has packed. Raise ValueError and zlib.error for anything else, DataError (E0411) for a file that
+    unpacks to so much more than its size that somebody wants to fill the memory."""
+    most = max(_UNPACKED, _RATIO * len(packed))
+    found, size, rest = list[bytes](), 0, packed
+    while rest:
+        unpacking = zlib.decompressobj(zlib.MAX_WBITS | _GZIP)
+        while not unpacking.eof:
+            part = unpacking.decompress(rest, _UNPACKED)
+            rest = unpacking.unconsumed_tail
+            size += len(part)
+            if size > most:
+                message = f"the file unpacks to more than {_RATIO} times its size, and {_UNPACKED >> 20} MB"
+                raise DataError(Problem("E0411", message, place=name, hint="unpack it first, if it is right"))
+            if not part and not unpacking.eof:
+                raise ValueError("it ends in the middle")
+            found.append(part)
+        rest = unpacking.unused_data.lstrip(b"\0")
+    return b"".join(found)
 
 
 def _encoded(text: str) -> bytes:
@@ -80,7 +113,7 @@ def _encoded(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         message = f"the text is not valid Unicode: found {text[error.start]!r}"
-        where = f"<text>:{place(text[: error.start])}"
+        where = f"{TEXT}:{place(text[: error.start])}"
         raise DataError(Problem("E0460", message, place=where, hint="remove the unpaired surrogate")) from None
 
 
