@@ -246,3 +246,23 @@ def test_terms_of_python() -> None:
     assert ("http://a/s", "http://a/p", 5) in store
     assert ("http://a/s", "http://a/p", True) in store
     assert ("http://a/s", "http://a/p", 6) not in store
+
+
+def test_entities_that_grow_without_measure_are_an_error() -> None:
+    store = connect()
+    entities = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">' for i in range(12))
+    head = f'<?xml version="1.0"?>\n<!DOCTYPE r [<!ENTITY e0 "0123456789">{entities}]>'
+    rdf = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/"'
+    for content in ("&e12;", "&e1;", ""):  # Declarations suffice.
+        with pytest.raises(DataError) as caught:
+            store.insert(
+                f"{head}<rdf:RDF {rdf}><rdf:Description><x:a>{content}</x:a></rdf:Description></rdf:RDF>", "rdfxml"
+            )
+        assert caught.value.code == "E0460"
+        assert caught.value.problems[0].place.startswith("<text>:2:")
+    usual = '<!DOCTYPE r [<!ENTITY ns "http://x/"><!ENTITY a "&ns;a">]>'
+    store.insert(
+        f'{usual}<rdf:RDF {rdf}><rdf:Description rdf:about="&a;"><x:a>1</x:a></rdf:Description></rdf:RDF>', "rdfxml"
+    )
+    store.commit()
+    assert store.contains("http://x/a", "http://x/a", '"1"')

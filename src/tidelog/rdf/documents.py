@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _LONGEST = 300
 """Characters of what a message repeats."""
+_LARGEST_ENTITY = 100_000
+"""Characters of an entity of XML with those that it names."""
+_ENTITY = re.compile("&([^#;&]+);")
 _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s<>]*>|(?P<node>_:[^\s"<>]+)')
 """A blank node in a term; literals and IRIs match as well, so that none is found inside of them."""
 _TOKEN = 8
@@ -173,12 +176,24 @@ class Document:
         return {"RDF_XML": 'xml:base="…"', "JSON_LD": '"@base" in its context'}.get(self.format, "@base <…> .")
 
     def refuse_broken_xml(self) -> None:
-        """Raise DataError (E0460) for a text of RDF/XML that is no XML. pyoxigraph accepts a truncated one, and gives
-        no place."""
+        """Raise DataError (E0460) for a text of RDF/XML that is no XML, or has entities of entities without measure.
+        pyoxigraph accepts a truncated one, and gives no place."""
         if self.format != "RDF_XML":
             return
+        parser, sizes = expat.ParserCreate(), dict[str, int]()
+
+        def declared(name: str, is_parameter: bool, value: str | None, *_: object) -> None:
+            if value is None or is_parameter:
+                return
+            sizes[name] = len(value) + sum(sizes.get(each, 0) for each in _ENTITY.findall(value))
+            if sizes[name] > _LARGEST_ENTITY:  # pyoxigraph would write it out at once, and expat only where it is used.
+                message = f"the entity {name} of the document is larger than {_LARGEST_ENTITY:,} characters"
+                place = f"{self.name}:{parser.CurrentLineNumber}:{parser.CurrentColumnNumber + 1}"
+                raise DataError(Problem("E0460", message, place=place, hint="write the text where it is used"))
+
+        parser.EntityDeclHandler = declared
         try:
-            expat.ParserCreate().Parse(self.text, True)
+            parser.Parse(self.text, True)
         except (ValueError, LookupError) as error:  # of an encoding that expat cannot read, or that nobody knows
             hint = "save it as UTF-8"
             raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=self.name, hint=hint)) from None
