@@ -259,7 +259,7 @@ def test_entities_that_grow_without_measure_are_an_error() -> None:
                 f"{head}<rdf:RDF {rdf}><rdf:Description><x:a>{content}</x:a></rdf:Description></rdf:RDF>", "rdfxml"
             )
         assert caught.value.code == "E0460"
-        assert caught.value.problems[0].place.startswith("<text>:2:")
+        assert str(caught.value.problems[0].place).startswith("<text>:2:")
     usual = '<!DOCTYPE r [<!ENTITY ns "http://x/"><!ENTITY a "&ns;a">]>'
     store.insert(
         f'{usual}<rdf:RDF {rdf}><rdf:Description rdf:about="&a;"><x:a>1</x:a></rdf:Description></rdf:RDF>', "rdfxml"

@@ -188,6 +188,25 @@ def test_relative_iris_are_based_on_the_address(changing: Server) -> None:
     assert json.loads(changing.ask("ASK { <a> :is <b> }").body)["boolean"]
 
 
+@pytest.mark.parametrize("depth", [3_000, 20_000])
+def test_texts_that_are_nested_too_deeply_end_no_server(changing: Server, depth: int) -> None:
+    braces, term = f"{'{' * depth}{'}' * depth}", f"{'<<( <x:a> <x:b> ' * depth}1{' )>>' * depth}"
+    for query in (
+        f"ASK {braces}",
+        f"SELECT * {braces}",
+        f"ASK {{ FILTER(1{' + 1' * depth}) }}",
+        f"ASK {{ ?a ?b {term} }}",
+    ):
+        answer = changing.send("POST", "/sparql", query, Content_Type="application/sparql-query")
+        assert answer.status == 200 or answer.problem["code"] in ("E0503", "E0664")
+    for update in (f"DELETE {{ ?a ?b ?c }} WHERE {braces}", f"INSERT DATA {{ :a :b {term} }}"):
+        answer = changing.update(update)
+        assert answer.problem["code"] in ("E0460", "E0503", "E0664")
+    answer = changing.send("POST", "/store?default", f"<x:a> <x:b> {term} .", Content_Type="text/turtle")
+    assert (answer.status, answer.problem["code"]) == (400, "E0460")
+    assert changing.rows(ANIMALS) == [("rex",)]
+
+
 def test_load_reads_no_file_of_the_server(changing: Server, tmp_path: Path) -> None:
     (tmp_path / "secret.ttl").write_text("<x:a> <x:b> <x:secret> .")
     for text in ("LOAD <file://{}>", "load silent <file://{}> into graph <x:g>", "CLEAR GRAPH :one ; LOAD <file://{}>"):

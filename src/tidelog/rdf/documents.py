@@ -31,6 +31,9 @@ _LONGEST = 300
 """Characters of what a message repeats."""
 _LARGEST_ENTITY = 100_000
 """Characters of an entity of XML with those that it names."""
+_DEEPEST = 500
+"""Triple terms around a triple term."""
+_TRIPLE_TERM = re.compile(rb'<<\(|\)>>|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ENTITY = re.compile("&([^#;&]+);")
 _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s<>]*>|(?P<node>_:[^\s"<>]+)')
 """A blank node in a term; literals and IRIs match as well, so that none is found inside of them."""
@@ -132,6 +135,7 @@ class Document:
         the number of the graph of each triple to `places`, if the format has graphs."""
         oxigraph = load()
         self.refuse_broken_xml()
+        self.refuse_deep_terms()
         try:
             form = getattr(oxigraph.RdfFormat, self.format)
             quads = oxigraph.parse(self.text, form, base_iri=self.base)
@@ -204,6 +208,20 @@ class Document:
                 "check that the text is complete, and its format",
             )
             raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
+
+    def refuse_deep_terms(self) -> None:
+        """Raise DataError (E0460) for triple terms within triple terms that would overflow the stack of pyoxigraph,
+        which ends the process."""
+        if self.text.count(b"<<(") <= _DEEPEST:
+            return
+        depth = 0
+        for match in _TRIPLE_TERM.finditer(self.text):
+            depth += {b"<<(": 1, b")>>": -1}.get(match[0], 0)
+            if depth > _DEEPEST:
+                before = self.text[: match.start()].decode(errors="replace")
+                message = f"triple terms are nested more than {_DEEPEST} deep"
+                hint = "give names to the inner ones by rdf:reifies"
+                raise DataError(Problem("E0460", message, place=f"{self.name}:{place(before)}", hint=hint))
 
     def place_of(self, found: str) -> str:
         """Return the place where the text first contains a term, if the text spells it as messages do."""

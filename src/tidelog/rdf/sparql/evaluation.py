@@ -25,19 +25,15 @@ class QueryPlan:
     text: str
     options: Mapping[str, Any]
 
-    @classmethod
-    def of(cls, text: str, options: Mapping[str, Any]) -> QueryPlan:
-        """Return the plan of a query whose columns come in the order of the text, also for `SELECT *`. Raise as
-        pyoxigraph for a text that it cannot parse."""
-        if not selects_all(text):
-            return cls(text, options)
-        given = [each.value for each in load().Store().query(text, **options).variables]
-        order = variables(text)
-        return cls(selecting(text, sorted(given, key=order.index)), options)
-
     def started(self, mirror: Any) -> Any:
-        """Return pyoxigraph's results over a mirror, which stay those of this moment."""
-        return mirror.query(self.text, **self.options)
+        """Return pyoxigraph's results over a mirror, which stay those of this moment, with their columns in the order
+        of the text, also for `SELECT *`."""
+        text = self.text
+        if selects_all(text):
+            given = [each.value for each in load().Store().query(text, **self.options).variables]
+            order = variables(text)
+            text = selecting(text, sorted(given, key=order.index))
+        return mirror.query(text, **self.options)
 
 
 @dataclass(frozen=True)

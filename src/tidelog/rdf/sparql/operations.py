@@ -6,7 +6,9 @@ put into other texts: a query for the solutions of its pattern, an insertion of 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +19,8 @@ from tidelog.rdf.sparql.words import Word, after_prologue, words
 NAME = "<update>"
 _FIRST = "DROP GRAPH <urn:tidelog:none> ; "
 """An operation that fails before any other one runs, once the text has been parsed."""
+_STACK = 4 * 1024**2
+"""Bytes, half of those that a thread usually has."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,26 @@ def check(text: str, prefixes: Mapping[str, str], base: str | None) -> None:
         raise syntax_error(text, NAME, error.msg, (start, added)) from None
     except RuntimeError:  # of the first operation: the text has been parsed
         return
+
+
+@dataclass(frozen=True)
+class CheckedUpdate:
+    """The check of an update, for a process of its own: one that is nested too deeply ends that."""
+
+    text: str
+    prefixes: Mapping[str, str]
+    base: str | None
+
+    def started(self, _: Any) -> Any:
+        """Return the answer yes, or raise as `check`. The stack is smaller than that of the process of the store."""
+        with ThreadPoolExecutor(1) as pool:
+            before = threading.stack_size(_STACK)
+            try:
+                checked = pool.submit(check, self.text, self.prefixes, self.base)
+            finally:
+                threading.stack_size(before)
+            checked.result()
+        return load().Store().query("ASK {}")
 
 
 def operations(text: str, prefixes: Mapping[str, str], base: str | None) -> list[UpdateOperation]:

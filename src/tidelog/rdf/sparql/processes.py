@@ -25,10 +25,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError
-from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, QueryPlan, collected, write
+from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, collected, write
 from tidelog.rdf.sparql.mirror import MirrorCopy
 
 _LENGTH = struct.Struct("<I")
@@ -90,6 +90,12 @@ class AnswerParts:
                 yield content or AnswerEnd()
 
 
+class Startable(Protocol):
+    """A query, or a check, that can be pickled and begin over a mirror."""
+
+    def started(self, mirror: Any, /) -> Any: ...
+
+
 class QueryProcess:
     """A process with a copy of the mirror. Make it while nothing changes the copy."""
 
@@ -117,7 +123,7 @@ class QueryProcess:
         """Return True if the process has a copy as it is now."""
         return self._copy is copy and self._changes == copy.changes
 
-    def ask(self, plan: QueryPlan, formats: AnswerFormats | None) -> None:
+    def ask(self, plan: Startable, formats: AnswerFormats | None) -> None:
         """Send a query, whose answer comes as text in some formats, or else as pickled `FoundTerms`. Raise LimitError
         (E0503) if the process has ended."""
         data = pickle.dumps((plan, formats))
@@ -175,15 +181,15 @@ def too_long(timeout: float) -> LimitError:
 
 def too_large() -> LimitError:
     """Return the error (E0503) about a query whose process has ended."""
-    hint = "ask for less, or allow more memory; nothing has changed"
-    return LimitError(Problem("E0503", "the query has ended because it needs too much memory", hint=hint))
+    hint = "ask for less, nest the text less deeply, or allow more memory; nothing has changed"
+    return LimitError(Problem("E0503", "the process of the query has ended: it needs too much memory", hint=hint))
 
 
 class TimedQuery:
     """A query that a process of its own evaluates until a time limit. Make it while nothing changes the mirror; `found`
     can wait elsewhere."""
 
-    def __init__(self, copy: MirrorCopy, plan: QueryPlan, timeout: float) -> None:
+    def __init__(self, copy: MirrorCopy, plan: Startable, timeout: float) -> None:
         self._timeout = timeout
         self._process = QueryProcess(copy)
         self._plan = plan

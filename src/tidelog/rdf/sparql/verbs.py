@@ -23,7 +23,7 @@ from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.computing import prepared
 from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, QueryPlan, collected, dataset, symbol_of
 from tidelog.rdf.sparql.mirror import Mirror, MirrorCopy, named_graph
-from tidelog.rdf.sparql.operations import NAME, check, operations
+from tidelog.rdf.sparql.operations import NAME, CheckedUpdate, check, operations
 from tidelog.rdf.sparql.problems import failed, refuse_services
 from tidelog.rdf.sparql.processes import QueryProcess, TimedQuery
 from tidelog.rdf.sparql.solutions import Solutions
@@ -33,6 +33,8 @@ from tidelog.rdf.sparql.words import has_dataset, is_update
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
 _QUERY = "<query>"
+_DEEP = 2_000
+"""Characters of an update that may be nested too deeply for pyoxigraph, which would end the process."""
 _OPTIONS = ("timeout", "inferred", "base", "default_graphs", "named_graphs")
 
 
@@ -93,10 +95,14 @@ class SparqlVerbs(GraphVerbs):
         seconds, is_inferred, start = self._checked({"timeout": timeout, "inferred": inferred, "base": base})
         chosen = _chosen(default_graphs, named_graphs)
         refuse_services(text, NAME)
-        check(text, self._declared, start)
         with self.turns.changing, changing_within_memory:
             with self._sharing() as copy:
                 mirror = copy.store  # It stays as it is: only commits change it.
+                checked = CheckedUpdate(text, self._declared, start)
+                first = TimedQuery(copy, checked, seconds) if seconds is not None and len(text) > _DEEP else None
+            if first is not None:
+                first.found()
+            check(text, self._declared, start)
             draft = UpdateDraft(mirror, partial(self._asked, copy, seconds), self._labels, is_inferred, chosen)
             with failed(text, NAME):
                 for operation in operations(text, self._declared, start):
@@ -213,7 +219,7 @@ class SparqlVerbs(GraphVerbs):
         with self._sharing(union) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
             with failed(text, _QUERY):
-                plan = QueryPlan.of(text, {**asked, **more})
+                plan = QueryPlan(text, {**asked, **more})
                 running = self._begun(copy, plan, seconds)
         with reading_within_memory, failed(text, _QUERY):
             found = running.found() if isinstance(running, TimedQuery) else collected(running)
@@ -241,9 +247,8 @@ class SparqlVerbs(GraphVerbs):
         refuse_services(text, _QUERY)
         with self._sharing() as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
-            with failed(text, _QUERY):
-                plan = QueryPlan.of(text, {"base_iri": limits.get("base"), "prefixes": self._declared, **more})
             process = taking(copy)
+        plan = QueryPlan(text, {"base_iri": limits.get("base"), "prefixes": self._declared, **more})
         process.ask(plan, AnswerFormats(formats, self.prefixes, rows))
         return process
 
