@@ -43,14 +43,15 @@ from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
 from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.literals import Literals
+from tidelog.rdf.n3.functions import FUNCTIONS as N3_FUNCTIONS
+from tidelog.rdf.n3.verbs import N3Verbs, is_n3
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
-from tidelog.rdf.shapes.testing import FUNCTIONS
-from tidelog.rdf.shapes.verbs import ShapeVerbs
+from tidelog.rdf.shapes.testing import FUNCTIONS as SHAPE_FUNCTIONS
 from tidelog.rdf.sparql.mirror import Mirror
 from tidelog.rdf.sparql.words import is_query, is_update
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
@@ -61,7 +62,7 @@ from tidelog.relation import Relation, WordRows
 from tidelog.verbs import callable_one
 
 
-class Store(ShapeVerbs):
+class Store(N3Verbs):
     """Triples, rules and their consequences; made by `connect`. Threads may share one: each call has the store to
     itself."""
 
@@ -80,7 +81,8 @@ class Store(ShapeVerbs):
         self._needed = self._schema.reduced(self._known)
         self._names = Names()
         self._lasting = lasting
-        self._database = Database() if lasting is None else Database(lasting.keeper, FUNCTIONS)
+        functions = (*SHAPE_FUNCTIONS, *N3_FUNCTIONS)
+        self._database = Database() if lasting is None else Database(lasting.keeper, functions)
         if lasting is not None:
             lasting.name(self._names, self._database)
         self._names.property(REST)
@@ -125,8 +127,8 @@ class Store(ShapeVerbs):
 
         The text may have `@prefix` lines, `foaf:knows(x, y)` for a property, `foaf:Person(x)` for a class, `ex:alice`
         for an individual, literals as in Turtle, `xsd:integer(v, n)` for the number of a literal, and `triple(s, p, o)`
-        for everything. Raise ProgramError, DataError (E0461, E0462, E0465), UsageError (E0661, no such prefix), and
-        then change nothing.
+        for everything. A path that ends with `.n3` has rules in N3, see `load_n3`. Raise ProgramError, DataError
+        (E0461, E0462, E0465), UsageError (E0661, no such prefix), and then change nothing.
         """
         with (
             Deferring() as interrupts,
@@ -135,6 +137,9 @@ class Store(ShapeVerbs):
             changing_within_memory,
         ):
             self._check_usable()
+            if is_n3(program):
+                self.load_n3(program)
+                return
             given: object = program
             if not isinstance(given, (str, os.PathLike)):
                 hint = "pass the text of a program, or the path of one"

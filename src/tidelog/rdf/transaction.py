@@ -14,6 +14,7 @@ class ChangingStore(Committing[StoreChange], Protocol):
     """A store as a transaction needs it."""
 
     def load(self, program: str | os.PathLike[str]) -> None: ...
+    def load_n3(self, rules: str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]: ...
     def remove_rule(self, name: str) -> None: ...
     def view(self, name: str, text: str, /) -> None: ...
     def drop_view(self, name: str, /) -> None: ...
@@ -41,6 +42,11 @@ class StoreTransaction(ChangeBlock[StoreChange]):
         """Add rules, see `Store.load`."""
         self._check()
         self._store.load(program)
+
+    def load_n3(self, rules: str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]:
+        """Add rules in N3, see `Store.load_n3`."""
+        self._check()
+        return self._store.load_n3(rules, name)
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule of a program, see `Store.remove_rule`."""

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any
 
 from tidelog.callables import functor
-from tidelog.database import Database
 from tidelog.rdf.datatypes import SPELLINGS
 from tidelog.rdf.names import COLON
 from tidelog.rdf.shapes.patterns import compiled
@@ -28,22 +27,6 @@ _ZONE = timedelta(hours=14)
 """No time zone is farther than this from UTC."""
 
 
-def with_functions(text: str, database: Database) -> str:
-    """Return rules with declarations of the functions that they call, which the database then has."""
-    lines = []
-    functors: dict[str, tuple[Callable[..., Any], str]] = {
-        HOLDS: (holds, "(test: symbol, parameter: symbol, value: symbol): number"),
-        LANGUAGE: (language, "(value: symbol): symbol"),
-    }
-    for name, (function, signature) in functors.items():
-        if f"@{name}(" in text:
-            if name not in database.workspace.given.functions:
-                database.functor(name, function)
-            if name not in database.program.functors:
-                lines.append(f".functor {name}{signature}\n")
-    return "".join(lines) + text
-
-
 @functor("symbol, symbol, symbol -> number", name=HOLDS, remember=False)
 def holds(test: str, parameter: str, value: str) -> int:
     """Return 1 if a value passes a test, 0 if not."""
@@ -57,7 +40,7 @@ def language(term: str) -> str | None:
 
 
 FUNCTIONS = (holds, language)
-"""The functions that the rules of shapes may call; a store that comes back needs them."""
+"""The functions that the rules of shapes may call."""
 
 
 def _is_of_kind(kind: str, value: str) -> bool:
@@ -79,7 +62,7 @@ def _is_of_datatype(datatype: str, value: str) -> bool:
     return not is_known or value_of(value) is not None
 
 
-def _text(value: str) -> str | None:
+def text_of(value: str) -> str | None:
     """Return the text of a term, None for a blank node."""
     if value.startswith("_:"):
         return None
@@ -87,18 +70,18 @@ def _text(value: str) -> str | None:
 
 
 def _is_long(parameter: str, value: str) -> bool:
-    text = _text(value)
+    text = text_of(value)
     return text is not None and len(text) >= int(parameter)
 
 
 def _is_short(parameter: str, value: str) -> bool:
-    text = _text(value)
+    text = text_of(value)
     return text is not None and len(text) <= int(parameter)
 
 
 def _matches(parameter: str, value: str) -> bool:
     flags, _, pattern = parameter.partition(" ")
-    text = _text(value)
+    text = text_of(value)
     return text is not None and compiled(parts(pattern)[0], flags).search(text) is not None
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from tidelog.errors import Problem, UsageError
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
+from tidelog.rdf.functions import with_functions
 from tidelog.rdf.names import COLON, TRIPLE, Names
 from tidelog.rdf.shapes.compiling import COLUMNS, MESSAGES, shape_rules
 from tidelog.rdf.shapes.documents import ShapesGraph
 from tidelog.rdf.shapes.report import ValidationReport
 from tidelog.rdf.shapes.shape import read_shapes
-from tidelog.rdf.shapes.testing import with_functions
+from tidelog.rdf.shapes.testing import FUNCTIONS
 from tidelog.rdf.sparql.verbs import SparqlVerbs
 from tidelog.rdf.sparql.views import refuse_taken, refuse_wrong
 from tidelog.rdf.tables import TableRule
@@ -59,7 +60,7 @@ class ShapeVerbs(SparqlVerbs):
                 problem = Problem("E0675", "sh:closed cannot be validated over asserted triples alone", hint=hint)
                 raise UsageError(problem)
             refuse_taken(name, self.database.program)
-            self.load(with_functions(rules, self.database))
+            self.load(with_functions(rules, self.database, FUNCTIONS))
             self._asks_nodes |= not inferred
 
     def validate(self, *names: str) -> ValidationReport:

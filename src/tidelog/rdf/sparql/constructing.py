@@ -40,21 +40,18 @@ def _derive(name: str, triple: Any, body: ViewBody, rules: ViewRules) -> None:
     names = [variable for each in triple if (variable := name_of(each)) is not None]
     if not body.variables >= set(names):
         return
-    body = body.with_literals([*_conditions(subject, body), *_class(predicate, value, body)])
+    body = body.with_literals(conditions(triple, body))
     rules.derive(f"<{predicate}>({literal_of(subject)}, {literal_of(value)})", body)
     rules.derive(f"{name}({', '.join(map(operand_of, triple))})", body)
 
 
-def _conditions(subject: Any, body: ViewBody) -> Iterator[str]:
-    """Yield the conditions of a subject: an IRI or a blank node."""
+def conditions(triple: Any, body: ViewBody) -> Iterator[str]:
+    """Yield the conditions of a triple that follows: its subject and its class are no literals."""
+    subject, predicate, value = triple
     variable = name_of(subject)
     if variable is not None and variable not in body.resources:
         yield f'substr(v_{variable}, 0, 1) != "\\""'
         yield f'substr(v_{variable}, 0, 3) != "<<("'
-
-
-def _class(predicate: Any, value: Any, body: ViewBody) -> Iterator[str]:
-    """Yield the condition of a class: no literal."""
     variable = name_of(value)
     if str(predicate) == TYPE and variable is not None and variable not in body.resources:
         yield f'substr(v_{variable}, 0, 1) != "\\""'

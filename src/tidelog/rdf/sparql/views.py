@@ -128,7 +128,7 @@ def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
     """Yield the bodies of a pattern. Filters may use variables of the `outer` body, which comes with them."""
     match node.name:
         case "BGP":
-            yield _triples(node.triples, rules)
+            yield patterns(node.triples, rules)
         case "Graph":
             yield from _in_graph(node, rules, outer)
         case "Join":
@@ -238,7 +238,7 @@ def _parts(node: Any) -> Iterator[str]:
             yield from _parts(node[part])
 
 
-def _triples(triples: Any, rules: ViewRules) -> ViewBody:
+def patterns(triples: Any, rules: ViewRules) -> ViewBody:
     """Return the body of triple patterns."""
     found = ViewBody()
     for subject, predicate, value in triples:

@@ -1,0 +1,83 @@
+"""A text in N3 as rules: triples of rdflib behind and before an arrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install
+from tidelog.source import SourceText, Span
+
+IMPLIES = "http://www.w3.org/2000/10/swap/log#implies"
+_TOKEN = re.compile(
+    r'(?P<skipped>\#[^\r\n]*|"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\]|\\.)*"|<[^<>"{}|^`\\\s]*>)'
+    r"|(?P<arrow>=>|<=|\b[\w-]*:implies\b)|(?P<brace>[{}])",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class N3Rule:
+    """A rule: the triples of its body and of its head, in rdflib's terms, and its arrow in the text."""
+
+    body: tuple[Any, ...]
+    head: tuple[Any, ...]
+    span: Span
+
+
+def read_rules(source: SourceText, base: str) -> list[N3Rule]:
+    """Return the rules of a text, in its order. Raise DataError (E0460) for a text that is no N3, UsageError (E0678)
+    for one with more than rules, SetupError (E0790)."""
+    try:
+        import rdflib
+        from rdflib.graph import QuotedGraph
+        from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser
+    except ImportError:
+        message = "this needs rdflib, which is not installed"
+        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
+    graph = rdflib.Graph()
+    try:
+        # Its class for N3 does the same, and warns about itself.
+        parser = SinkParser(RDFSink(graph), baseURI=base, turtle=False)
+        parser.loadBuf(source.text.encode())
+    except BadSyntax as error:
+        # rdflib counts bytes, and keeps what it has found to itself.
+        text, place, why = source.text.encode(), int(error._i), str(error._why)
+        start = min(len(text[:place].decode(errors="ignore")), max(0, len(source.text) - 1))
+        problem = Problem("E0460", f"the N3 text cannot be parsed here: {why}", Span(source, start, start + 1))
+        raise DataError(problem) from None
+    whole = Span(source, 0, min(1, len(source.text)))
+    pairs = []
+    for subject, predicate, value in graph:
+        if str(predicate) != IMPLIES:
+            hint = "keep data apart: insert them with `store.insert`"
+            message = f"a triple stands outside of the rules: {subject.n3()} {predicate.n3()} …"
+            raise UsageError(Problem("E0678", message, whole, hint=hint))
+        pairs.append((subject, value))
+    pairs.sort(key=lambda pair: min(_number(each) for each in pair))
+    arrows = list(_arrows(source)) if pairs else []
+    spans = arrows if len(arrows) == len(pairs) else [whole] * len(pairs)
+    found = []
+    for (body, head), span in zip(pairs, spans, strict=True):
+        if not isinstance(head, QuotedGraph) or not isinstance(body, QuotedGraph):
+            hint = "write { … } => { … }; contradictions are those of OWL, or a view"
+            raise UsageError(Problem("E0678", "a rule leads from triples to triples", span, hint=hint))
+        found.append(N3Rule(tuple(body), tuple(head), span))
+    return found
+
+
+def _number(formula: Any) -> float:
+    """Return the place of a formula among those of a text: rdflib numbers them."""
+    digits = re.search(r"\d+$", str(getattr(formula, "identifier", "")))
+    return int(digits[0]) if digits else float("inf")
+
+
+def _arrows(source: SourceText) -> Iterator[Span]:
+    """Yield the arrows outside of braces."""
+    depth = 0
+    for match in _TOKEN.finditer(source.text):
+        depth += (match[0] == "{") - (match[0] == "}")
+        if match["arrow"] and depth == 0:
+            yield Span(source, match.start(), match.end())

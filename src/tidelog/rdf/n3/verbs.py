@@ -1,0 +1,58 @@
+"""The verb of a store for rules in N3: `Store` has the rest."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tidelog.errors import wrong_argument
+from tidelog.language.reading import file_text
+from tidelog.limits.watch import changing_within_memory
+from tidelog.rdf.functions import with_functions
+from tidelog.rdf.n3.functions import FUNCTIONS
+from tidelog.rdf.n3.reading import read_rules
+from tidelog.rdf.n3.translating import rule_names, rule_texts
+from tidelog.rdf.shapes.verbs import ShapeVerbs
+from tidelog.source import SourceText
+
+_ENDING = ".n3"
+_NO_BASE = "urn:tidelog:n3"
+
+
+def is_n3(program: object) -> bool:
+    """Return True for the path of a file of rules in N3."""
+    if isinstance(program, os.PathLike):
+        return Path(program).suffix == _ENDING
+    return isinstance(program, str) and program.endswith(_ENDING) and "\n" not in program
+
+
+class N3Verbs(ShapeVerbs):
+    """Verbs that take rules in N3."""
+
+    def load_n3(self, rules: str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]:
+        """Add rules in N3 from a text or the path of a `.n3` file, to take effect with the next `commit`.
+
+        Return their names, by which `remove_rule` removes them: `name` with a number, by default that of the file, and
+        `n3` for a text.
+
+        Raise DataError (E0460: not N3), ProgramError (E0110: no such file, E0301 and the like: a recursion that no rule
+        may have), UsageError (E0678: a rule that tidelog does not have, with the reason), SetupError (E0790).
+        """
+        given: object = rules
+        if not isinstance(given, (str, os.PathLike)):
+            raise wrong_argument("rules in N3", "a text, or the path of a file", rules)
+        path = Path(rules) if is_n3(rules) or isinstance(given, os.PathLike) else None
+        shown = "<n3>" if path is None else str(path)
+        source = SourceText(shown, str(rules) if path is None else file_text(path, shown))
+        prefix = name or re.sub(r"\W", "_", path.stem if path is not None else "n3")
+        if not re.fullmatch(r"[A-Za-z_]\w*", prefix):
+            raise wrong_argument("a name for rules", "letters, digits and underscores", prefix)
+        with self._changing(), changing_within_memory:
+            found = read_rules(source, _NO_BASE if path is None else path.resolve().as_uri())
+            taken = {rule.name for rule in self.database.program.rules if rule.name}
+            texts = dict[str, str]()
+            for each, rule in zip(rule_names(prefix, len(found), taken), found, strict=True):
+                texts |= rule_texts(each, rule)
+            self.load(with_functions("".join(texts.values()), self.database, FUNCTIONS))
+            return tuple(texts)

@@ -1,0 +1,188 @@
+"""Rules in N3: patterns, built-ins, names, and what rules do not have."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tidelog import DataError, ProgramError, UsageError
+from tidelog.rdf import Store, connect, literal
+from tidelog.rdf.n3.functions import test as holds
+from tidelog.rdf.n3.functions import value
+
+PREFIXES = """@prefix : <http://example.org/> . @prefix math: <http://www.w3.org/2000/10/swap/math#> .
+@prefix log: <http://www.w3.org/2000/10/swap/log#> . @prefix string: <http://www.w3.org/2000/10/swap/string#> .
+@prefix list: <http://www.w3.org/2000/10/swap/list#> .
+"""
+DATA = """@prefix : <http://example.org/> . :a :parent :b ; :age 17 ; :name "Ann" .
+:b :parent :c ; :age 41 ; :name "Bob" .
+:c :age 70.5 ; :knows [ :name "Dan" ] ; :items (1 2) . :married a :Symmetric . :b :married :e ."""
+RULES = [
+    ("{ ?x :parent ?y . ?y :parent ?z } => { ?x :grandparent ?z }", ["a grandparent c"]),
+    ("{ ?x :parent [ :parent ?z ] } => { ?x :above ?z . ?z :below ?x }", ["a above c", "c below a"]),
+    ("{ ?x :parent _:y . _:y :age 41 } => { ?x :q :r }", ["a q r"]),
+    ("{ ?x :old true } <= { ?x :age ?a . ?a math:greaterThan 41 }", ["c old true"]),
+    ("@forAll :x, :y . { :x :parent :y } => { :y :child :x }", ["b child a", "c child b"]),
+    ("{ ?p a :Symmetric . ?x ?p ?y } => { ?y ?p ?x }", ["e married b"]),
+    ("{ ?x :name ?n . ?x :age 17 } => { ?n :of ?x . ?x :has ?n }", ["a has Ann"]),
+    (
+        "{ ?x :age ?a . ?x :parent ?y . ?y :age ?b . (?b ?a) math:difference ?d } => { ?x :behind ?d }",
+        ["a behind 24", "b behind 29.5"],
+    ),
+    (
+        "{ ?x :age ?a . (?c 1) math:product ?d . (?a 1 2) math:sum ?c } => { ?x :d ?d }",
+        ["a d 20", "b d 44", "c d 73.5"],
+    ),
+    ("{ ?x :age ?a . (?a 24) math:sum ?b . ?y :age ?b } => { ?x :q ?y }", ["a q b"]),
+    ("{ ?x :age ?a . (?a 1) math:sum 18.0 } => { ?x :q :r }", ["a q r"]),
+    (
+        '{ ?x :name ?n . ?n string:startsWith "A" . (?n "!" "?") string:concatenation ?m } => { ?x :m ?m }',
+        ["a m Ann!?"],
+    ),
+    ('{ ?x :name ?n . (?n "") string:concatenation "Bob" } => { ?x :q :r }', ["b q r"]),
+    ("{ ?x :parent ?y . ?z :parent ?y . ?x log:notEqualTo ?z } => { ?x :sibling ?z }", []),
+    ("{ ?x :parent ?y . ?z log:equalTo ?y } => { ?x :q ?z }", ["a q b", "b q c"]),
+    ("{ ?x :items (?one ?two) } => { ?x :first ?one }", ["c first 1"]),
+    ("{ } => { :a :q :r }", ["a q r"]),
+    ("{ ?x <urn:no> ?y } => { ?y <urn:no> ?x }", []),
+]  # fmt: skip
+
+
+def followed(rules: str) -> list[str]:
+    """Return the triples that follow from the data by rules in N3, in short."""
+    store = connect()
+    store.load_n3(PREFIXES + rules + " .")
+    store.insert(DATA)
+    store.commit()
+    return sorted(" ".join(map(short, triple)) for triple in store.inferred())
+
+
+def short(term: object) -> str:
+    """Return a term without its beginning and its datatype."""
+    text = str(term)
+    return text[1 : text.index('"', 1)] if text.startswith('"') else text.removeprefix("http://example.org/")
+
+
+@pytest.mark.parametrize(("rules", "expected"), RULES)
+def test_rules_derive_triples(rules: str, expected: list[str]) -> None:
+    assert followed(rules) == expected
+
+
+def test_rules_have_names_by_which_they_are_removed(tmp_path: Path) -> None:
+    path = tmp_path / "family-tree.n3"
+    path.write_text(PREFIXES + "{ ?x :parent ?y } => { ?y :child ?x } . { ?x :child ?y } => { ?x :older ?y } .")
+    store = connect(rules=path)
+    store.insert(DATA)
+    store.commit()
+    assert len(store.inferred()) == 4
+    assert store.load_n3(path, "again") == ("again_1", "again_2")
+    store.commit()
+    assert store.load_n3(PREFIXES + "{ ?x :parent ?y } => { ?x :p ?y } .") == ("n3_1",)
+    assert store.load_n3(PREFIXES + "{ ?x :parent ?y } => { ?x :p ?y } .") == ("n3_2",)
+    store.commit()
+    for name in ("n3_1", "n3_2", "again_1", "again_2", "family_tree_2"):
+        store.remove_rule(name)
+    store.commit()
+    assert sorted(short(row[1]) for row in store.inferred()) == ["child", "child"]
+    store.load(str(path))
+    store.commit()
+    assert len(store.inferred()) == 4
+
+
+def test_rules_follow_changes() -> None:
+    store = connect()
+    with store.transaction() as block:
+        block.load_n3(PREFIXES + "{ ?x :parent ?y . ?y :age ?a . (?a 1) math:sum ?b } => { ?x :q ?b } .")
+        block.insert(DATA)
+    store.delete("@prefix : <http://example.org/> . :b :age 41 .")
+    store.insert("@prefix : <http://example.org/> . :b :age 1 .")
+    change = store.commit()
+    assert sorted(short(row[2]) for row in change.deleted) == ["41", "42"]
+    assert sorted(short(row[2]) for row in change.inserted) == ["1", "2"]
+    assert change.bootstraps == 0
+    store.check()
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other", "expected"),
+    [
+        ("math:lessThan", "1", "1.5", 1),
+        ("math:notLessThan", "2", "1.5", 1),
+        ("math:notGreaterThan", "2", "1.5", 0),
+        ("math:notEqualTo", "1", "x", 0),
+        ("string:contains", "hello", "ell", 1),
+        ("string:containsIgnoringCase", "Hello", "hELL", 1),
+        ("string:endsWith", "hello", "lo", 1),
+        ("string:equalIgnoringCase", "Hello", "hellO", 1),
+        ("string:notEqualIgnoringCase", "Hello", "hellO", 0),
+        ("string:greaterThan", "b", "a", 1),
+        ("string:matches", "a1", "^[a-z][0-9]$", 1),
+        ("string:notMatches", "a1", "^b", 1),
+        ("string:matches", "a1", "(", 0),
+        ("string:notMatches", "a1", "(", 0),
+    ],
+)
+def test_built_ins_test_two_terms(name: str, one: str, other: str, expected: int) -> None:
+    assert holds(name, _literal(one), _literal(other)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "expected"),
+    [
+        ("math:negation", "3", "-3"),
+        ("math:absoluteValue", "-3.5", "3.5"),
+        ("math:absoluteValue", "x", None),
+        ("string:length", "four", "4"),
+        ("string:upperCase", "Ab", "AB"),
+        ("string:lowerCase", "Ab", "ab"),
+        ("log:uri", "http://example.org/a", "http://example.org/a"),
+    ],
+)
+def test_built_ins_compute_of_a_term(name: str, one: str, expected: str | None) -> None:
+    found = value(name, one if name == "log:uri" else _literal(one), "")
+    assert (None if found is None else found[1 : found.index('"', 1)]) == expected
+
+
+def _literal(text: str) -> str:
+    try:
+        return literal(int(text))
+    except ValueError:
+        return literal(Decimal(text)) if "." in text else literal(text)
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ("{ ?x :p ?y } => { ?x :q [ :r ?y ] }", r":2:14: error\[E0678\]: the head has a blank node"),
+        ("{ ?x :p ?y } => { ?x :q ?z }", "?z stands in the head"),
+        ("{ ?x :p ?y } => false", "from triples to triples"),
+        (":a :b :c", "outside of the rules"),
+        ("{ ?x :p ?y . { ?x :q ?y } log:includes { :a :b :c } } => { ?x :q ?y }", "a formula inside"),
+        ("{ ?x :p ?y . (?x ?y) list:append ?z } => { ?x :q ?z }", "built-in list:append is not supported"),
+        ("{ ?x :p ?y . ?x log:notIncludes ?y } => { ?x :q ?y }", "with `!` before an atom"),
+        ("{ ?x :p ?y . (?x ?y ?y) math:quotient ?z } => { ?x :q ?z }", "takes 2 operands, found 3"),
+        ("{ ?x :p ?y } => { ?x math:sum ?y }", "stands in the head"),
+        ('{ ?x :p ?y } => { "x" :q ?y }', "is no triple"),
+        ("{ ?x :p ?y } => { }", "the head is empty"),
+    ],
+)
+def test_other_rules_are_refused_at_their_place(rules: str, message: str) -> None:
+    text = PREFIXES.replace("\n", " ") + "\n" + rules + " ."
+    with pytest.raises(UsageError, match=message.replace("?", r"\?")) as caught:
+        connect().load_n3(text)
+    assert caught.value.problems[0].code == "E0678"
+
+
+def test_broken_n3_has_its_place() -> None:
+    with pytest.raises(DataError, match=r"<n3>:2:\d+: error\[E0460\]"):
+        connect().load_n3("@prefix : <http://e/> .\n{ ?x :p ?y } => { ?x :q .")
+    with pytest.raises(ProgramError, match="E0110"):
+        connect().load("nowhere.n3")
+
+
+def test_a_rule_may_not_depend_on_its_own_absence() -> None:
+    store: Store = connect(rules="@prefix : <http://e/> .\nr: :p(x, y) :- :q(x, y), !:s(x, y).")
+    with pytest.raises(ProgramError, match="E0301"):
+        store.load_n3("@prefix : <http://e/> . { ?x :p ?y } => { ?x :s ?y } .")
