@@ -15,7 +15,7 @@
     store       all of it together;  connect  a new one;  change, output  its results
     sparql      queries and updates in SPARQL, over a mirror in pyoxigraph;  plugin  a store for rdflib
     replacing   blank nodes of two versions of a graph;  serve  a store as a server for SPARQL
-    shapes      views of the violations of shapes of SHACL;  n3  rules in N3
+    shapes      views of the violations of shapes of SHACL;  n3  rules in N3;  functions  in Python, which both call
     transaction changes that are committed together;  earlier  a store as it was before
 
 >>> import tidelog.rdf
