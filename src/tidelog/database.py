@@ -65,6 +65,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         """The last epoch as snapshots read it, if there is one."""
         self.numbered: int | None = None
         """The number of the next epochs for `blame`, where another object counts them."""
+        self.sealing: Callable[[Draft, Prospect[AnyRows]], None] | None = None
+        """Called with each epoch that is about to happen, unless it raises: for modules of this package."""
         self.opening: Report | None = None
         """The report of how the keeper's last epoch came back; None where there was none."""
         if keeper is not None:
@@ -145,6 +147,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         return FactCall(relation, False, rows_of(self.engine.facts(relation)).astype(numpy.int64))
 
     def _seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[Any]) -> None:
+        if self.sealing is not None:
+            self.sealing(draft, prospect)
         if self._keeper is not None:
             self._keeper.seal(draft, facts, prospect)
 

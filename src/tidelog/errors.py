@@ -234,6 +234,8 @@ CODES: dict[str, str] = {
     "E0694": "no such format of a request or an answer",
     "E0695": "the body of a request is too large",
     "E0696": "the server cannot listen",
+    "E0697": "a cursor has expired",
+    "E0698": "an idempotency key of another request",
     # E07xx machine
     "E0701": "PySpark is missing or too old",
     "E0702": "Spark finds no Java runtime",

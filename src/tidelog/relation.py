@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
@@ -152,6 +152,15 @@ class Relation(SetOperators):
         """Return the tuples as they are now, independent of later changes."""
         with self._source.dictionary.reading():
             return Relation(self.name, WordRows(self.columns, self._source.dictionary, self._source.words()))
+
+    @reading_within_memory
+    def arranged(self, arrange: Callable[[NDArray[Any]], NDArray[Any]], count: int | None = None) -> Relation:
+        """Return what `arrange` makes of the words of the rows, or of the first `count`: for modules of this
+        package."""
+        with self._source.dictionary.reading():
+            return Relation(
+                self.name, WordRows(self.columns, self._source.dictionary, arrange(self._source.words(count)))
+            )
 
     @reading_within_memory
     def __iter__(self) -> Iterator[tuple[Value, ...]]:

@@ -63,6 +63,11 @@ class Verbs(Reads, ABC, Generic[Made]):
     def _end(self) -> None:
         """Give everything back."""
 
+    def follow(self, name: str, callback: Callable[[Made], object]) -> Callable[[], None]:
+        """Call a function with the change of each epoch from now on; returns a function that ends this. `name` is for
+        the log. For modules of this package."""
+        return self._subscribers.add(name, lambda change: change, callback)
+
     def commit(self) -> Made:
         """Make all pending changes one epoch, call the subscribers, and return the change.
 

@@ -11,9 +11,44 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tidelog.cli import apply, check, demo, explain, format, graph, init, network, node, pipeline, rdf, run, show, warm
+from tidelog.cli import (
+    apply,
+    check,
+    demo,
+    explain,
+    format,
+    graph,
+    init,
+    network,
+    node,
+    pipeline,
+    rdf,
+    run,
+    serve,
+    show,
+    warm,
+)
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
+
+COMMANDS = (
+    run,
+    check,
+    format,
+    init,
+    apply,
+    show,
+    explain,
+    graph,
+    serve,
+    node,
+    network,
+    pipeline,
+    rdf,
+    demo,
+    warm,
+)
+"""The modules of the commands, in the order in which `--help` lists them."""
 
 DONE, WRONG_INPUT, WRONG_USAGE, OUT_OF_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -59,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_Version)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (run, check, format, init, apply, show, explain, graph, node, network, pipeline, rdf, demo, warm):
+    for command in COMMANDS:
         command.add(commands)
     return top
 

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print `document` as JSON; numbers that JSON lacks (NaN, infinities) become strings."""
-    json.dump(_plain(document), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    from tidelog.io.json_values import plain
+
+    json.dump(plain(document), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     print()
 
 
@@ -70,18 +72,4 @@ def _cell(value: object) -> str:
         return f"{value:.3f}"
     if isinstance(value, tuple | list):
         return " ".join(str(part) for part in value)
-    return str(value)
-
-
-def _plain(value: Any) -> Any:
-    """Return `value` in types that JSON has."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        name = getattr(value, "_name", None)  # that of a branch
-        return [*([] if name is None else [f"${name}"]), *map(_plain, value)]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return str(value)
-    if isinstance(value, str | int | float | bool) or value is None:
-        return value
     return str(value)

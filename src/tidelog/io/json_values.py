@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tidelog.arrays import Words
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Locator
 from tidelog.io.values import Complaint, unknown_branch
@@ -98,6 +99,33 @@ def _each(given: dict[Any, Any], fields: dict[Any, Column], dictionary: Dictiona
     """Return what `make` makes of the items with branches in them, or the first complaint."""
     parts = {key: _branched(item, fields[key], dictionary) if key in fields else item for key, item in given.items()}
     return next((part for part in parts.values() if isinstance(part, Complaint)), None) or make(parts)
+
+
+def rows_text(words: Words, columns: Sequence[Column], dictionary: Dictionary) -> str:
+    """Return rows of words as JSON: a list of lists, with records as lists."""
+    kinds = [column.kind for column in columns]
+    values = [dictionary.decode_list(words[:, i], kind) for i, kind in enumerate(kinds)]
+    if set(kinds) <= {"number", "unsigned", "symbol"}:
+        return json.dumps(list(zip(*values, strict=True)) if kinds else [()] * len(words), ensure_ascii=False)
+    texts = [
+        [json_text(value, kind, dictionary, False) for value in part] for kind, part in zip(kinds, values, strict=True)
+    ]
+    rows = (", ".join(row) for row in zip(*texts, strict=True))
+    return "[" + ", ".join(f"[{row}]" for row in rows) + "]"
+
+
+def plain(value: Any) -> Any:
+    """Return a value in types that JSON has; numbers that it lacks (NaN, infinities) become strings."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        name = getattr(value, "_name", None)  # that of a branch
+        return [*([] if name is None else [f"${name}"]), *map(plain, value)]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    return str(value)
 
 
 def json_text(value: Value, kind: Kind, dictionary: Dictionary, objects: bool) -> str:

@@ -13,38 +13,41 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from tidelog.errors import Problem, UsageError
 from tidelog.serve.problems import RequestError
 
-Right = Literal["read", "write"]
+Right = Literal["read", "write", "rules"]
+RIGHTS: tuple[Right, ...] = ("read", "write", "rules")
+"""The rights, each with those before it: to read, to change facts, and to change rules."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
 class AccessToken:
-    """A secret, and the right that it gives; `write` includes `read`."""
+    """A secret, and the right that it gives."""
 
     secret: str
     right: Right
 
     @classmethod
     def of(cls, text: str) -> AccessToken:
-        """Return the token of a text such as `read:SECRET`; without a right in front it may write. Raise UsageError
-        (E0603) for a secret that is empty, or that a header cannot have."""
-        right, colon, secret = text.partition(":")
-        if not colon or right not in ("read", "write"):
-            right, secret = "write", text
+        """Return the token of a text such as `read:SECRET`; without a right in front it may do everything. Raise
+        UsageError (E0603) for a secret that is empty, or that a header cannot have."""
+        before, colon, secret = text.partition(":")
+        right = next((each for each in RIGHTS if colon and each == before), None)
+        if right is None:
+            right, secret = RIGHTS[-1], text
         if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
             hint = "use letters, digits and marks of ASCII, for example those of `openssl rand -hex 16`"
             raise UsageError(Problem("E0603", "a token must be one word of ASCII", hint=hint))
-        return cls(secret, "read" if right == "read" else "write")
+        return cls(secret, right)
 
 
-def check_access(request: Request, tokens: tuple[AccessToken, ...], needed: Right) -> None:
-    """Raise RequestError (E0693) for a request that may not read or write: 401 without a known token, 403 for one that
-    may only read, or for a page of another origin."""
+def check_access(request: HTTPConnection, tokens: tuple[AccessToken, ...], needed: Right) -> Right:
+    """Return the right of a request. Raise RequestError (E0693) where it is not the one `needed`, nor a higher one: 401
+    without a known token, 403 for one that may do less, or for a page of another origin."""
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != host:
@@ -54,7 +57,7 @@ def check_access(request: Request, tokens: tuple[AccessToken, ...], needed: Righ
     if not tokens:
         if _name(host) not in LOOPBACK:
             raise _refused(403, f"the server has no host {host!r}", "use localhost, or start the server with a token")
-        return
+        return RIGHTS[-1]
     secret = _secret(request.headers.get("authorization", ""))
     # Each token is compared, so that the time says nothing about the others.
     found = [token for token in tokens if hmac.compare_digest(token.secret.encode(), secret)]
@@ -62,8 +65,11 @@ def check_access(request: Request, tokens: tuple[AccessToken, ...], needed: Righ
         hint = "send the header `Authorization: Bearer TOKEN`, or the token as the password of Basic"
         message = "the token is unknown" if secret else "the request has no token"
         raise _refused(401, message, hint, {"WWW-Authenticate": 'Bearer realm="tidelog", Basic realm="tidelog"'})
-    if needed == "write" and all(token.right == "read" for token in found):
-        raise _refused(403, "this token may only read", "use a token that may write")
+    right = max((token.right for token in found), key=RIGHTS.index)
+    if RIGHTS.index(right) < RIGHTS.index(needed):
+        does = "may only read" if right == "read" else "may not change rules"
+        raise _refused(403, f"this token {does}", f"use a token with the right {needed!r}")
+    return right
 
 
 def _secret(header: str) -> bytes:

@@ -9,7 +9,7 @@ from email.policy import HTTP
 from typing import TypedDict
 from urllib.parse import parse_qsl
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from tidelog.errors import Problem
 from tidelog.serve.media import content_type, unsupported
@@ -50,7 +50,7 @@ class Parameters:
         return found[0] if found else None
 
 
-def of_address(request: Request) -> Parameters:
+def of_address(request: HTTPConnection) -> Parameters:
     """Return the parameters of an address. Raise RequestError (E0692) if they are not UTF-8."""
     return _parameters(request.url.query)
 

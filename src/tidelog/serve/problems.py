@@ -53,9 +53,15 @@ def _of_routing(request: Request, error: HTTPException) -> RequestError:
     return RequestError(error.status_code, Problem(_UNREADABLE, message, hint=hint), error.headers)
 
 
+_STATUSES = {"E0601": 404, "E0608": 404, "E0670": 404, "E0672": 409, "E0680": 503, "E0681": 507}
+"""The statuses of errors whose code says more than their class."""
+
+
 def _status(error: TidelogError) -> int:
     if isinstance(error, RequestError):
         return error.status
+    if error.code in _STATUSES:
+        return _STATUSES[error.code]
     if isinstance(error, LimitError):
         return 503
     return 500 if isinstance(error, (InternalError, SetupError)) else 400

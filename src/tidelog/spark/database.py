@@ -94,7 +94,7 @@ class SparkDatabase(SparkReads):
         self._aside = Aside(self.workspace, self._cluster_engine)
         self._streams = Streams(self)
         self._deliveries = Deliveries(self)
-        self._subscribers.add("the sinks of streams", lambda change: change, lambda change: self._deliveries.deliver())
+        self.follow("the sinks of streams", lambda change: self._deliveries.deliver())
         self.workspace.dictionary.hold(self)
         self.keeper = StateKeeper(None if state is None else StateFolder(state, "spark"))
         """The state folder, if there is one, and the notes in it: for modules of this package."""

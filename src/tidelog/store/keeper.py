@@ -61,6 +61,8 @@ class FolderKeeper:
         self._recovering = False
         self._dated: dict[str, list[tuple[bool, Words, AnyWords]]] = {}
         """While the last epoch comes back: the facts that epochs asserted and retracted, in order, with the epochs."""
+        self.attached: Mapping[str, Mapping[str, Any]] = {}
+        """Notes of others that the next epoch commits with it; None removes one."""
         self._recorded: RecordedNumbers | None = None
         """The numbers of counters, while the last epoch comes back."""
         self._chosen: RecordedChoices | None = None
@@ -82,7 +84,7 @@ class FolderKeeper:
         changes = changes_of(draft, facts, prospect)
         same = draft.programs is self._workspace.committed.programs
         text = self.state.manifest.text if same else text_of(draft.programs)
-        notes = self._noted(next_number(draft, changes))
+        notes = {**self._noted(next_number(draft, changes)), **self.attached}
         if not same:
             notes = {**notes, RULES: note_of(draft.since)}
         gone = draft.gone_from(self._workspace.committed)

@@ -1,0 +1,117 @@
+"""`application`: the paths of the server, as an application of ASGI."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from tidelog.errors import TidelogError
+from tidelog.serve.access import AccessToken, Right, check_access
+from tidelog.serve.problems import RequestError, respond
+from tidelog.workbench import checking, explaining, following, programs, reading, transactions
+from tidelog.workbench.health import Metrics, is_alive, is_ready, metrics
+from tidelog.workbench.openapi import document
+from tidelog.workbench.rows import as_json
+from tidelog.workbench.service import Service
+
+Answering: TypeAlias = Callable[[Request, Service], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path with its methods: who answers it, and the right that it needs."""
+
+    path: str
+    answer: Answering
+    right: Right = "read"
+    method: str = "GET"
+
+
+PATHS = (
+    Path("/v1/relations", reading.relations),
+    Path("/v1/relations/{name}", reading.relation),
+    Path("/v1/query", reading.query, method="POST"),
+    Path("/v1/explain", explaining.explain),
+    Path("/v1/why-not", explaining.why_not),
+    Path("/v1/undo", explaining.undo),
+    Path("/v1/repair", explaining.repair),
+    Path("/v1/blame", explaining.blame),
+    Path("/v1/rules", programs.rules),
+    Path("/v1/graph", programs.graph),
+    Path("/v1/stats", programs.stats),
+    Path("/v1/check", checking.last),
+    Path("/v1/check", checking.check, method="POST"),
+    Path("/v1/changes", following.changes),
+)
+
+
+def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starlette:
+    """Return an application for a service, which it closes at its end. With `tokens`, each request needs one of them;
+    without, the application answers requests to this machine only."""
+    kept = Metrics(service)
+
+    async def answer(path: Path, request: Request) -> Response:
+        started = time.perf_counter()
+        status = 500
+        try:
+            check_access(request, tokens, path.right)
+            response = await path.answer(request, service)
+            status = response.status_code
+            return response
+        except RequestError as error:
+            status = error.status
+            raise
+        finally:
+            kept.note(path.path, status, started)
+
+    async def change(request: Request) -> Response:
+        path = Path("/v1/transactions", changed, "write", "POST")
+        return await answer(path, request)
+
+    async def changed(request: Request, _: Service) -> Response:
+        right = check_access(request, tokens, "write")
+        return await transactions.transactions(request, service, right)
+
+    async def measured(request: Request) -> Response:
+        check_access(request, tokens, "read")
+        return await metrics(request, service, kept)
+
+    async def described(request: Request) -> Response:
+        return as_json(document())
+
+    async def follow(socket: WebSocket) -> None:
+        try:
+            check_access(socket, tokens, "read")
+        except RequestError as error:
+            await socket.accept()
+            await socket.close(following.POLICY_VIOLATION, f"{error.code}: {error.problems[0].message}"[:120])
+            return
+        await following.follow(socket, service)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    routes: list[BaseRoute] = [Route(each.path, partial(answer, each), methods=[each.method]) for each in PATHS]
+    routes += [
+        Route("/v1/transactions", change, methods=["POST"]),
+        WebSocketRoute("/v1/changes", follow),
+        Route("/v1/openapi.json", described),
+        Route("/metrics", measured),
+        Route("/healthz", is_alive),
+        Route("/readyz", is_ready),
+    ]
+    handlers = {TidelogError: respond, HTTPException: respond, Exception: respond}
+    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)

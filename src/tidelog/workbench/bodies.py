@@ -1,0 +1,68 @@
+"""The bodies of requests in JSON, and how they are read."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from tidelog.errors import Problem
+from tidelog.serve.bodies import ServerLimits, body
+from tidelog.serve.media import content_type, unsupported
+from tidelog.serve.problems import RequestError
+
+JSON = "application/json"
+Body = TypeVar("Body", bound=msgspec.Struct)
+
+
+class RuleChanges(msgspec.Struct, forbid_unknown_fields=True):
+    """Rules to add, as texts of programs, and to remove, by name."""
+
+    add: list[str] = msgspec.field(default_factory=list)
+    remove: list[str] = msgspec.field(default_factory=list)
+
+
+class TransactionBody(msgspec.Struct, forbid_unknown_fields=True):
+    """The changes of a transaction: facts by relation, each a list of values or an object by columns; relations that
+    lose all facts; and rules."""
+
+    insert: dict[str, list[Any]] = msgspec.field(default_factory=dict)
+    delete: dict[str, list[Any]] = msgspec.field(default_factory=dict)
+    clear: list[str] = msgspec.field(default_factory=list)
+    rules: RuleChanges = msgspec.field(default_factory=RuleChanges)
+
+
+class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A query with values for some of its variables, or the cursor of an answer; and a number of rows."""
+
+    query: str = ""
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
+    limit: int | None = None
+    cursor: str | None = None
+
+
+async def body_of(request: Request, limits: ServerLimits, kind: type[Body]) -> Body:
+    """Return the body of a request. Raise RequestError: E0692 (400), E0694 (415), E0695 (413)."""
+    found = content_type(request)
+    if found != JSON:
+        raise unsupported(found, (JSON,))
+    return decoded(await body(request, limits), kind)
+
+
+def decoded(data: bytes, kind: type[Body]) -> Body:
+    """Return what a text in JSON stands for. Raise RequestError (E0692, 400) with the place of what is wrong."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at ")
+        names = ", ".join(kind.__struct_fields__)
+        problem = Problem(
+            "E0692",
+            f"the body is wrong: {message}",
+            place=place.strip("`") or None,
+            hint=f"send an object with some of {names}",
+        )
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        problem = Problem("E0692", f"the body is no JSON: {error}", hint="send one object in JSON, in UTF-8")
+    raise RequestError(400, problem)

@@ -1,0 +1,82 @@
+"""The changes of the last epochs in files of a store, so that subscribers go on after a crash of the server.
+
+    changes/N.log      a line for each epoch from N on: a checksum, and the changes as JSON
+
+A line is on the disk before its epoch is committed. The lines of epochs that were not committed in the end are left out
+at the next opening, and so is a line that was cut off. There are two files at most: the older one goes when the newer
+one has its size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO
+
+from tidelog.errors import Problem, UsageError
+
+FOLDER = "changes"
+_LARGE = 64 * 1024 * 1024
+
+
+class ChangeLog:
+    """The log in the folder of a store, which this process has."""
+
+    def __init__(self, store: Path) -> None:
+        self._folder = store / FOLDER
+        self._file: IO[bytes] | None = None
+
+    def read(self, last: int) -> Iterator[tuple[int, Mapping[str, str]]]:
+        """Yield the epochs up to the `last` one, each with the changes of its relations as JSON: the end of the log in
+        which no epoch is missing."""
+        found: dict[int, Mapping[str, str]] = {}
+        for file in self._files():
+            for line in file.read_bytes().splitlines():
+                checksum, _, text = line.partition(b" ")
+                if checksum == _checksum(text):
+                    entry = json.loads(text)
+                    found[entry["epoch"]] = entry["changes"]
+        first = last
+        while first in found:
+            first -= 1
+        yield from ((epoch, found[epoch]) for epoch in range(first + 1, last + 1))
+
+    def write(self, epoch: int, relations: Mapping[str, str]) -> None:
+        """Write the changes of an epoch, and wait until they are on the disk. Raise UsageError (E0681)."""
+        text = json.dumps({"epoch": epoch, "changes": dict(relations)}, ensure_ascii=False).encode()
+        try:
+            if self._file is None or self._file.tell() > _LARGE:
+                self._begin(epoch)
+            assert self._file is not None
+            self._file.write(b"%s %s\n" % (_checksum(text), text))
+            self._file.flush()
+            os.fdatasync(self._file.fileno())
+        except OSError as error:
+            self.close()  # What comes next begins a line of its own, in a file of its own.
+            message = f"the changes of an epoch cannot be written: {error.strerror or error}"
+            hint = "make room on the disk, or mend its permissions; nothing has changed"
+            raise UsageError(Problem("E0681", message, place=str(self._folder), hint=hint)) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _begin(self, epoch: int) -> None:
+        """Begin a file, and keep only the one before it."""
+        self.close()
+        self._folder.mkdir(exist_ok=True)
+        for old in self._files()[:-1]:
+            old.unlink()
+        self._file = (self._folder / f"{epoch:012}.log").open("wb")
+
+    def _files(self) -> list[Path]:
+        return sorted(self._folder.glob("*.log")) if self._folder.is_dir() else []
+
+
+def _checksum(text: bytes) -> bytes:
+    return b"%08x" % zlib.crc32(text)

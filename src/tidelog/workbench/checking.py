@@ -1,0 +1,58 @@
+"""/v1/check: the check of the last epoch, independent of the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from tidelog.errors import CertificateRejected
+from tidelog.serve.media import accepted
+from tidelog.workbench.rows import JSON, NDJSON, as_json
+from tidelog.workbench.service import Service
+
+_BEAT = 1.0
+
+
+async def check(request: Request, service: Service) -> Response:
+    """Check the last epoch; return whether its views are right. Lines of JSON say each second how long it has taken;
+    the last one has the result."""
+    format = accepted(request, (JSON, NDJSON))
+    if format is JSON:
+        return as_json(await run_in_threadpool(_checked, service))
+    return StreamingResponse(_lines(service), media_type=format.media_type, headers={"Cache-Control": "no-store"})
+
+
+async def last(request: Request, service: Service) -> Response:
+    """Return the result of the last check, null without one."""
+    return as_json({"epoch": service.epoch, "last": service.checked})
+
+
+async def _lines(service: Service) -> AsyncIterator[bytes]:
+    import json
+
+    started, task = time.monotonic(), asyncio.ensure_future(run_in_threadpool(_checked, service))
+    while not (await asyncio.wait([task], timeout=_BEAT))[0]:
+        yield json.dumps({"seconds": round(time.monotonic() - started, 1)}).encode() + b"\n"
+    yield json.dumps(task.result()).encode() + b"\n"
+
+
+def _checked(service: Service) -> dict[str, object]:
+    started, wrong = time.perf_counter(), None
+    with service.db.snapshot() as snapshot:
+        try:
+            snapshot.check()
+        except CertificateRejected as error:
+            wrong = str(error)
+        result: dict[str, object] = {
+            "epoch": snapshot.epoch,
+            "ok": wrong is None,
+            "wrong": wrong,
+            "seconds": round(time.perf_counter() - started, 3),
+        }
+    service.checked = result
+    return result

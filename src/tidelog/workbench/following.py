@@ -1,0 +1,101 @@
+"""/v1/changes: the change of each epoch from a given one on, as server-sent events or over a WebSocket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from tidelog.errors import TidelogError
+from tidelog.serve.bodies import of_address
+from tidelog.serve.media import MediaFormat, accepted
+from tidelog.serve.problems import bad_request
+from tidelog.workbench.service import Service
+
+_EVENTS = MediaFormat("text/event-stream", "events")
+_SILENCE = 15.0
+"""Seconds until a comment shows whether the client is still there."""
+_AT_ONCE = 100
+"""Epochs of one message of a server that catches up."""
+POLICY_VIOLATION = 1008
+
+
+async def changes(request: Request, service: Service) -> Response:
+    """Return the events of the epochs after `since`, or after the Last-Event-ID, or from now on.
+
+    `begin` has the number of the epoch with which the client has to begin; `change` has an epoch's changes of each
+    `relation` that was asked for, by default of all; `missed` says which epochs are not kept any more, so that the
+    client has to read the relations again. Raise RequestError: E0601 (404), E0692, E0694 (406).
+    """
+    accepted(request, (_EVENTS,))
+    since, wanted = await run_in_threadpool(_asked, request, service)
+    return StreamingResponse(
+        _events(service, since, wanted), media_type=_EVENTS.media_type, headers={"Cache-Control": "no-store"}
+    )
+
+
+async def follow(socket: WebSocket, service: Service) -> None:
+    """Send the same events over a WebSocket, each as an object in JSON with its name under `event`."""
+    try:
+        since, wanted = await run_in_threadpool(_asked, socket, service)
+    except TidelogError as error:
+        await socket.accept()
+        await socket.close(POLICY_VIOLATION, f"{error.code}: {error.problems[0].message}"[:120])
+        return
+    await socket.accept()
+    try:
+        async for name, data in _messages(service, since, wanted):
+            if data:
+                await socket.send_text(f'{{"event":"{name}",{data[1:]}')
+    except WebSocketDisconnect:
+        return
+
+
+def _asked(request: HTTPConnection, service: Service) -> tuple[int | None, frozenset[str]]:
+    """Return the epoch after which the client wants changes, and the relations."""
+    parameters = of_address(request)
+    for name, _ in parameters.pairs:
+        if name not in ("since", "relation"):
+            raise bad_request(f"there is no parameter {name!r}", "use since and relation")
+    wanted = frozenset(service.db.workspace.relation(name).name for name in parameters.all("relation"))
+    text = request.headers.get("last-event-id") or parameters.one("since")
+    if text is None:
+        return None, wanted
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise bad_request(f"{text!r} is no number of an epoch", "pass since=EPOCH, such as since=41")
+    return int(text), wanted
+
+
+async def _events(service: Service, since: int | None, wanted: frozenset[str]) -> AsyncIterator[str]:
+    async for name, data in _messages(service, since, wanted):
+        if not data:
+            yield ": no change\n\n"
+            continue
+        epoch = json.loads(data[: data.index(",") if "," in data else -1] + "}")["epoch"]
+        yield f"id: {epoch}\nevent: {name}\ndata: {data}\n\n"
+
+
+async def _messages(service: Service, since: int | None, wanted: frozenset[str]) -> AsyncIterator[tuple[str, str]]:
+    """Yield the name and the data of each event; empty data where nothing has happened for some time."""
+    feed = service.feed
+    feed.followers += 1
+    try:
+        at = feed.last if since is None or since > feed.last else since
+        if since is None or since > feed.last:
+            yield "begin", f'{{"epoch":{at}}}'
+        while True:
+            found, start = feed.after(at)
+            if at < start:
+                yield "missed", f'{{"epoch":{start},"from":{at + 1},"to":{start}}}'
+                at = start
+            for each in found[:_AT_ONCE]:
+                yield "change", each.text(wanted)
+                at = each.epoch
+            if not found and not await feed.wait(at, _SILENCE):
+                yield "", ""
+    finally:
+        feed.followers -= 1

@@ -1,0 +1,177 @@
+"""/v1/relations, /v1/relations/NAME, /v1/query: what the views have, as of one epoch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tidelog.io.record_reader import record_from_text
+from tidelog.io.values import Complaint
+from tidelog.language.syntax import Column, Value
+from tidelog.relation import Relation
+from tidelog.serve.bodies import Parameters, of_address
+from tidelog.serve.problems import bad_request
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.ordering import order_of_words
+from tidelog.storage.record_text import format_value
+from tidelog.workbench.bodies import QueryBody, body_of
+from tidelog.workbench.cursors import Answer
+from tidelog.workbench.rows import as_json, limit_of, respond
+from tidelog.workbench.service import Service
+
+_NAMES = ("order", "descending", "limit", "cursor", "asserted")
+_FILTER = re.compile(r"filter\[(.+)\]")
+
+
+async def relations(request: Request, service: Service) -> Response:
+    """Return all relations with their columns, their numbers of tuples and the names of their rules."""
+    return as_json(await run_in_threadpool(_relations, service))
+
+
+def _relations(service: Service) -> dict[str, object]:
+    with service.db.snapshot() as snapshot:
+        program = snapshot.program
+        rules: dict[str, list[str]] = {}
+        for rule in program.texts:
+            for head in rule.heads:
+                rules.setdefault(head.relation, []).append(str(rule.name))
+        found = [
+            {
+                "name": name,
+                "columns": [{"name": each.name, "type": str(each.type)} for each in program.relations[name].columns],
+                "size": len(snapshot[name]),
+                "rules": rules.get(name, []),
+            }
+            for name in snapshot.relations
+        ]
+        return {"epoch": snapshot.epoch, "relations": found}
+
+
+async def relation(request: Request, service: Service) -> Response:
+    """Return rows of a relation: those that match all `filter[COLUMN]`, sorted by `order`, `limit` at a time. With
+    `asserted`, only asserted facts. With `cursor`, the next rows of an answer."""
+    parameters = of_address(request)
+    _check_names(parameters)
+    limit = limit_of(parameters)
+    cursor = parameters.one("cursor")
+    if cursor is not None:
+        return await _answered(request, service, lambda: service.cursors.take(cursor), limit)
+    name = request.path_params["name"]
+    return await _answered(request, service, lambda: _answer(service, name, parameters), limit)
+
+
+async def query(request: Request, service: Service) -> Response:
+    """Return the answer to a query: an atom, a path, or the body of a rule."""
+    body = await body_of(request, service.limits, QueryBody)
+
+    def answer() -> Answer:
+        if body.cursor is not None:
+            return service.cursors.take(body.cursor)
+        if not body.query:
+            raise bad_request("the body has no query", 'send {"query": "edge(x, y), x < y"}')
+        snapshot = service.db.snapshot()
+        try:
+            return Answer(snapshot, snapshot.query(body.query, **body.parameters))
+        except BaseException:
+            snapshot.close()
+            raise
+
+    return await _answered(request, service, answer, body.limit)
+
+
+async def _answered(request: Request, service: Service, make: Callable[[], Answer], limit: int | None) -> Response:
+    def run() -> Response:
+        answer = make()
+        try:
+            return respond(request, service, answer, limit)
+        except BaseException:
+            answer.snapshot.close()
+            raise
+
+    return await run_in_threadpool(run)
+
+
+def _check_names(parameters: Parameters) -> None:
+    for name, _ in parameters.pairs:
+        if name not in _NAMES and not _FILTER.fullmatch(name):
+            raise bad_request(f"there is no parameter {name!r}", f"use filter[COLUMN], {', '.join(_NAMES)}")
+
+
+def _is_set(parameters: Parameters, name: str) -> bool:
+    found = parameters.one(name)
+    if found not in (None, "", "true", "false"):
+        raise bad_request(f"{name}={found} is neither true nor false", f"pass {name}=true, or leave it out")
+    return found in ("", "true")
+
+
+def _answer(service: Service, name: str, parameters: Parameters) -> Answer:
+    snapshot = service.db.snapshot()
+    try:
+        asserted, descending = (_is_set(parameters, each) for each in ("asserted", "descending"))
+        dictionary = snapshot.workspace.dictionary
+        found = snapshot.asserted(name) if asserted else snapshot[name]
+        conditions = {
+            match[1]: value for key, value in parameters.pairs if (match := _FILTER.fullmatch(key)) is not None
+        }
+        if conditions:
+            if asserted:
+                raise bad_request("asserted facts have no filter", "leave `asserted` or `filter` out")
+            found = snapshot.query(_atom(found, conditions, dictionary))
+        order = parameters.one("order")
+        if order is not None:
+            found = _ordered(found, order, dictionary, descending=descending)
+        return Answer(snapshot, found)
+    except BaseException:
+        snapshot.close()
+        raise
+
+
+def _atom(relation: Relation, conditions: dict[str, str], dictionary: Dictionary) -> str:
+    """Return the query for the rows of a relation that have these values in columns."""
+    columns = {column.name: column for column in relation.columns}
+    for name in conditions:
+        _column(relation, name)
+    given = {name: format_value(_value(text, columns[name], dictionary)) for name, text in conditions.items()}
+    return f"{relation.name}({', '.join(given.get(name, '_') for name in columns)})"
+
+
+def _value(text: str, column: Column, dictionary: Dictionary) -> Value:
+    """Return the value of a column that a text stands for. Raise RequestError (E0692)."""
+    if column.kind == "symbol":
+        return text
+    try:
+        if column.kind in ("number", "unsigned"):
+            return int(text)
+        if column.kind == "float":
+            return float(text)
+    except ValueError:
+        raise bad_request(f"{text!r} is no value of {column.name}, which is a {column.type}", "send a number") from None
+    found = record_from_text(text, column, dictionary)
+    if isinstance(found, Complaint):
+        raise bad_request(f"{text!r} is no value of {column.name}: {found.message}", "write it as in a program")
+    return found
+
+
+def _ordered(relation: Relation, order: str, dictionary: Dictionary, *, descending: bool) -> Relation:
+    """Return the rows by the columns of `order`, such as `x,y`."""
+    wanted = [_column(relation, name) for name in order.split(",")]
+    kinds = [relation.columns[i].kind for i in wanted]
+
+    def sort(words: NDArray[Any]) -> NDArray[Any]:
+        places = order_of_words(words[:, wanted], kinds, dictionary)
+        return words[places[::-1] if descending else places]
+
+    return relation.arranged(sort)
+
+
+def _column(relation: Relation, name: str) -> int:
+    names = [column.name for column in relation.columns]
+    if name not in names:
+        raise bad_request(f"{relation.name} has no column {name!r}", f"its columns are {', '.join(names)}")
+    return names.index(name)

@@ -1,0 +1,147 @@
+"""Rows of relations as answers: JSON with pages, lines of JSON, CSV, and Arrow."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator, Iterator
+
+from starlette.concurrency import iterate_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from tidelog.io.json_values import json_text
+from tidelog.relation import Relation
+from tidelog.serve.bodies import Parameters
+from tidelog.serve.media import MediaFormat, accepted
+from tidelog.serve.problems import bad_request
+from tidelog.storage.dictionary import Dictionary
+from tidelog.workbench.cursors import Answer
+from tidelog.workbench.service import Service
+
+JSON = MediaFormat("application/json", "json")
+NDJSON = MediaFormat("application/x-ndjson", "ndjson")
+CSV = MediaFormat("text/csv", "csv")
+ARROW = MediaFormat("application/vnd.apache.arrow.stream", "arrow")
+FORMATS = (JSON, NDJSON, CSV, ARROW)
+PAGE = 1_000
+"""Rows of an answer in JSON that asks for no other number."""
+MOST = 100_000
+"""Rows of an answer in JSON at most."""
+_CHUNK = 20_000
+
+
+def limit_of(parameters: Parameters) -> int | None:
+    """Return the number of rows that a request asks for, None without one. Raise RequestError (E0692)."""
+    text = parameters.one("limit")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise bad_request(f"limit={text} is no number of rows", "pass a number such as limit=100")
+    return int(text)
+
+
+def respond(request: Request, service: Service, answer: Answer, limit: int | None) -> Response:
+    """Return the next rows of an answer in the format that the client accepts. Only JSON has pages; the others have all
+    rows, or the first ones up to the limit. Raise RequestError (E0694, 406)."""
+    format = accepted(request, FORMATS)
+    epoch, dictionary = answer.snapshot.epoch, answer.snapshot.workspace.dictionary
+    headers = {"Tidelog-Epoch": str(epoch), "Cache-Control": "no-store", "Vary": "Accept"}
+    if format is JSON:
+        page = answer.page(min(PAGE if limit is None else limit, MOST))
+        document = {
+            "epoch": epoch,
+            "relation": answer.relation.name,
+            "columns": [{"name": each.name, "type": str(each.type)} for each in page.columns],
+            "total": len(answer.relation),
+        }
+        text = (
+            json.dumps(document, ensure_ascii=False)[:-1]
+            + f', "rows": [{",".join(_texts(page, dictionary))}], "cursor": '
+        )
+        text += json.dumps(_kept(service, answer)) + "}"
+        return Response(text, media_type=JSON.media_type, headers=headers)
+    page = answer.page(limit)
+    parts = _lines(page, dictionary) if format is NDJSON else _csv(page) if format is CSV else _arrow(page)
+    return StreamingResponse(_closing(parts, answer), media_type=format.media_type, headers=headers)
+
+
+def _kept(service: Service, answer: Answer) -> str | None:
+    if answer.has_more:
+        return service.cursors.keep(answer)
+    answer.snapshot.close()
+    return None
+
+
+async def _closing(parts: Iterator[bytes], answer: Answer) -> AsyncIterator[bytes]:
+    """Yield the parts of a body, and let the snapshot go at the end."""
+    try:
+        async for part in iterate_in_threadpool(parts):
+            yield part
+    finally:
+        answer.snapshot.close()
+
+
+def _texts(page: Relation, dictionary: Dictionary) -> Iterator[str]:
+    """Yield each row as JSON, records as lists."""
+    kinds = [column.kind for column in page.columns]
+    if set(kinds) <= {"number", "unsigned", "symbol"}:
+        yield from (json.dumps(row, ensure_ascii=False) for row in page)
+        return
+    for row in page:
+        cells = (json_text(value, kind, dictionary, False) for value, kind in zip(row, kinds, strict=True))
+        yield f"[{', '.join(cells)}]"
+
+
+def _lines(page: Relation, dictionary: Dictionary) -> Iterator[bytes]:
+    lines: list[str] = []
+    for text in _texts(page, dictionary):
+        lines.append(text)
+        if len(lines) == _CHUNK:
+            yield ("\n".join(lines) + "\n").encode()
+            lines = []
+    if lines:
+        yield ("\n".join(lines) + "\n").encode()
+
+
+def _csv(page: Relation) -> Iterator[bytes]:
+    import csv
+
+    from tidelog.storage.record_text import format_value
+
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow([column.name for column in page.columns])
+    for number, row in enumerate(page, 1):
+        writer.writerow([each if isinstance(each, str) else format_value(each) for each in row])
+        if number % _CHUNK == 0:
+            yield _taken(text)
+    yield _taken(text)
+
+
+def _taken(text: io.StringIO) -> bytes:
+    data = text.getvalue().encode()
+    text.seek(0)
+    text.truncate()
+    return data
+
+
+def _arrow(page: Relation) -> Iterator[bytes]:
+    import pyarrow as pa
+
+    table = page.to_arrow()
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        for batch in table.to_batches(max_chunksize=_CHUNK):
+            writer.write_batch(batch)
+            yield sink.getvalue()
+            sink.seek(0)
+            sink.truncate()
+    yield sink.getvalue()
+
+
+def as_json(document: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return a document as JSON; numbers that JSON lacks become strings."""
+    from tidelog.io.json_values import plain
+
+    return JSONResponse(plain(document), status, {"Cache-Control": "no-store", **(headers or {})})

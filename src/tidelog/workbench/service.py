@@ -1,0 +1,56 @@
+"""`Service`: a database, and what its server keeps beside it."""
+
+from __future__ import annotations
+
+from tidelog.change import Change
+from tidelog.database import Database
+from tidelog.engine import Prospect
+from tidelog.maintain.deltas import AnyRows
+from tidelog.serve.bodies import ServerLimits
+from tidelog.store import StoredDatabase
+from tidelog.workbench.change_log import ChangeLog
+from tidelog.workbench.cursors import Cursors
+from tidelog.workbench.feed import Feed
+from tidelog.workbench.history import History
+from tidelog.workbench.requests import KnownRequests
+from tidelog.workspace import Draft
+
+
+class Service:
+    """A database for many clients. `close` leaves the database open."""
+
+    def __init__(self, db: Database, limits: ServerLimits | None = None, *, read_only: bool = False) -> None:
+        self.db = db
+        self.limits = limits or ServerLimits()
+        self.read_only = read_only
+        self.requests = KnownRequests(db)
+        self.cursors = Cursors()
+        self._log = ChangeLog(db.folder) if isinstance(db, StoredDatabase) and not read_only else None
+        with db.turns.changing:
+            self.feed = Feed(self.epoch, self._log)
+            db.sealing = self._seal
+            self._end = db.follow("the server", self._publish)
+        self.history = History()
+        self.checked: dict[str, object] | None = None
+        """The result of the last check, None without one."""
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the last epoch."""
+        with self.db.snapshot() as snapshot:
+            return snapshot.epoch
+
+    def _seal(self, draft: Draft, prospect: Prospect[AnyRows]) -> None:
+        self.feed.seal(self.db.workspace.epoch_number, draft, prospect, self.db.workspace.dictionary)
+
+    def _publish(self, change: Change) -> None:
+        self.history.note(self.db.workspace.epoch_number, change)
+        self.feed.publish()
+
+    def close(self) -> None:
+        """Let readers and subscribers go."""
+        self._end()
+        self.db.sealing = None
+        self.cursors.close()
+        if self._log is not None:
+            self._log.close()

@@ -1,0 +1,146 @@
+"""/v1/transactions: facts and rules that come and go together, as one epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tidelog.change import Change
+from tidelog.errors import Problem
+from tidelog.io.json_values import with_branches
+from tidelog.io.rows import place_in
+from tidelog.serve.access import Right
+from tidelog.serve.bodies import body, of_address
+from tidelog.serve.media import content_type, unsupported
+from tidelog.serve.problems import RequestError, bad_request
+from tidelog.transaction import Transaction
+from tidelog.workbench.bodies import JSON, TransactionBody, decoded
+from tidelog.workbench.rows import ARROW, as_json
+from tidelog.workbench.service import Service
+
+PARTS = "multipart/form-data"
+_NAMES = ("dry_run", "change")
+_SHOWN = 10_000
+"""Rows of a change that an answer has at most; the numbers of rows take their place beyond that."""
+
+
+async def transactions(request: Request, service: Service, right: Right) -> Response:
+    """Make the changes of a body one epoch; return its number, its report and the change. With `dry_run`, only say what
+    would change. Raise RequestError: E0692, E0693 (403), E0694 (415), E0695 (413), E0698 (422), and what `commit`
+    raises; then nothing has changed."""
+    parameters = of_address(request)
+    for name, value in parameters.pairs:
+        if name not in _NAMES or (name == "dry_run" and value not in ("", "true", "false")):
+            raise bad_request(
+                f"{name}={value} is no parameter of a transaction", "pass dry_run, change=rows or change=sizes"
+            )
+    form = parameters.one("change") or "sizes"
+    if form not in ("rows", "sizes"):
+        raise bad_request(f"change={form} is not known", "pass change=rows or change=sizes")
+    data = await body(request, service.limits)
+    changes, tables = await _changes(request, data)
+    if (changes.rules.add or changes.rules.remove) and right != "rules":
+        hint = "use a token that may change rules"
+        raise RequestError(403, Problem("E0693", "this token may not change rules", hint=hint))
+    dry_run = parameters.one("dry_run") in ("", "true")
+    if service.read_only and not dry_run:
+        hint = "start the server without --read-only"
+        raise RequestError(403, Problem("E0693", "this server only reads", hint=hint))
+    key = request.headers.get("idempotency-key")
+    made = await run_in_threadpool(_made, service, changes, tables, key, data, dry_run=dry_run, rows=form == "rows")
+    return as_json(made)
+
+
+async def _changes(request: Request, data: bytes) -> tuple[TransactionBody, dict[tuple[str, str], bytes]]:
+    """Return the changes of a body, and the Arrow streams of facts to insert and delete."""
+    found = content_type(request)
+    if found == JSON:
+        return decoded(data, TransactionBody), {}
+    if found != PARTS:
+        raise unsupported(found, (JSON, PARTS))
+    request._body = data  # The form is read from what has been received within the limits.
+    async with request.form(max_files=1_000, max_fields=1_000) as form:
+        return await _parts(form)
+
+
+async def _parts(form: FormData) -> tuple[TransactionBody, dict[tuple[str, str], bytes]]:
+    changes, tables = TransactionBody(), dict[tuple[str, str], bytes]()
+    for name, part in form.multi_items():
+        data = await part.read() if isinstance(part, UploadFile) else part.encode()
+        verb, _, relation = name.partition(".")
+        if name == "transaction":
+            changes = decoded(data, TransactionBody)
+        elif verb in ("insert", "delete") and relation:
+            tables[verb, relation] = data
+        else:
+            hint = f"name parts `transaction` (JSON), `insert.RELATION` and `delete.RELATION` ({ARROW.media_type})"
+            raise bad_request(f"the form has a part {name!r}", hint)
+    return changes, tables
+
+
+def _made(
+    service: Service,
+    changes: TransactionBody,
+    tables: dict[tuple[str, str], bytes],
+    key: str | None,
+    data: bytes,
+    *,
+    dry_run: bool,
+    rows: bool,
+) -> dict[str, Any]:
+    db = service.db
+    with db.turns.changing:
+        if dry_run:
+            with db.what_if() as tried:
+                _apply(service, tried, changes, tables)
+            assert tried.change is not None
+            return {"epoch": service.epoch, "dry_run": True, **_told(tried.change, rows=rows)}
+        known = None if key is None else service.requests.epoch_of(key, data)
+        if known is not None:
+            return {"epoch": known, "repeated": True}
+        with service.requests.noting(key, data, service.epoch + 1), db.transaction() as transaction:
+            _apply(service, transaction, changes, tables)
+        assert transaction.change is not None
+        return {"epoch": service.epoch, **_told(transaction.change, rows=rows)}
+
+
+def _apply(
+    service: Service, transaction: Transaction[Change], changes: TransactionBody, tables: dict[tuple[str, str], bytes]
+) -> None:
+    if changes.rules.remove:
+        transaction.rules.remove(*changes.rules.remove)
+    for text in changes.rules.add:
+        transaction.rules.add(text)
+    for name in changes.clear:
+        transaction.clear(name)
+    for verb, facts in (("delete", changes.delete), ("insert", changes.insert)):
+        for name, rows in facts.items():
+            relation, place = service.db.workspace.relation(name), place_in(name)
+            given = with_branches(rows, relation, service.db.workspace.dictionary, place)
+            getattr(transaction, verb)(name, [tuple(row) if isinstance(row, list) else row for row in given])
+        for (wanted, name), data in tables.items():
+            if wanted == verb:
+                getattr(transaction, verb)(name, _table(name, data))
+
+
+def _table(name: str, data: bytes) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.ipc.open_stream(data).read_all()
+    except (pa.ArrowInvalid, OSError) as error:
+        message = f"the part of {name} is no Arrow stream: {error}"
+        raise bad_request(message, "write it with pyarrow.ipc.new_stream") from None
+
+
+def _told(change: Change, *, rows: bool) -> dict[str, Any]:
+    """Return the report of an epoch and its changes; numbers of rows where there are many."""
+    found = {}
+    for name in change:
+        size = len(change[name].inserted) + len(change[name].deleted)
+        found[name] = change[name].to_dict(rows=rows and size <= _SHOWN)
+    return {"report": change.report.to_dict(), "changes": found}
