@@ -1,77 +1,31 @@
-"""A server for tests, on a free port, and a small client."""
+"""A server of a store of RDF for tests, on a free port, and a small client."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
+from tests.serving import Address, Answered, running
 from tidelog.rdf import Store, connect
 from tidelog.rdf.serve.application import application
 from tidelog.serve.access import AccessToken
 from tidelog.serve.bodies import ServerLimits
-from tidelog.serve.running import address_of, listening, server_for
 
 EXAMPLE = "http://example.org/"
 TRIG = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :Dog rdfs:subClassOf :Animal .  :rex a :Dog ; :age 4 .
 :one { :tom :likes :rex . }  :two { :tom :likes :tom . }"""
 FORM = "application/x-www-form-urlencoded"
-_DEADLINE = 30.0
 
 
 @dataclass(frozen=True)
-class Answered:
-    """The response of a server."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def text(self) -> str:
-        """The body."""
-        return self.body.decode()
-
-    @property
-    def media_type(self) -> str:
-        """The media type without parameters."""
-        return self.headers.get("content-type", "").partition(";")[0]
-
-    @property
-    def problem(self) -> dict[str, Any]:
-        """The body as a problem document."""
-        assert self.media_type == "application/problem+json", self.text
-        found: dict[str, Any] = json.loads(self.body)
-        assert found["status"] == self.status
-        assert found["hint"]
-        return found
-
-
-@dataclass(frozen=True)
-class Server:
+class Server(Address):
     """A running server with its store."""
 
-    address: str
     store: Store
-
-    def send(self, method: str, path: str, body: str | bytes | None = None, **headers: str) -> Answered:
-        """Send a request; `_` in names of headers stands for `-`."""
-        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=_DEADLINE)
-        try:
-            given = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request(method, path, body.encode() if isinstance(body, str) else body, given)
-            response = connection.getresponse()
-            found = {name.lower(): value for name, value in response.getheaders()}
-            return Answered(response.status, found, response.read())
-        finally:
-            connection.close()
 
     def ask(self, query: str, accept: str | None = None, **parameters: str) -> Answered:
         """Send a query by GET."""
@@ -101,21 +55,5 @@ def serving(text: str = TRIG, *tokens: str, limits: ServerLimits | None = None) 
     store.prefixes[""] = EXAMPLE
     store.insert(text, "trig")
     store.commit()
-    served = server_for(application(store, tuple(map(AccessToken.of, tokens)), limits))
-    with listening("127.0.0.1", 0, bool(tokens)) as listener:
-        thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            _wait(served)
-            yield Server(address_of(listener), store)
-        finally:
-            served.should_exit = True
-            thread.join(_DEADLINE)
-            assert not thread.is_alive()
-
-
-def _wait(served: Any) -> None:
-    end = time.monotonic() + _DEADLINE
-    while not served.started:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    with running(application(store, tuple(map(AccessToken.of, tokens)), limits), has_tokens=bool(tokens)) as address:
+        yield Server(address, store)

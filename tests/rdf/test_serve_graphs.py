@@ -8,7 +8,8 @@ from urllib.parse import quote, urlencode
 import pyoxigraph
 import pytest
 
-from tests.rdf.serving import EXAMPLE, Answered, Server, serving
+from tests.rdf.serving import EXAMPLE, Server, serving
+from tests.serving import Answered
 
 DOG = f"<{EXAMPLE}max> a <{EXAMPLE}Dog> ."
 

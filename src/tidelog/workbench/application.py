@@ -25,34 +25,34 @@ from tidelog.workbench.openapi import document
 from tidelog.workbench.rows import as_json
 from tidelog.workbench.service import Service
 
-Answering: TypeAlias = Callable[[Request, Service], Awaitable[Response]]
+PathAnswer: TypeAlias = Callable[[Request, Service], Awaitable[Response]]
 
 
 @dataclass(frozen=True)
-class Path:
+class ServerPath:
     """A path with its methods: who answers it, and the right that it needs."""
 
     path: str
-    answer: Answering
+    answer: PathAnswer
     right: Right = "read"
     method: str = "GET"
 
 
 PATHS = (
-    Path("/v1/relations", reading.relations),
-    Path("/v1/relations/{name}", reading.relation),
-    Path("/v1/query", reading.query, method="POST"),
-    Path("/v1/explain", explaining.explain),
-    Path("/v1/why-not", explaining.why_not),
-    Path("/v1/undo", explaining.undo),
-    Path("/v1/repair", explaining.repair),
-    Path("/v1/blame", explaining.blame),
-    Path("/v1/rules", programs.rules),
-    Path("/v1/graph", programs.graph),
-    Path("/v1/stats", programs.stats),
-    Path("/v1/check", checking.last),
-    Path("/v1/check", checking.check, method="POST"),
-    Path("/v1/changes", following.changes),
+    ServerPath("/v1/relations", reading.relations),
+    ServerPath("/v1/relations/{name}", reading.relation),
+    ServerPath("/v1/query", reading.query, method="POST"),
+    ServerPath("/v1/explain", explaining.explain),
+    ServerPath("/v1/why-not", explaining.why_not),
+    ServerPath("/v1/undo", explaining.undo),
+    ServerPath("/v1/repair", explaining.repair),
+    ServerPath("/v1/blame", explaining.blame),
+    ServerPath("/v1/rules", programs.rules),
+    ServerPath("/v1/graph", programs.graph),
+    ServerPath("/v1/stats", programs.stats),
+    ServerPath("/v1/check", checking.last),
+    ServerPath("/v1/check", checking.check, method="POST"),
+    ServerPath("/v1/changes", following.changes),
 )
 
 
@@ -61,7 +61,7 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
     without, the application answers requests to this machine only."""
     kept = Metrics(service)
 
-    async def answer(path: Path, request: Request) -> Response:
+    async def answer(path: ServerPath, request: Request) -> Response:
         started = time.perf_counter()
         status = 500
         try:
@@ -76,7 +76,7 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
             kept.note(path.path, status, started)
 
     async def change(request: Request) -> Response:
-        path = Path("/v1/transactions", changed, "write", "POST")
+        path = ServerPath("/v1/transactions", changed, "write", "POST")
         return await answer(path, request)
 
     async def changed(request: Request, _: Service) -> Response:

@@ -17,7 +17,7 @@ _MOST = 256
 
 
 @dataclass
-class Answer:
+class PagedAnswer:
     """The rows of a relation from the row number `position` on, as of the epoch of a snapshot."""
 
     snapshot: Snapshot
@@ -41,10 +41,10 @@ class Cursors:
     """The answers that have more pages, by the names that clients know. The oldest goes where there are too many."""
 
     def __init__(self) -> None:
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, PagedAnswer] = {}
         self._lock = threading.Lock()
 
-    def keep(self, answer: Answer) -> str:
+    def keep(self, answer: PagedAnswer) -> str:
         """Return a name for an answer that has more pages."""
         now = time.monotonic()
         answer.until = now + _SECONDS
@@ -60,7 +60,7 @@ class Cursors:
             each.snapshot.close()
         return name
 
-    def take(self, name: str) -> Answer:
+    def take(self, name: str) -> PagedAnswer:
         """Return the answer of a cursor, which is used up. Raise RequestError (E0697, 410) for one that is unknown or
         has expired."""
         with self._lock:

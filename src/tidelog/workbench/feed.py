@@ -45,7 +45,7 @@ class EpochChanges:
         return 200 + sum(map(len, self.relations.values()))
 
 
-class Feed:
+class EpochFeed:
     """The changes of the epochs after `last`; those in `log` came before."""
 
     def __init__(self, last: int, log: ChangeLog | None = None) -> None:

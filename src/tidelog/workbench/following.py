@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 
 from starlette.concurrency import run_in_threadpool
@@ -12,6 +11,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tidelog.errors import TidelogError
 from tidelog.serve.bodies import of_address
+from tidelog.serve.events import event
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import bad_request
 from tidelog.workbench.service import Service
@@ -48,8 +48,8 @@ async def follow(socket: WebSocket, service: Service) -> None:
         return
     await socket.accept()
     try:
-        async for name, data in _messages(service, since, wanted):
-            if data:
+        async for name, _, data in _messages(service, since, wanted):
+            if name:
                 await socket.send_text(f'{{"event":"{name}",{data[1:]}')
     except WebSocketDisconnect:
         return
@@ -71,31 +71,27 @@ def _asked(request: HTTPConnection, service: Service) -> tuple[int | None, froze
 
 
 async def _events(service: Service, since: int | None, wanted: frozenset[str]) -> AsyncIterator[str]:
-    async for name, data in _messages(service, since, wanted):
-        if not data:
-            yield ": no change\n\n"
-            continue
-        epoch = json.loads(data[: data.index(",") if "," in data else -1] + "}")["epoch"]
-        yield f"id: {epoch}\nevent: {name}\ndata: {data}\n\n"
+    async for name, epoch, data in _messages(service, since, wanted):
+        yield event(name, data, str(epoch)) if name else ": no change\n\n"
 
 
-async def _messages(service: Service, since: int | None, wanted: frozenset[str]) -> AsyncIterator[tuple[str, str]]:
-    """Yield the name and the data of each event; empty data where nothing has happened for some time."""
+async def _messages(service: Service, since: int | None, wanted: frozenset[str]) -> AsyncIterator[tuple[str, int, str]]:
+    """Yield the name, the epoch and the data of each event; no name where nothing has happened for some time."""
     feed = service.feed
     feed.followers += 1
     try:
         at = feed.last if since is None or since > feed.last else since
         if since is None or since > feed.last:
-            yield "begin", f'{{"epoch":{at}}}'
+            yield "begin", at, f'{{"epoch":{at}}}'
         while True:
             found, start = feed.after(at)
             if at < start:
-                yield "missed", f'{{"epoch":{start},"from":{at + 1},"to":{start}}}'
+                yield "missed", start, f'{{"epoch":{start},"from":{at + 1},"to":{start}}}'
                 at = start
             for each in found[:_AT_ONCE]:
-                yield "change", each.text(wanted)
+                yield "change", each.epoch, each.text(wanted)
                 at = each.epoch
             if not found and not await feed.wait(at, _SILENCE):
-                yield "", ""
+                yield "", at, ""
     finally:
         feed.followers -= 1

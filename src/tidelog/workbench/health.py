@@ -15,7 +15,7 @@ _BOUNDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 class Metrics:
-    """What Prometheus reads: requests by path and status with their seconds, and the state of a service."""
+    """The metrics that Prometheus reads: requests by path and status with their seconds, and the state of a service."""
 
     def __init__(self, service: Service) -> None:
         from prometheus_client import CollectorRegistry, Counter, Histogram

@@ -1,4 +1,4 @@
-"""What the last epochs did, hyper-node by hyper-node."""
+"""The reports of the last epochs, hyper-node by hyper-node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REMEMBERED = 100
 """Epochs whose reports the server keeps."""
 
 
-class History:
+class EpochHistory:
     """The reports of the last epochs, by the relations of their hyper-nodes."""
 
     def __init__(self) -> None:

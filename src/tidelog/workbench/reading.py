@@ -21,7 +21,7 @@ from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of_words
 from tidelog.storage.record_text import format_value
 from tidelog.workbench.bodies import QueryBody, body_of
-from tidelog.workbench.cursors import Answer
+from tidelog.workbench.cursors import PagedAnswer
 from tidelog.workbench.rows import as_json, limit_of, respond
 from tidelog.workbench.service import Service
 
@@ -70,14 +70,14 @@ async def query(request: Request, service: Service) -> Response:
     """Return the answer to a query: an atom, a path, or the body of a rule."""
     body = await body_of(request, service.limits, QueryBody)
 
-    def answer() -> Answer:
+    def answer() -> PagedAnswer:
         if body.cursor is not None:
             return service.cursors.take(body.cursor)
         if not body.query:
             raise bad_request("the body has no query", 'send {"query": "edge(x, y), x < y"}')
         snapshot = service.db.snapshot()
         try:
-            return Answer(snapshot, snapshot.query(body.query, **body.parameters))
+            return PagedAnswer(snapshot, snapshot.query(body.query, **body.parameters))
         except BaseException:
             snapshot.close()
             raise
@@ -85,7 +85,7 @@ async def query(request: Request, service: Service) -> Response:
     return await _answered(request, service, answer, body.limit)
 
 
-async def _answered(request: Request, service: Service, make: Callable[[], Answer], limit: int | None) -> Response:
+async def _answered(request: Request, service: Service, make: Callable[[], PagedAnswer], limit: int | None) -> Response:
     def run() -> Response:
         answer = make()
         try:
@@ -110,7 +110,7 @@ def _is_set(parameters: Parameters, name: str) -> bool:
     return found in ("", "true")
 
 
-def _answer(service: Service, name: str, parameters: Parameters) -> Answer:
+def _answer(service: Service, name: str, parameters: Parameters) -> PagedAnswer:
     snapshot = service.db.snapshot()
     try:
         asserted, descending = (_is_set(parameters, each) for each in ("asserted", "descending"))
@@ -126,7 +126,7 @@ def _answer(service: Service, name: str, parameters: Parameters) -> Answer:
         order = parameters.one("order")
         if order is not None:
             found = _ordered(found, order, dictionary, descending=descending)
-        return Answer(snapshot, found)
+        return PagedAnswer(snapshot, found)
     except BaseException:
         snapshot.close()
         raise

@@ -16,7 +16,7 @@ from tidelog.serve.bodies import Parameters
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import bad_request
 from tidelog.storage.dictionary import Dictionary
-from tidelog.workbench.cursors import Answer
+from tidelog.workbench.cursors import PagedAnswer
 from tidelog.workbench.service import Service
 
 JSON = MediaFormat("application/json", "json")
@@ -41,7 +41,7 @@ def limit_of(parameters: Parameters) -> int | None:
     return int(text)
 
 
-def respond(request: Request, service: Service, answer: Answer, limit: int | None) -> Response:
+def respond(request: Request, service: Service, answer: PagedAnswer, limit: int | None) -> Response:
     """Return the next rows of an answer in the format that the client accepts. Only JSON has pages; the others have all
     rows, or the first ones up to the limit. Raise RequestError (E0694, 406)."""
     format = accepted(request, FORMATS)
@@ -66,14 +66,14 @@ def respond(request: Request, service: Service, answer: Answer, limit: int | Non
     return StreamingResponse(_closing(parts, answer), media_type=format.media_type, headers=headers)
 
 
-def _kept(service: Service, answer: Answer) -> str | None:
+def _kept(service: Service, answer: PagedAnswer) -> str | None:
     if answer.has_more:
         return service.cursors.keep(answer)
     answer.snapshot.close()
     return None
 
 
-async def _closing(parts: Iterator[bytes], answer: Answer) -> AsyncIterator[bytes]:
+async def _closing(parts: Iterator[bytes], answer: PagedAnswer) -> AsyncIterator[bytes]:
     """Yield the parts of a body, and let the snapshot go at the end."""
     try:
         async for part in iterate_in_threadpool(parts):

@@ -10,8 +10,8 @@ from tidelog.serve.bodies import ServerLimits
 from tidelog.store import StoredDatabase
 from tidelog.workbench.change_log import ChangeLog
 from tidelog.workbench.cursors import Cursors
-from tidelog.workbench.feed import Feed
-from tidelog.workbench.history import History
+from tidelog.workbench.feed import EpochFeed
+from tidelog.workbench.history import EpochHistory
 from tidelog.workbench.requests import KnownRequests
 from tidelog.workspace import Draft
 
@@ -27,10 +27,10 @@ class Service:
         self.cursors = Cursors()
         self._log = ChangeLog(db.folder) if isinstance(db, StoredDatabase) and not read_only else None
         with db.turns.changing:
-            self.feed = Feed(self.epoch, self._log)
+            self.feed = EpochFeed(self.epoch, self._log)
             db.sealing = self._seal
             self._end = db.follow("the server", self._publish)
-        self.history = History()
+        self.history = EpochHistory()
         self.checked: dict[str, object] | None = None
         """The result of the last check, None without one."""
 

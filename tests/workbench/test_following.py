@@ -1,0 +1,174 @@
+"""Changes over HTTP: each epoch once and in order, resumed after a crash, and nobody held up by others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.workbench.serving import EDGES, Server, serving
+from tidelog.workbench import feed
+from tidelog.workbench.change_log import ChangeLog
+
+
+def replayed(rows: list[list[int]], changes: list[dict[str, Any]], relation: str) -> list[list[int]]:
+    """Rows after changes; each row comes and goes exactly when it may."""
+    state = Counter(map(tuple, rows))
+    for change in changes:
+        part = change["changes"].get(relation, {"inserted": [], "deleted": []})
+        state.subtract(map(tuple, part["deleted"]))
+        state.update(map(tuple, part["inserted"]))
+        assert set(state.values()) <= {0, 1}
+    return sorted(list(row) for row, count in state.items() if count)
+
+
+def change_often(server: Server, epochs: int) -> None:
+    for i in range(epochs):
+        server.change(insert={"edge": [[i % 5, i % 7 + 1]]}, delete={"edge": [[(i + 2) % 5, (i + 3) % 7 + 1]]})
+
+
+def test_each_epoch_arrives_once_and_in_order() -> None:
+    with serving() as server:
+        rows = server.read("/v1/relations/path")["rows"]
+        with server.events("?relation=path") as events, server.events() as others:
+            assert next(events) == ("begin", {"epoch": 1})
+            assert next(others) == ("begin", {"epoch": 1})
+            change_often(server, 20)
+            found = [next(events) for _ in range(20)]
+            assert [name for name, _ in found] == ["change"] * 20
+            assert [data["epoch"] for _, data in found] == list(range(2, 22))
+            assert {name for _, data in found for name in data["changes"]} == {"path"}
+            expected = sorted(server.read("/v1/relations/path")["rows"])
+            assert replayed(rows, [data for _, data in found], "path") == expected
+            edges = [data for _, data in islice(others, 20)]
+            assert replayed(EDGES, edges, "edge") == sorted(server.read("/v1/relations/edge")["rows"])
+
+
+def test_a_subscriber_goes_on_from_its_last_epoch() -> None:
+    with serving() as server:
+        change_often(server, 6)
+        with server.events("?since=3") as events:
+            assert [next(events)[1]["epoch"] for _ in range(4)] == [4, 5, 6, 7]
+        with server.events(Last_Event_ID="5") as events:
+            assert [next(events)[1]["epoch"] for _ in range(2)] == [6, 7]
+        with server.events("?since=99") as events:
+            assert next(events) == ("begin", {"epoch": 7})
+
+
+def test_who_is_too_far_behind_hears_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "_MOST_EPOCHS", 3)
+    with serving() as server:
+        change_often(server, 8)
+        with server.events("?since=2") as events:
+            assert next(events) == ("missed", {"epoch": 6, "from": 3, "to": 6})
+            assert [next(events)[1]["epoch"] for _ in range(3)] == [7, 8, 9]
+
+
+def test_a_large_change_has_numbers_in_place_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "MOST_ROWS", 3)
+    with serving() as server, server.events() as events:
+        next(events)
+        server.change(insert={"edge": [[4, 5]]})
+        assert next(events)[1]["changes"] == {
+            "edge": {"inserted": [[4, 5]], "deleted": []},
+            "path": {"inserted": 4, "deleted": 0},
+        }
+
+
+def test_a_failed_epoch_is_not_sent() -> None:
+    with serving() as server, server.events() as events:
+        next(events)
+        server.db.options(max_rows=1)
+        assert server.post("/v1/transactions", {"insert": {"edge": [[4, 5]]}}).status == 503
+        server.db.options(max_rows=None)
+        server.change(insert={"edge": [[5, 6]]})
+        assert next(events)[1] == {
+            "epoch": 2,
+            "changes": {
+                "edge": {"inserted": [[5, 6]], "deleted": []},
+                "path": {"inserted": [[5, 6]], "deleted": []},
+            },
+        }
+
+
+def test_a_socket_gets_the_same_events() -> None:
+    with serving() as server:
+        address = server.address.replace("http", "ws")
+        with connect(f"{address}/v1/changes?relation=edge") as socket:
+            assert json.loads(socket.recv(timeout=20)) == {"event": "begin", "epoch": 1}
+            server.change(insert={"edge": [[4, 5]]})
+            expected = {"edge": {"inserted": [[4, 5]], "deleted": []}}
+            assert json.loads(socket.recv(timeout=20)) == {"event": "change", "epoch": 2, "changes": expected}
+
+
+def test_changes_are_there_after_a_restart(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as server:
+        change_often(server, 5)
+    with serving(tmp_path / "store") as server:
+        change_often(server, 2)
+        with server.events("?since=2") as events:
+            assert [next(events)[1]["epoch"] for _ in range(6)] == [3, 4, 5, 6, 7, 8]
+
+
+def test_lines_that_are_torn_or_of_no_epoch_are_left_out(tmp_path: Path) -> None:
+    log = ChangeLog(tmp_path)
+    for epoch in (3, 4, 5, 5, 6):
+        log.write(epoch, {"edge": f'{{"inserted":[[{epoch}, 0]],"deleted":[]}}'})
+    log.close()
+    (file,) = (tmp_path / "changes").iterdir()
+    file.write_bytes(file.read_bytes()[:-9])
+    assert [epoch for epoch, _ in log.read(5)] == [3, 4, 5]
+    assert [epoch for epoch, _ in log.read(4)] == [3, 4]
+    assert [epoch for epoch, _ in log.read(7)] == []
+
+
+WRITER = """
+import sys, threading
+from tests.workbench.serving import serving
+from pathlib import Path
+
+with serving(Path(sys.argv[1])) as server:
+    print(server.address, flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_a_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    heard: dict[int, Any] = {}
+    for round_number in range(3):
+        command = [sys.executable, "-c", WRITER, str(tmp_path / "store")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
+            assert process.stdout is not None
+            server = Server(process.stdout.readline().strip(), None)  # type: ignore[arg-type]
+            for i in range(8):
+                body = {"insert": {"edge": [[100 * round_number + i, i]]}}
+                answer = server.post("/v1/transactions", body, Idempotency_Key=f"{round_number}-{i}")
+                assert answer.status == 200, answer.text
+            last = json.loads(answer.body)["epoch"]
+            with server.events(f"?since={max(heard, default=1)}") as events:
+                while max(heard, default=1) < last:
+                    name, data = next(events)
+                    assert name == "change"
+                    heard[data["epoch"]] = data
+            process.send_signal(signal.SIGKILL)
+    assert list(heard) == list(range(2, 26))
+    with serving(tmp_path / "store") as server:
+        assert replayed(EDGES, list(heard.values()), "edge") == sorted(server.read("/v1/relations/edge")["rows"])
+        assert replayed([[1, 2], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]], list(heard.values()), "path") == sorted(
+            server.read("/v1/relations/path", limit=9999)["rows"]
+        )
+
+
+@pytest.mark.parametrize(("query", "code"), [("?since=x", "E0692"), ("?relation=nope", "E0601"), ("?from=1", "E0692")])
+def test_a_wrong_subscription_is_a_problem_document(query: str, code: str) -> None:
+    with serving() as server:
+        assert server.send("GET", f"/v1/changes{query}").problem["code"] == code
