@@ -146,7 +146,7 @@ def test_rows_are_found_while_the_slots_of_a_relation_move() -> None:
     assert len(db.snapshot()["e"]) == 2_400
 
 
-@pytest.mark.parametrize(("count", "epochs"), [(1, 25), (3, 10)])
+@pytest.mark.parametrize(("count", "epochs"), [(1, 25), (3, 5)])
 def test_threads_that_read_while_others_commit_see_whole_epochs(count: int, epochs: int) -> None:
     """Epoch `i` has the facts of a block of 50, so that all of its views follow from the number of the epoch. Updates
     take one thread, and bootstraps several."""

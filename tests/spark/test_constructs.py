@@ -10,10 +10,15 @@ from pyspark.sql import SparkSession
 import tidelog
 from tests import functions
 from tests.constructs import CONSTRUCTS, Construct, cells, run
+from tests.depth import stride
+
+TRIED = [
+    *(("Spark, embedded", each) for each in CONSTRUCTS[:: stride(3)]),  # The engine is the same without Spark.
+    *(("Spark, cluster", each) for each in CONSTRUCTS),
+]
 
 
-@pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda construct: construct.name)
-@pytest.mark.parametrize("column", ["Spark, embedded", "Spark, cluster"])
+@pytest.mark.parametrize(("column", "construct"), TRIED, ids=lambda each: getattr(each, "name", each))
 def test_a_construct_over_spark(spark: SparkSession, column: str, construct: Construct) -> None:
     engine = column.removeprefix("Spark, ")
 

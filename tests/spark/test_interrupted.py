@@ -248,12 +248,15 @@ def test_a_call_waits_whole_or_not_at_all(call: str, spark: SparkSession) -> Non
         db.close()
 
 
-CASES = pytest.mark.parametrize(
-    ("case", "every"),
-    [(("embedded", False), 17), (("embedded", True), 37), (("cluster", False), 101), (("cluster", True), 151)],
-    indirect=["case"],
-    ids=["driver", "driver-state", "cluster", "cluster-state"],
-)
+def cases(*strides: int) -> pytest.MarkDecorator:
+    kinds = [("embedded", False), ("embedded", True), ("cluster", False), ("cluster", True)]
+    names = ["driver", "driver-state", "cluster", "cluster-state"]
+    return pytest.mark.parametrize(
+        ("case", "every"), list(zip(kinds, strides, strict=True)), indirect=["case"], ids=names
+    )
+
+
+CASES = cases(17, 37, 101, 151)
 
 
 @CASES
@@ -275,7 +278,7 @@ def test_a_rollback_drops_all_or_nothing(case: Case, every: int, spark: SparkSes
         assert kept(spark) == frames, attempt.place
 
 
-@CASES
+@cases(17, 37, 301, 801)
 def test_a_close_is_whole_or_changes_nothing(case: Case, every: int, spark: SparkSession) -> None:
     frames = kept(spark)
     for attempt in presses(*ALL, first=5, every=every):
