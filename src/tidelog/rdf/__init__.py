@@ -17,6 +17,7 @@
     replacing   blank nodes of two versions of a graph;  serve  a store as a server for SPARQL
     shapes      views of the violations of shapes of SHACL;  n3  rules in N3;  functions  in Python, which both call
     transaction changes that are committed together;  earlier  a store as it was before
+    lasting     stores in folders
 
 >>> import tidelog.rdf
 >>> store = tidelog.rdf.connect(rules="rdfs")

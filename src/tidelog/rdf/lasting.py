@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy
 
+from tidelog.callables import FunctorSource, marked
 from tidelog.database import Database
 from tidelog.language.syntax import Program, Rule
 from tidelog.limits.interrupts import Interrupts
 from tidelog.rdf.earlier import EarlierState, StoreParts
 from tidelog.rdf.guards import guards
+from tidelog.rdf.n3.functions import FUNCTIONS as N3_FUNCTIONS
 from tidelog.rdf.names import ILL, NAMES, Names, declaration, is_internal
+from tidelog.rdf.shapes.testing import FUNCTIONS as SHAPE_FUNCTIONS
 from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import TYPE
 from tidelog.store import GroupKeeper
@@ -41,6 +44,15 @@ class LastingState:
         """The rules of programs and views, by name, with the programs of which they are."""
 
     # --- opening -----------------------------------------------------------------------------------------------------
+
+    @property
+    def functions(self) -> FunctorSource:
+        """Return the functions that the program of the folder may call: none if possible, because then its compiled
+        form may be in the cache."""
+        text = self.keeper.state.manifest.text
+        functions = *SHAPE_FUNCTIONS, *N3_FUNCTIONS
+        names = [given.name for given in marked(functions)]
+        return [each for each, name in zip(functions, names, strict=True) if f".functor {name}(" in text]
 
     def name(self, names: Names, database: Database) -> None:
         """Give properties and classes the relations that they have had, if the store comes back."""

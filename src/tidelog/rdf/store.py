@@ -43,7 +43,6 @@ from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
 from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.literals import Literals
-from tidelog.rdf.n3.functions import FUNCTIONS as N3_FUNCTIONS
 from tidelog.rdf.n3.verbs import N3Verbs, is_n3
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
@@ -51,7 +50,6 @@ from tidelog.rdf.nodes import body_with_constants, constant_ends
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
-from tidelog.rdf.shapes.testing import FUNCTIONS as SHAPE_FUNCTIONS
 from tidelog.rdf.sparql.mirror import Mirror
 from tidelog.rdf.sparql.words import is_query, is_update
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
@@ -81,8 +79,7 @@ class Store(N3Verbs):
         self._needed = self._schema.reduced(self._known)
         self._names = Names()
         self._lasting = lasting
-        functions = (*SHAPE_FUNCTIONS, *N3_FUNCTIONS)
-        self._database = Database() if lasting is None else Database(lasting.keeper, functions)
+        self._database = Database() if lasting is None else Database(lasting.keeper, lasting.functions)
         if lasting is not None:
             lasting.name(self._names, self._database)
         self._names.property(REST)
