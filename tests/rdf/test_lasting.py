@@ -125,6 +125,19 @@ def test_shapes_come_back_with_their_functions(tmp_path: Path) -> None:
         assert {result.focus_node for result in store.validate()} == {f"{E}max", f"{E}tom"}
 
 
+def test_rules_in_n3_come_back_with_their_functions(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.n3"
+    rules.write_text("""@prefix : <http://example.org/> . @prefix math: <http://www.w3.org/2000/10/swap/math#> .
+    { ?x :age ?n . ?n math:greaterThan 17 } => { ?x a :Adult } .""")
+    with connect(tmp_path / "kg", rules=str(rules)) as store:
+        store.insert(HEAD + ":ann :age 41 . :bob :age 7 .")
+        store.commit()
+    with connect(tmp_path / "kg", rules=rules) as store:
+        store.insert(HEAD + ":cid :age 18 .")
+        store.commit()
+        assert {row[0] for row in store.triples(None, TYPE, f"{E}Adult")} == {f"{E}ann", f"{E}cid"}
+
+
 def test_contradicting_rules_and_other_folders(tmp_path: Path) -> None:
     filled(tmp_path / "kg").close()
     connect(tmp_path / "kg", rules=(PROGRAM, "owl-rl")).close()
@@ -132,7 +145,7 @@ def test_contradicting_rules_and_other_folders(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=found) as caught:
             connect(tmp_path / "kg", rules=rules)
         assert caught.value.problems[0].code == "E0657"
-    for name in ("owl-rl", "a(x) :- b(x).", "rules.dl"):
+    for name in ("owl-rl", "a(x) :- b(x).", "rules.dl", "rules.n3"):
         with pytest.raises(UsageError, match="these are rules") as caught:
             connect(name)
         assert caught.value.problems[0].code == "E0610"

@@ -19,7 +19,7 @@ from tidelog.store import GroupKeeper
 
 Rules: TypeAlias = str | os.PathLike[str]
 _OPENING = WithinMemory("the folder is as it was; open it on a machine with more memory")
-_PROGRAM = re.compile(r":-|^\s*(?:\.(?:decl|type|comp|include|input)|@prefix)\b|\.dl$", re.MULTILINE)
+_PROGRAM = re.compile(r":-|^\s*(?:\.(?:decl|type|comp|include|input)|@prefix)\b|\.(?:dl|n3)$", re.MULTILINE)
 """In no sensible name of a folder, but in most programs and their paths."""
 
 
@@ -85,7 +85,7 @@ def _tables(sets: Sequence[str]) -> dict[Any, None]:
 
 def _digest(program: Rules) -> str:
     """Return a checksum of a program: of the text, or of the file."""
-    is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith(".dl"))
+    is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith((".dl", ".n3")))
     try:
         text = Path(program).read_bytes() if is_path else str(program).encode("utf-8", "surrogatepass")
     except OSError:  # `Store.load` says what is wrong with it.
