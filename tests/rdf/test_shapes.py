@@ -333,6 +333,10 @@ def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
         ("sh:not :S", "asks for itself through sh:not"),
         ("sh:node :T . :T sh:xone (:S)", "asks for itself through sh:xone"),
         ("a sh:NodeShape . :C a sh:ConstraintComponent", "components of one's own"),
+        (
+            "a sh:NodeShape . :g sh:entailment <http://www.w3.org/ns/entailment/RDFS>",
+            "entailment/RDFS.*connect with rules",
+        ),
     ],
 )
 def test_shapes_beyond_the_core_are_refused(shape: str, message: str) -> None:

@@ -6,7 +6,7 @@ SHACL Core, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tidelog.rdf.names import TRIPLE
@@ -108,7 +108,7 @@ class ConstraintRules:
             case "hasValue":
                 yield ViolationBody((self._values.focus, self._values.lacks(quoted(value))), quoted(value))
             case "in":
-                yield self._each(f"!{self._facts('in', members)}({self._values.value})", detail=value)
+                yield self._tested("in", "\t".join(members), value)
 
     def _each(self, *conditions: str, detail: str) -> ViolationBody:
         """Return the body of values under some conditions."""
@@ -182,17 +182,12 @@ class ConstraintRules:
         ignored = [
             term for each in self._shape.constraints if each.parameter == "ignoredProperties" for term in each.members
         ]
-        relation = self._facts("allowed", (*ignored, *self._source.properties(self._shape)))
-        literals = *self._values.literals, f"{TRIPLE}({self._values.value}, v_p, w)", f"!{relation}(v_p)"
+        allowed = quoted("\t".join((*ignored, *self._source.properties(self._shape))))
+        triple = f"{TRIPLE}({self._values.value}, v_p, w)"
+        literals = *self._values.literals, triple, f'@{HOLDS}("in", {allowed}, v_p) = 0'
         return ViolationBody(literals, quoted(detail), "w", "v_p")
 
     # --- relations beside the view -------------------------------------------------------------------------------
-
-    def _facts(self, sort: str, terms: Iterable[str]) -> str:
-        relation = self._relation(sort, ["v"])
-        for each in dict.fromkeys(terms):
-            self._derive(f"{relation}({quoted(each)})", ())
-        return relation
 
     def _relation(self, sort: str, columns: Sequence[str]) -> str:
         self._count += 1

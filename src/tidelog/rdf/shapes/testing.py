@@ -85,6 +85,16 @@ def _matches(parameter: str, value: str) -> bool:
     return text is not None and compiled(parts(pattern)[0], flags).search(text) is not None
 
 
+def _is_among(parameter: str, value: str) -> bool:
+    return value in _members(parameter)
+
+
+@lru_cache(maxsize=1024)
+def _members(terms: str) -> frozenset[str]:
+    """Return terms with tabs between them: no term has one."""
+    return frozenset(terms.split("\t"))
+
+
 def _is_in_language(parameter: str, value: str) -> bool:
     found = language(value)
     return found is not None and any(each in ("*", found) or found.startswith(f"{each}-") for each in parameter.split())
@@ -101,6 +111,7 @@ def _ordered(allowed: str) -> Callable[[str, str], bool]:
 
 
 _TESTS: dict[str, Callable[[str, str], bool]] = {
+    "in": _is_among,
     "nodeKind": _is_of_kind,
     "datatype": _is_of_datatype,
     "minLength": _is_long,

@@ -48,6 +48,7 @@ class ShapeVerbs(SparqlVerbs):
             refuse_wrong(name)
             graph = ShapesGraph(data, format, base, self._labels)
             shapes = read_shapes(graph)
+            self._refuse_entailment(graph)
             infers = any(rule.name in ("cax-sco", "rdfs9") for rule in self._table)
             rules = shape_rules(
                 name,
@@ -62,6 +63,14 @@ class ShapeVerbs(SparqlVerbs):
             refuse_taken(name, self.database.program)
             self.load(with_functions(rules, self.database, FUNCTIONS))
             self._asks_nodes |= not inferred
+
+    def _refuse_entailment(self, graph: ShapesGraph) -> None:
+        """Raise UsageError (E0675) for shapes that need inferences in a store without rules of its own."""
+        regimes = [regime for subject in graph.subjects for regime in graph.objects(subject, "entailment")]
+        if regimes and not self._table:
+            hint = 'connect with rules="rdfs" or rules="owl-rl"'
+            message = f"the shapes need the entailment {regimes[0]}, but the store has no rules"
+            raise UsageError(Problem("E0675", message, place="<shapes>", hint=hint))
 
     def validate(self, *names: str) -> ValidationReport:
         """Return the violations of the last commit: of the shapes with some names, or of all.
