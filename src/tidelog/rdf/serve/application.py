@@ -17,6 +17,7 @@ from tidelog.errors import TidelogError
 from tidelog.rdf.serve.changes import ViewFeeds
 from tidelog.rdf.serve.evaluators import Evaluators
 from tidelog.rdf.serve.graphs import PATH, graph_store
+from tidelog.rdf.serve.pages import FILES, page
 from tidelog.rdf.serve.queries import query
 from tidelog.rdf.serve.updates import update
 from tidelog.rdf.store import Store
@@ -30,7 +31,7 @@ _READING = frozenset({"GET", "HEAD"})
 
 
 def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: ServerLimits | None = None) -> Starlette:
-    """Return an application that serves a store: /sparql, /update, /store and /views.
+    """Return an application that serves a store: /sparql, /update, /store, /views, and a page at /.
 
     With `tokens`, each request needs one of them; without, the application answers requests to this machine only.
     """
@@ -59,6 +60,7 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
         Route(path, partial(_answer, answer, store, tokens, used, right), methods=methods)
         for path, (answer, right, methods) in ways.items()
     ]
+    routes += [Route(path, page) for path in FILES]  # for everybody: they have no data
     handlers = dict.fromkeys((TidelogError, HTTPException, ClientDisconnect, Exception), respond)
     return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
 

@@ -221,9 +221,10 @@ def _serve(store: Any, asked: int, answering: int, memory: int | None) -> None:
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         _close_others(asked, answering)
-        if memory is not None and sys.platform == "linux":
-            import resource  # not everywhere
+        import resource  # not everywhere
 
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if memory is not None and sys.platform == "linux":
             used = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
             resource.setrlimit(resource.RLIMIT_AS, (used + memory, used + memory))
         with os.fdopen(asked, "rb") as questions:
