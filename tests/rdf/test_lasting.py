@@ -46,8 +46,7 @@ def filled(folder: Path) -> Store:
     store.commit()
     store.insert(HEAD + ":Dog :below :Friend . :max a :Dog .", graph=f"{E}more")
     store.replace(HEAD + ":Animal rdfs:subClassOf [ a owl:Class ] .", f"{E}onto")
-    assert store._lasting is not None
-    store._lasting.keeper.price = 0.0  # so that there is a checkpoint
+    price(store, 0.0)
     assert len(store.commit().reports) == 2
     return store
 
@@ -206,7 +205,13 @@ def test_trials_and_commits_that_fail_leave_the_folder_alone(tmp_path: Path) -> 
         store.options(max_rows=None)
         store.insert(HEAD + ":kim a :Cat .")
         store.commit()
+        price(store, 1e9)
+        with store.what_if() as trial:
+            trial.delete(HEAD + ":rex :ownedBy :ann .")
+        store.insert(HEAD + ":kit a :Cat .")
+        store.commit()
         before = content(store)
+        assert store.stats()["store"]["segments"] == 1
     with connect(tmp_path) as store:
         assert content(store) == before
         assert store.blame(f"{E}rex", f"{E}ownedBy", f"{E}ann").epoch == 1
@@ -226,7 +231,14 @@ def scripts() -> Iterator[Callable[[Store], object]]:
 def simulated(disk: SimulatedDisk) -> Store:
     store = opened("/kg", ["rdfs"], [PROGRAM], False, disk.files())
     store.prefixes[""] = E
+    price(store, 1e9)
     return store
+
+
+def price(store: Store, seconds: float) -> None:
+    """Let a checkpoint be due when epochs have taken so long, so that changes stay in segments until then."""
+    assert store._lasting is not None
+    store._lasting.keeper.price = seconds
 
 
 def test_whatever_is_on_the_disk_before_each_operation() -> None:
@@ -240,8 +252,9 @@ def test_whatever_is_on_the_disk_before_each_operation() -> None:
 
     disk.before = keep
     with simulated(disk) as store:
-        for change in scripts():
+        for number, change in enumerate(scripts()):
             change(store)
+            price(store, 0.0 if number == 2 else 1e9)
             store.commit()
             states.append((set(store), "owners" in store.database.relations))
     disk.before = None
@@ -280,7 +293,7 @@ def test_a_full_disk_takes_a_commit_back(tmp_path: Path) -> None:
         assert found > {(f"{E}d7", TYPE, f"{E}Thing")}
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 3))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 2))
 def test_random_commits_with_reopenings(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     plain, present = connect(rules="owl-rl"), set[Any]()
