@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, TypeAlias
-
-import numpy
 
 from tidelog.arrays import Words
 from tidelog.durable.files import Files
@@ -94,8 +91,8 @@ class GroupKeeper(FolderKeeper):
         A change of more rows than the other facts have is a checkpoint at once.
         """
         started, draft = time.perf_counter(), self._workspace.committed
-        changes = _net(self._calls)
-        changes = {name: change for name, change in changes.items() if _is_declared(draft, name)}
+        # A row that an undo brought back may be asserted again, which changes nothing, its epoch included.
+        changes = {name: each for name, each in net_changes(self._calls).items() if _is_declared(draft, name)}
         text = self.state.manifest.text
         notes = {**notes, **self._noted(self._following)}
         if draft.programs is not self._programs:
@@ -114,26 +111,6 @@ class GroupKeeper(FolderKeeper):
         draft = self._workspace.committed
         self._programs, self._known = draft.programs, frozenset(draft.checked.relations)
         self._calls, self._gone, self._following = [], set(), 0
-
-
-def _net(calls: list[tuple[str, bool, Words]]) -> Mapping[str, RowChange[Words]]:
-    """Return the net change of changes in order, each of which changes every row of its own."""
-    last, first = net_changes(calls), net_changes(reversed(calls))
-    calls_of = Counter(name for name, _, _ in calls)
-    return {
-        name: change
-        if calls_of[name] == 1
-        else RowChange(_common(change.inserted, first[name].inserted), _common(change.deleted, first[name].deleted))
-        for name, change in last.items()
-    }
-
-
-def _common(rows: Words, others: Words) -> Words:
-    """Return the rows that two arrays of distinct rows share."""
-    if not rows.shape[1]:
-        return rows[: min(len(rows), len(others))]
-    found, counts = numpy.unique(numpy.concatenate([rows, others]), axis=0, return_counts=True)
-    return found[counts > 1]
 
 
 def _is_declared(draft: Draft, name: str) -> bool:
