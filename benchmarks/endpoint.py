@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import os
 import random
 import sys
 import tempfile
@@ -37,7 +38,7 @@ _ONTOLOGY = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.or
 """
 _STEP = f"""{_PREFIX} DELETE {{ ?x :value ?n . ?x a ?class }} INSERT {{ ?x :value ?more . ?x a ?other }}
 WHERE {{ ?x :value ?n ; a ?class BIND(?n + 1 AS ?more) BIND(IF(?class = :Even, :Odd, :Even) AS ?other) }}"""
-_VALUES = f"{_PREFIX} SELECT ?x ?n ?class {{ ?x a :Counter ; :value ?n ; a ?class }}"
+VALUES = f"{_PREFIX} SELECT ?x ?n ?class {{ ?x a :Counter ; :value ?n ; a ?class }}"
 _JOIN = (
     f"{_PREFIX} SELECT ?n (COUNT(?y) AS ?number) {{ ?x a :Counter ; :value ?n ; :owns ?y . ?y :near ?z }} GROUP BY ?n"
 )
@@ -55,6 +56,8 @@ class EndpointRun:
     queries: int = 0
     large: int = 0
     seconds: float = 0.0
+    cpu: float = 0.0
+    """CPU time of the server with its processes."""
     query_times: list[float] = field(default_factory=list)
     commit_times: list[float] = field(default_factory=list)
     memory: list[int] = field(default_factory=list)
@@ -64,7 +67,7 @@ class EndpointRun:
         middle, slow = numpy.quantile(self.query_times, [0.5, 0.99]).tolist()
         half, last = numpy.quantile(self.commit_times, [0.5, 0.99]).tolist()
         return {
-            "seconds": self.seconds,
+            "seconds": self.seconds, "server_cpu": self.cpu,
             "commits": self.commits, "commits_per_second": self.commits / self.seconds,
             "commit": half, "slow_commit": last,
             "queries": self.queries, "large_answers": self.large, "queries_per_second": self.queries / self.seconds,
@@ -128,6 +131,7 @@ class Load:
             for each in work:
                 each.result()
         self.run.seconds = time.monotonic() - start
+        self.run.cpu = _cpu(process)
         return self.run
 
     def _write(self) -> None:
@@ -143,24 +147,25 @@ class Load:
     def _read(self, seed: int) -> None:
         client, rng = Client(self._address), random.Random(seed)
         while not self._ended.is_set():
-            query = _LARGE if rng.random() < _LARGE_SHARE else rng.choice((_VALUES, _JOIN))
+            query = _LARGE if rng.random() < _LARGE_SHARE else rng.choice((VALUES, _JOIN))
             least, start = self._confirmed, time.monotonic()
             rows = client.ask(query)
             taken = time.monotonic() - start
-            self._check(query, rows, least, self._begun)
+            self.check(query, rows, least, self._begun)
             with self._lock:
                 self.run.queries += 1
                 self.run.large += query == _LARGE
                 self.run.query_times += [] if query == _LARGE else [taken]
 
-    def _check(self, query: str, rows: list[tuple[str, ...]], least: int, most: int) -> None:
-        found = {int(row[{_VALUES: 1, _JOIN: 0, _LARGE: 2}[query]]) for row in rows}
+    def check(self, query: str, rows: list[tuple[str, ...]], least: int, most: int) -> None:
+        """Raise BenchmarkError if the rows are not those of one commit with a number from `least` to `most`."""
+        found = {int(row[{VALUES: 1, _JOIN: 0, _LARGE: 2}[query]]) for row in rows}
         if len(found) != 1 or not least <= min(found) <= most:
             raise BenchmarkError(f"expected one number from {least} to {most}, found {sorted(found)}: {query}")
         number = found.pop()
         own = "http://example.org/Odd" if number % 2 else "http://example.org/Even"
         counters = [f"http://example.org/c{i}" for i in range(_COUNTERS)]
-        if query == _VALUES:
+        if query == VALUES:
             kinds = (own, "http://example.org/Counter")
             expected: Any = sorted((each, str(number), kind) for each in counters for kind in kinds)
             right = sorted(rows) == expected
@@ -185,6 +190,12 @@ def _proportional(process: int) -> int:
     except OSError:  # It has ended.
         return 0
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def _cpu(process: int) -> float:
+    """Return the CPU time of a process and of its children that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def data(owned: int) -> str:
