@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tidelog import DataError, UsageError
-from tidelog.rdf import Store, ValidationResult, connect
+from tidelog.rdf import Store, ValidationResult, connect, literal
 from tidelog.rdf.shapes.paths import path_triples
+from tidelog.rdf.shapes.testing import compared
 from tidelog.rdf.shapes.vocabulary import SH
+from tidelog.rdf.terms import XSD
 
 EXAMPLE = "http://example.org/"
 PREFIXES = """@prefix : <http://example.org/> . @prefix sh: <http://www.w3.org/ns/shacl#> .
@@ -81,6 +83,12 @@ COMPONENTS = [
     (
         "sh:targetNode :b ; sh:closed true ; sh:ignoredProperties (:p rdf:type) ; sh:property [ sh:path :r ]",
         ["b n de Closed", "b s 5 Closed"],
+    ),
+    (
+        """sh:targetNode :a ; sh:property :P, :Q . :T sh:class :L .
+        :P sh:path :p ; sh:qualifiedValueShape :T ; sh:qualifiedMinCount 1 ; sh:qualifiedValueShapesDisjoint true .
+        :Q sh:path :q ; sh:qualifiedValueShape :T ; sh:qualifiedMinCount 2 ; sh:qualifiedValueShapesDisjoint true""",
+        ["a q  QualifiedMinCount"],
     ),
     ("sh:targetNode :a, 5 ; sh:class :L", ["5  5 Class"]),
     (
@@ -176,6 +184,35 @@ def test_a_spelled_path_becomes_its_structure() -> None:
     assert [(each.path, each.value) for each in store.validate()] == [(spelled, "s:w")]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "order"),
+    [
+        ("1^integer", "1.0^decimal", "="),
+        ("1^integer", "1.5E0^double", "<"),
+        ("NaN^double", "1^integer", None),
+        ("10^integer", "9^string", None),
+        ("10^string", "9^string", "<"),
+        ("true^boolean", "false^boolean", ">"),
+        ("2026-01-31^date", "2026-02-01^date", "<"),
+        ("10:00:00Z^time", "11:00:00+02:00^time", ">"),
+        ("2026-01-31T12:00:00^dateTime", "2026-01-31T20:00:00Z^dateTime", None),
+        ("2026-01-31T12:00:00^dateTime", "2026-02-02T12:00:00Z^dateTime", "<"),
+        ("2026-01-31T12:00:00Z^dateTime", "2026-01-31T07:00:00-05:00^dateTimeStamp", "="),
+        ("2026-01-31^date", "2026-01-31T12:00:00^dateTime", None),
+        ("-0005-01-31^date", "2026-01-31^date", None),
+        ("x^NMTOKEN", "soon^date", None),
+    ],
+)
+def test_values_compare_as_in_sparql(one: str, other: str, order: str | None) -> None:
+    terms = [literal(text, XSD + datatype) for text, datatype in (each.split("^") for each in (one, other))]
+    assert compared(*terms) == order
+
+
+def test_terms_that_are_no_values_do_not_compare() -> None:
+    assert compared(f"{EXAMPLE}a", f"{EXAMPLE}a") is None
+    assert compared('"a"@en', '"a"@en') is None
+
+
 # --- changes ---------------------------------------------------------------------------------------------------------
 
 
@@ -241,6 +278,12 @@ def test_shapes_take_the_place_of_others() -> None:
     with store.transaction() as block:
         block.shapes(PREFIXES + ":S sh:targetNode :a ; sh:in () .", "rules")
     assert violations(store) == ["a  a In"]
+    with store.transaction() as block:
+        block.drop_view("rules")
+        block.shapes(PREFIXES + ":S sh:targetNode :b ; sh:in () .", "rules")
+    assert violations(store) == ["b  b In"]
+    assert block.change is not None
+    assert signed(block.change["rules"]) == ["+b  b In", "-a  a In"]
 
 
 def test_a_recursion_without_negation_finds_the_nodes_that_have_to_fail() -> None:
