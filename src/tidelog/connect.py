@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, overload
 
 from tidelog.callables import FunctorSource
 from tidelog.database import Database
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, wrong_argument
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tidelog.client.database import RemoteDatabase
     from tidelog.spark.database import SparkDatabase
     from tidelog.store import StoredDatabase
 
+_ADDRESS = re.compile(r"https?://")
 _RULES = re.compile(r":-|^\s*\.(decl|type|comp|include|input)\b", re.MULTILINE)
 """In no sensible name of a folder, but in most programs."""
 
@@ -26,6 +28,10 @@ def connect(*, functors: FunctorSource = ()) -> Database: ...
 
 @overload
 def connect(folder: str | os.PathLike[str], *, functors: FunctorSource = ()) -> StoredDatabase: ...
+
+
+@overload
+def connect(folder: str, *, token: str | None) -> RemoteDatabase: ...
 
 
 @overload
@@ -40,12 +46,16 @@ def connect(
     spark: SparkSession | None = None,
     state: str | os.PathLike[str] | None = None,
     functors: FunctorSource = (),
-) -> Database | SparkDatabase:
+    token: str | None = None,
+) -> Database | SparkDatabase | RemoteDatabase:
     """Return a new, empty database in memory; with a `folder`, the one in that folder, see docs/how-to/stores.md.
 
     With a `spark` session, one over its data frames, see docs/how-to/spark.md; its facts and program outlive the
     process in the folder `state`, if there is one: a path, or an address such as s3://bucket/folder. `functors` are
     functions for the functors of the program, see `Database.functors`; a store or a state folder may need them to open.
+
+    With an address such as http://127.0.0.1:7171 in place of the folder, the one that `tidelog serve` serves there, see
+    docs/how-to/server.md; `token` is the secret that the server asks for.
     Raise UsageError (E0610) where arguments do not go together, or a program stands in place of the folder.
     """
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
@@ -53,6 +63,11 @@ def connect(
     if isinstance(folder, str) and _RULES.search(folder):
         hint = "call connect() without it, and then `db.load(text)` or `db.rules.add(text)`"
         raise UsageError(Problem("E0610", "connect takes a folder, and this is the text of a program", hint=hint))
+    if isinstance(folder, str) and _ADDRESS.match(folder):
+        return _remote(folder, token, is_alone=spark is None and state is None and not functors)
+    if token is not None:
+        hint = 'give the address of a server: connect("http://127.0.0.1:7171", token=…)'
+        raise UsageError(Problem("E0610", "connect takes a token for a server only", hint=hint))
     if (folder is not None and spark is not None) or (state is not None and spark is None):
         hint = "call connect(folder) for an embedded database, connect(spark=session, state=folder) for one over Spark"
         raise UsageError(Problem("E0610", "connect takes a folder, or a Spark session with `state`", hint=hint))
@@ -65,3 +80,14 @@ def connect(
 
         return StoredDatabase(folder, functors=functors)
     return Database(functors=functors)
+
+
+def _remote(address: str, token: str | None, *, is_alone: bool) -> RemoteDatabase:
+    if not is_alone:
+        hint = "call connect(address, token=…); the server has the functions and the folder"
+        raise UsageError(Problem("E0610", "connect takes nothing but a token with the address of a server", hint=hint))
+    if not is_installed("httpx"):
+        raise SetupError(Problem("E0790", "this needs httpx, which is not installed", hint=how_to_install("client")))
+    from tidelog.client.database import RemoteDatabase
+
+    return RemoteDatabase(address, token)

@@ -236,6 +236,7 @@ CODES: dict[str, str] = {
     "E0696": "the server cannot listen",
     "E0697": "a cursor has expired",
     "E0698": "an idempotency key of another request",
+    "E0699": "a server that does not answer, or another one",
     # E07xx machine
     "E0701": "PySpark is missing or too old",
     "E0702": "Spark finds no Java runtime",

@@ -123,6 +123,7 @@ def test_a_wrong_address_is_a_problem_document(server: Server, path: str, status
         ('{"query": "path(x, y)", "parameters": {"z": 1}}', "E0612"),
         ("[" * 100_000, "E0692"),
         (b"\xff", "E0692"),
+        ('{"query": "path(x, y)", "parameters": {"x": NaN}}', "E0692"),
     ],
 )
 def test_a_wrong_query_is_a_problem_document(server: Server, body: str | bytes, code: str) -> None:

@@ -11,14 +11,17 @@ from typing import TypeAlias
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from tidelog.errors import TidelogError
 from tidelog.serve.access import AccessToken, Right, check_access
 from tidelog.serve.problems import RequestError, respond
+from tidelog.version import INTERFACE
 from tidelog.workbench import checking, explaining, following, programs, reading, transactions
 from tidelog.workbench.health import Metrics, is_alive, is_ready, metrics
 from tidelog.workbench.openapi import document
@@ -114,4 +117,20 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
         Route("/readyz", is_ready),
     ]
     handlers = {TidelogError: respond, HTTPException: respond, Exception: respond}
-    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    middleware = [Middleware(InterfaceHeader)]
+    return Starlette(routes=routes, exception_handlers=handlers, middleware=middleware, lifespan=lifespan)
+
+
+class InterfaceHeader:
+    """Middleware that says in each response which interface this is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), (b"tidelog-interface", INTERFACE.encode())]
+            await send(message)
+
+        await self._app(scope, receive, sending)

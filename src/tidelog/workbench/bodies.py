@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import json
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -53,7 +54,13 @@ async def body_of(request: Request, limits: ServerLimits, kind: type[Body]) -> B
 def decoded(data: bytes, kind: type[Body]) -> Body:
     """Return what a text in JSON stands for. Raise RequestError (E0692, 400) with the place of what is wrong."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.DecodeError as error:
+            if "out of range" not in str(error):
+                raise
+            # It is a number beyond the range of floats, which stands for infinity.
+            return msgspec.convert(json.loads(data, parse_constant=_no_constant), kind)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         names = ", ".join(kind.__struct_fields__)
@@ -63,6 +70,10 @@ def decoded(data: bytes, kind: type[Body]) -> Body:
             place=place.strip("`") or None,
             hint=f"send an object with some of {names}",
         )
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         problem = Problem("E0692", f"the body is no JSON: {error}", hint="send one object in JSON, in UTF-8")
     raise RequestError(400, problem)
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number of JSON")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -42,12 +43,13 @@ async def _lines(service: Service) -> AsyncIterator[bytes]:
 
 
 def _checked(service: Service) -> dict[str, object]:
-    started, wrong = time.perf_counter(), None
+    started = time.perf_counter()
+    wrong: dict[str, Any] | None = None
     with service.db.snapshot() as snapshot:
         try:
             snapshot.check()
         except CertificateRejected as error:
-            wrong = str(error)
+            wrong = error.problems[0].to_dict()
         result: dict[str, object] = {
             "epoch": snapshot.epoch,
             "ok": wrong is None,

@@ -1,0 +1,234 @@
+"""`RemoteDatabase`: the verbs of a database whose store a server has."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+from tidelog.client.exchange import Exchange, error_of
+from tidelog.client.following import RemoteFollower
+from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange, plain
+from tidelog.errors import Problem, UsageError
+
+_NOTHING: Mapping[str, str] = {}
+
+
+class RemoteDatabase:
+    """A database behind `tidelog serve`. Changes wait here until `commit`, which sends them as one transaction. Threads
+    may share it for reading and `subscribe`.
+
+    All verbs raise what the server raises, and UsageError (E0699) where it does not answer.
+    """
+
+    def __init__(self, address: str, token: str | None = None) -> None:
+        self._exchange = Exchange(address, token)
+        self._facts: dict[str, dict[Any, bool]] = {}
+        self._added: list[str] = []
+        self._removed: list[str] = []
+        self._key: str | None = None
+        """The idempotency key of the changes that wait, once they have been sent."""
+        self._followers: list[RemoteFollower] = []
+        try:
+            self.relations  # noqa: B018  # It asks the server whether it is there, and understands this client.
+        except BaseException:
+            self._exchange.close()
+            raise
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """Return the names of the relations, in the order of their declarations."""
+        found = self._read("/v1/relations")
+        return tuple(each["name"] for each in found["relations"])
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the last epoch."""
+        return int(self._read("/v1/relations")["epoch"])
+
+    def __getitem__(self, name: str) -> RemoteRelation:
+        """Return a relation as of the last epoch. Raise UsageError (E0601) for an unknown name."""
+        return self.rows(name)
+
+    def rows(self, name: str, *, asserted: bool = False, limit: int | None = None, **values: Any) -> RemoteRelation:
+        """Return the rows of a relation that have these `values` in columns, at most `limit`; with `asserted`, only
+        asserted facts. Values of records are texts, such as "[1, nil]"."""
+        parameters = {f"filter[{column}]": str(value) for column, value in values.items()}
+        parameters |= {"asserted": "true"} if asserted else {}
+        parameters |= {} if limit is None else {"limit": str(limit)}
+        answer = self._exchange.send("GET", _path(name), parameters, headers={"Accept": ARROW})
+        return RemoteRelation.of(name, answer)
+
+    def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
+        """Return the answer to a query as of the last epoch, see `Database.query`."""
+        body = {"query": text, "parameters": parameters}
+        return RemoteRelation.of(
+            "query", self._exchange.send("POST", "/v1/query", body=body, headers={"Accept": ARROW})
+        )
+
+    def explain(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
+        """Return proofs of a tuple as JSON has them, the smallest first: one, or `limit` of them."""
+        found: list[Any] = self._explained("explain", relation, values, limit)["proofs"]
+        return found
+
+    def why_not(self, relation: str, values: Iterable[Any]) -> Any:
+        """Return how far the rules of a relation come towards a tuple that it does not have, as JSON."""
+        return self._explained("why-not", relation, values)["absence"]
+
+    def undo(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
+        """Return the smallest sets of facts without which a relation would not have a tuple, as JSON."""
+        found: list[Any] = self._explained("undo", relation, values, limit)["removals"]
+        return found
+
+    def repair(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
+        """Return the smallest sets of facts that would make a relation have a tuple, as JSON."""
+        found: list[Any] = self._explained("repair", relation, values, limit)["additions"]
+        return found
+
+    def blame(self, relation: str, values: Iterable[Any]) -> Any:
+        """Return since which epoch a relation has a tuple, and by which facts and rules, as JSON."""
+        return self._explained("blame", relation, values)["blame"]
+
+    def check(self) -> None:
+        """Check the views of the last epoch, in the server. Raise CertificateRejected if one is wrong."""
+        wrong = self._exchange.send("POST", "/v1/check").json()["wrong"]
+        if wrong is not None:
+            raise error_of(wrong)
+
+    def stats(self) -> dict[str, Any]:
+        """Return sizes and totals, as `Database.stats`."""
+        found: dict[str, Any] = self._read("/v1/stats")["stats"]
+        return found
+
+    @property
+    def rules(self) -> Mapping[str, str]:
+        """Return the texts of the rules by name, in the order in which they were added."""
+        return {str(rule["name"]): rule["text"] for rule in self._read("/v1/rules")["rules"]}
+
+    # --- changing ------------------------------------------------------------------------------------------------
+
+    def load(self, program: str | os.PathLike[str]) -> None:
+        """Add a program, the text of one or the path of one, to take effect with the next `commit`."""
+        self._key = None
+        is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith(".dl"))
+        self._added.append(Path(program).read_text("utf-8") if is_path else os.fspath(program))
+
+    def remove_rules(self, *names: str) -> None:
+        """Remove rules, to take effect with the next `commit`."""
+        self._key = None
+        self._removed += names
+
+    def insert(self, relation: str, rows: Iterable[Any]) -> None:
+        """Assert facts, which are tuples, to take effect with the next `commit`."""
+        self._note(relation, rows, asserts=True)
+
+    def delete(self, relation: str, rows: Iterable[Any]) -> None:
+        """Retract facts, to take effect with the next `commit`."""
+        self._note(relation, rows, asserts=False)
+
+    def _note(self, relation: str, rows: Iterable[Any], *, asserts: bool) -> None:
+        self._key = None
+        self._facts.setdefault(relation, {}).update(dict.fromkeys(map(plain, map(list, rows)), asserts))
+
+    @property
+    def has_pending(self) -> bool:
+        """Return True if changes wait for `commit`."""
+        return bool(self._facts or self._added or self._removed)
+
+    def rollback(self) -> None:
+        """Drop all changes that wait."""
+        self._facts, self._added, self._removed, self._key = {}, [], [], None
+
+    def commit(self) -> RemoteChange:
+        """Make all changes that wait one epoch. When it raises, they still wait, and nothing has changed in the server.
+        Only after E0699 they may have happened: call it again, they do not happen twice."""
+        self._key = self._key or uuid.uuid4().hex
+        change = self._sent({}, self._key)
+        self.rollback()
+        return change
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Commit the changes of a block at its end, or drop them when it raises."""
+        self._check_nothing_waits()
+        try:
+            yield self
+            self.commit()
+        finally:
+            self.rollback()
+
+    def what_if(self, act: Callable[[Self], object]) -> RemoteChange:
+        """Return the change that the changes of a function would make; they are dropped afterwards."""
+        self._check_nothing_waits()
+        try:
+            act(self)
+            return self._sent({"dry_run": "true"}, None)
+        finally:
+            self.rollback()
+
+    # --- following -----------------------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        relation: str,
+        callback: Callable[[RemoteRelationChange], object],
+        *,
+        since: int | None = None,
+        missed: Callable[[int, int], object] = lambda first, last: None,
+    ) -> Callable[[], None]:
+        """Call `callback` with the change of a relation after each epoch that changes it, in a thread of its own;
+        return a function that ends this. `since` is an epoch from which the rows are that you have, by default the last
+        one. `missed` is called with the first and the last epoch where the server does not keep changes any more."""
+        last = self.rows(relation, limit=0).epoch if since is None else since
+        follower = RemoteFollower(self._exchange, relation, last, callback, missed)
+        self._followers.append(follower)
+        return follower.end
+
+    def close(self) -> None:
+        """End all subscriptions, and the connections to the server."""
+        for each in self._followers:
+            each.end()
+        self._exchange.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<RemoteDatabase {self._exchange.address}>"
+
+    # --- requests ------------------------------------------------------------------------------------------------
+
+    def _read(self, path: str, parameters: Mapping[str, str] = _NOTHING) -> Any:
+        return self._exchange.send("GET", path, parameters).json()
+
+    def _explained(self, verb: str, relation: str, values: Iterable[Any], limit: int | None = None) -> Any:
+        parameters = {"relation": relation, "tuple": json.dumps(list(values))}
+        return self._read(f"/v1/{verb}", parameters | ({} if limit is None else {"limit": str(limit)}))
+
+    def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
+        body: dict[str, Any] = {"rules": {"add": self._added, "remove": self._removed}}
+        for relation, rows in self._facts.items():
+            for row, asserts in rows.items():
+                body.setdefault("insert" if asserts else "delete", {}).setdefault(relation, []).append(row)
+        headers = {} if key is None else {"Idempotency-Key": key}
+        sent = {"change": "rows", **parameters}
+        return RemoteChange(self._exchange.send("POST", "/v1/transactions", sent, body=body, headers=headers).json())
+
+    def _check_nothing_waits(self) -> None:
+        if self.has_pending:
+            message = "other changes are pending"
+            raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before"))
+
+
+def _path(name: str) -> str:
+    return f"/v1/relations/{quote(name, safe='')}"

@@ -1,0 +1,123 @@
+"""Requests to a server, and its problem documents as errors of tidelog."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from tidelog.errors import (
+    CertificateRejected,
+    DataError,
+    InternalError,
+    LimitError,
+    Problem,
+    ProgramError,
+    SetupError,
+    TidelogError,
+    UsageError,
+)
+from tidelog.version import INTERFACE
+
+_CLASSES: Mapping[str, type[TidelogError]] = {
+    "E01": ProgramError, "E02": ProgramError, "E03": ProgramError, "E04": DataError, "E05": LimitError,
+    "E07": SetupError, "E08": CertificateRejected, "E09": InternalError,
+}  # fmt: skip
+_SECONDS_TO_CONNECT = 10.0
+
+
+class Exchange:
+    """A connection to a server; threads may share it."""
+
+    def __init__(self, address: str, token: str | None) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self.address = address.rstrip("/")
+        self._client = httpx.Client(
+            base_url=self.address,
+            headers=headers,
+            timeout=httpx.Timeout(None, connect=_SECONDS_TO_CONNECT),
+            limits=httpx.Limits(max_connections=None),
+        )
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Return the answer to a request. Raise what the server raises, and UsageError (E0699) without an answer."""
+        with self._answering():
+            given = {**(headers or {}), **({} if body is None else {"Content-Type": "application/json"})}
+            content = None if body is None else _encoded(body)
+            answer = self._client.request(method, path, params=parameters, content=content, headers=given)
+        check(answer)
+        return answer
+
+    @contextmanager
+    def stream(self, path: str, parameters: Mapping[str, Any]) -> Iterator[httpx.Response]:
+        """Open an answer without end. Raise as `send`."""
+        with self._answering(), self._client.stream("GET", path, params=parameters) as answer:
+            if not answer.is_success:
+                answer.read()
+            check(answer)
+            yield answer
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            hint = "start `tidelog serve`, and look at the address and at its log"
+            message = f"the server does not answer: {error or type(error).__name__}"
+            raise UsageError(Problem("E0699", message, place=self.address, hint=hint)) from error
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+
+def _encoded(body: Any) -> bytes:
+    """Return a body as JSON, where infinities are numbers beyond the range of floats."""
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return _text(body).encode()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json.dumps(key)}:{_text(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_text, value)) + "]"
+    if isinstance(value, float) and math.isinf(value):
+        return "1e999" if value > 0 else "-1e999"
+    if isinstance(value, float) and math.isnan(value):
+        raise DataError(Problem("E0404", "NaN cannot be stored", hint="leave the row out"))
+    return json.dumps(value, ensure_ascii=False)
+
+
+def check(answer: httpx.Response) -> None:
+    """Raise the error of a problem document, or UsageError (E0699) for another server or another version."""
+    found = answer.headers.get("tidelog-interface")
+    if found != INTERFACE:
+        other = "it is no server of tidelog" if found is None else f"it has the interface {found}"
+        message = f"this client does not understand the server: {other}, the client {INTERFACE}"
+        hint = "give the address that `tidelog serve` prints, and install the same version of tidelog on both sides"
+        raise UsageError(Problem("E0699", message, place=str(answer.url), hint=hint))
+    if answer.is_success:
+        return
+    document = answer.json()
+    raise error_of({**document, "message": document["detail"]})
+
+
+def error_of(document: Mapping[str, Any]) -> TidelogError:
+    """Return the error that a document describes by `code`, `message`, `place` and `hint`."""
+    problem = Problem(document["code"], document["message"], place=document.get("place"), hint=document.get("hint"))
+    return _CLASSES.get(problem.code[:3], UsageError)(problem)

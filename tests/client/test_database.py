@@ -1,0 +1,204 @@
+"""The client: the verbs of a database over HTTP, its errors, and subscribers that lose their connection."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tidelog
+from tests.workbench.serving import Server, serving
+from tidelog.client.database import RemoteDatabase
+from tidelog.client.relations import RemoteRelationChange
+from tidelog.serve.running import address_of, listening
+
+PATHS = {(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)}
+
+
+@contextmanager
+def connected(*tokens: str) -> Iterator[tuple[RemoteDatabase, Server]]:
+    with serving(None, *tokens) as server:
+        token = tokens[0].partition(":")[2] if tokens else None
+        with tidelog.connect(server.address, token=token) as db:
+            yield db, server
+
+
+def test_relations_are_sets_and_tables() -> None:
+    with connected() as (db, _):
+        assert db.relations == ("edge", "path", "mixed")
+        assert db["path"] == PATHS
+        assert (1, 4) in db["path"]
+        assert db["path"] - db["edge"] == {(1, 3), (1, 4), (2, 4)}
+        assert db["path"].columns == ("x", "y")
+        assert db["path"].to_arrow().num_rows == len(db["path"]) == 6
+        assert db.rows("path", x=1) == {(1, 2), (1, 3), (1, 4)}
+        assert len(db.rows("path", limit=2)) == 2
+        assert db.rows("path", asserted=True) == set()
+        assert db.query("path(x, y), y > k", k=3) == {(1, 4), (2, 4), (3, 4)}
+        db.insert("mixed", [("a", 1.5, 2, (3, 4)), ("b", float("inf"), 2**64 - 1, None)])
+        db.commit()
+        db.insert("mixed", [("c", float("nan"), 1, None)])
+        with pytest.raises(tidelog.DataError, match="E0404"):
+            db.commit()
+        assert db["mixed"] == {("a", 1.5, 2, (3, 4)), ("b", float("inf"), 2**64 - 1, None)}
+
+
+def test_changes_wait_for_a_commit() -> None:
+    with connected() as (db, _):
+        db.load("back: path(y, x) :- edge(x, y).")
+        db.insert("edge", [(4, 5), (6, 7)])
+        db.delete("edge", [(6, 7), (1, 2)])
+        assert db["path"] == PATHS
+        change = db.commit()
+        assert (change.epoch, change["edge"].inserted, change["edge"].deleted) == (2, {(4, 5)}, {(1, 2)})
+        assert (3, 2) in db["path"]
+        assert change["mixed"].inserted == frozenset()
+        assert list(db.rules) == ["base", "step", "back"]
+        with db.transaction():
+            db.remove_rules("back")
+        assert list(db.rules) == ["base", "step"]
+        assert not db.has_pending
+
+
+def test_a_failed_commit_waits_and_a_failed_transaction_does_not() -> None:
+    with connected() as (db, _):
+        db.insert("edge", [(1, 2, 3)])
+        with pytest.raises(tidelog.DataError, match="E0405") as raised:
+            db.commit()
+        assert raised.value.problems[0].place == "edge, row 1"
+        with pytest.raises(tidelog.UsageError, match="E0606"), db.transaction():
+            pass
+        db.rollback()
+
+        with pytest.raises(tidelog.UsageError, match="E0601"), db.transaction():
+            db.insert("nope", [(8, 9)])
+        assert not db.has_pending
+        assert db["path"] == PATHS
+        assert db.epoch == 1
+
+
+def test_what_would_change_and_why() -> None:
+    with connected() as (db, _):
+        change = db.what_if(lambda remote: remote.delete("edge", [(2, 3)]))
+        assert change["path"].deleted == {(1, 3), (1, 4), (2, 3), (2, 4)}
+        assert db["path"] == PATHS
+        (proof,) = db.explain("path", (1, 3))
+        assert [step["relation"] for step in proof["steps"]] == ["edge", "edge", "path"]
+        assert db.why_not("path", (4, 1))["attempts"][0]["failed"] == "edge(4, 1)"
+        assert db.undo("path", (1, 3)) == [[["edge", [1, 2]]], [["edge", [2, 3]]]]
+        assert db.repair("path", (4, 9), limit=1) == [[["edge", [4, 9]]]]
+        assert db.blame("path", (1, 3))["epoch"] == 1
+        db.check()
+        assert db.stats()["relations"]["path"] == 6
+
+
+def test_errors_are_those_of_the_server() -> None:
+    with connected("read:look") as (db, server):
+        for act, kind, code in (
+            (lambda: db["nope"], tidelog.UsageError, "E0601"),
+            (lambda: db.query("path(x"), tidelog.ProgramError, "E0101"),
+            (db.commit, tidelog.UsageError, "E0693"),
+        ):
+            with pytest.raises(kind, match=code):
+                act()
+        with pytest.raises(tidelog.UsageError, match="E0693"):
+            tidelog.connect(server.address, token="other")
+
+
+def test_a_server_that_is_none_or_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening("127.0.0.1", 0, False) as listener:
+        address = address_of(listener)
+    with pytest.raises(tidelog.UsageError, match="E0699"):
+        tidelog.connect(address, token=None)
+    monkeypatch.setattr("tidelog.client.exchange.INTERFACE", "2")
+    with serving() as server, pytest.raises(tidelog.UsageError, match="it has the interface 1, the client 2"):
+        tidelog.connect(server.address, token=None)
+    for wrong in ({"state": "x"}, {"functors": (len,)}):
+        with pytest.raises(tidelog.UsageError, match="E0610"):
+            tidelog.connect(address, **wrong)
+    with pytest.raises(tidelog.UsageError, match="E0610"):
+        tidelog.connect("folder", token="secret")
+
+
+def test_a_commit_that_is_repeated_happens_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connected() as (db, _):
+        db.insert("edge", [(4, 5)])
+        send = db._exchange.send
+        monkeypatch.setattr(db._exchange, "send", lambda *given, **named: lost(send(*given, **named)))
+
+        def lost(_: object) -> Any:
+            raise tidelog.UsageError(tidelog.errors.Problem("E0699", "lost"))
+
+        with pytest.raises(tidelog.UsageError, match="E0699"):
+            db.commit()
+        monkeypatch.undo()
+        change = db.commit()
+        assert (change.epoch, change.repeated) == (2, True)
+        assert (1, 5) in db["path"]
+
+
+def test_a_subscriber_hears_each_change_of_its_relation() -> None:
+    heard: queue.Queue[RemoteRelationChange] = queue.Queue()
+    with connected() as (db, server):
+        end = db.subscribe("path", heard.put)
+        server.change(insert={"mixed": [["a", 1.5, 2, None]]})
+        server.change(insert={"edge": [[4, 5]]})
+        change = heard.get(timeout=20)
+        assert change.inserted == {(1, 5), (2, 5), (3, 5), (4, 5)}
+        assert change.deleted == frozenset()
+        end()
+        server.change(delete={"edge": [[4, 5]]})
+        later = db.subscribe("path", heard.put, since=1)
+        assert [heard.get(timeout=20).sizes for _ in range(2)] == [(4, 0), (0, 4)]
+        later()
+
+
+SERVER = """
+import sys, threading
+from pathlib import Path
+from tests.workbench.serving import serving
+from tidelog.serve import running
+
+listening = running.listening
+import tests.serving
+tests.serving.listening = lambda host, port, has_tokens: listening(host, int(sys.argv[2]), has_tokens)
+with serving(Path(sys.argv[1])) as server:
+    print(server.address, flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_a_subscriber_goes_on_after_a_crash_of_the_server(tmp_path: Path) -> None:
+    with listening("127.0.0.1", 0, False) as listener:
+        port = address_of(listener).rpartition(":")[2]
+    heard: queue.Queue[RemoteRelationChange] = queue.Queue()
+    command = [sys.executable, "-c", SERVER, str(tmp_path / "store"), port]
+    rows, db = set[tuple[int, int]](), None
+    for i in range(3):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}) as process:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            if db is None:
+                db = tidelog.connect(address, token=None)
+                rows = set(db["path"])
+                db.subscribe("path", heard.put)
+            for j in range(3):
+                db.insert("edge", [(10 * i + j, j)])
+                db.commit()
+            expected = set(db["path"])
+            while i == 2 and rows != expected:  # Before, the server is killed while changes are on their way.
+                change = heard.get(timeout=20)
+                assert change.deleted <= rows
+                assert not change.inserted & rows
+                rows = (rows - change.deleted) | change.inserted
+            process.send_signal(signal.SIGKILL)
+    assert db is not None
+    db.close()
