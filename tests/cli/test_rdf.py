@@ -42,6 +42,7 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
         request.add_header("Authorization", "Bearer secret")
         with urllib.request.urlopen(request, timeout=60) as response:
             assert response.readline() == b"event: rows\n"
+            assert response.readline().startswith(b"id: ")
             assert b"http://example.org/rex" in response.readline()
     finally:
         server.send_signal(signal.SIGINT)
