@@ -23,6 +23,7 @@ WAYS_IN: dict[str, tuple[str, list[str], str, str]] = {
     "edge demo without RDF": ("pyoxigraph", ["demo", "edge", "--simulated"], CLI, "rdf"),
     "run on Spark": ("pyspark", ["run", "p.dl", "--engine", "spark"], CLI, "spark"),
     "pipeline": ("pyspark", ["pipeline", "run", "p.toml"], CLI, "spark"),
+    "editors": ("pygls", ["lsp"], CLI, "lsp"),
     "graph as a picture": ("pygraphviz", ["graph", "p.dl", "-o", "p.svg"], CLI, "draw"),
     "network": ("zmq", ["network", "n.toml"], CLI, "network"),
     "tidelog.spark": ("pyspark", [], "import tidelog.spark", "spark"),

@@ -12,6 +12,7 @@
     network     tidelog network FILE.toml
     pipeline    tidelog pipeline run FILE.toml
     rdf         tidelog rdf serve DATA…
+    lsp         tidelog lsp
     demo        tidelog demo
     on_spark    a database over Spark for `run`, and a session for users without one
     shared      options of several commands, and a store that must exist

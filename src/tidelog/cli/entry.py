@@ -19,6 +19,7 @@ from tidelog.cli import (
     format,
     graph,
     init,
+    lsp,
     network,
     node,
     pipeline,
@@ -45,6 +46,7 @@ COMMANDS = (
     network,
     pipeline,
     rdf,
+    lsp,
     demo,
     warm,
 )

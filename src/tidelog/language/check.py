@@ -156,7 +156,7 @@ class Checker:
         directives = tuple(directive for program in programs for directive in program.directives)
         problems += directive_problems(directives, scheme)
         statements = [rule for program in programs for rule in program.rules]
-        problems += _double_names(statements)
+        problems += double_names(statements)
         programs, inline = name_rules(programs), inlined_relations(scheme)
         named = [rule for program in programs for rule in program.rules]
         passed: list[_Passed] = []
@@ -165,8 +165,8 @@ class Checker:
             if each is None:
                 look()
                 stated = plain_fact(statement, scheme) if final.name is None else None
-                checked, wrong = (stated, []) if stated is not None else _check_rule(statement, scheme, inline)
-                problems += _with_instances(wrong, statement.span)
+                checked, wrong = (stated, []) if stated is not None else check_rule(statement, scheme, inline)
+                problems += with_instances(wrong, statement.span)
                 checked = replace(checked, name=final.name) if checked.name != final.name else checked
                 result = fact(checked) or checked
                 each = _Passed(final, result, tuple(_domains(checked)) if stated is None else ())
@@ -227,7 +227,7 @@ def _inline(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule 
     try:
         result, written = inlined(rule, definitions, scheme)
     except ProgramError as error:
-        return None, _with_instances(list(error.problems), rule.span)
+        return None, with_instances(list(error.problems), rule.span)
     if result is None:
         return None, []
     problems = size_problems(result) or [*grounding_problems(result), *pattern_problems(result)]
@@ -296,7 +296,7 @@ def _states(rule: Rule, inline: set[str]) -> bool:
     return states_fact(rule) and rule.heads[0].relation not in inline
 
 
-def _check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
+def check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
     """Return the rule with its kinds, and its problems. Rules that derive or read one of the `inline` relations are
     grounded later."""
     if rule.subsumes:
@@ -332,21 +332,21 @@ def _check_subsumption(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tu
         hint = "remove `inline`, or write what the relation stands for"
         return rule, [Problem("E0241", "a subsumption rule reads an inline relation", rule.span, hint=hint)]
     condition = replace(rule, heads=(), body=(*rule.heads, *rule.body), subsumes=False)
-    checked, problems = _check_rule(condition, scheme, inline)
+    checked, problems = check_rule(condition, scheme, inline)
     worse, better, *body = checked.body
     assert isinstance(worse, Atom)
     assert isinstance(better, Atom)
     return replace(checked, heads=(worse, better), body=tuple(body), subsumes=True), problems
 
 
-def _with_instances(problems: list[Problem], place: Span | None) -> list[Problem]:
+def with_instances(problems: list[Problem], place: Span | None) -> list[Problem]:
     """Return the problems of a statement, with the instances that it came through."""
     if place is None or not place.via:
         return problems
     return [replace(p, span=replace(p.span, via=place.via)) if p.span is not None else p for p in problems]
 
 
-def _double_names(rules: list[Rule]) -> list[Problem]:
+def double_names(rules: list[Rule]) -> list[Problem]:
     first: dict[str, Rule] = {}
     problems = []
     for rule in rules:

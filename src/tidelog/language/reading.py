@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -79,8 +80,15 @@ def text_of(
 
 
 @uncollected()
-def parse(given: ProgramText, *, look: Look = unlimited, consulted: Consulted | None = None) -> Program:
-    """Parse the text of a program, as `read` does; `consulted` gets the files that it includes."""
+def parse(
+    given: ProgramText,
+    *,
+    look: Look = unlimited,
+    consulted: Consulted | None = None,
+    read_file: Callable[[Path, str], str] | None = None,
+) -> Program:
+    """Parse the text of a program, as `read` does; `consulted` gets the files that it includes. `read_file` returns the
+    text of one of them, in place of `file_text`."""
     preprocessing, source = given.preprocessing, given.source
     locate: Locate = partial(Span, source)
     problems: list[Problem] = []
@@ -88,7 +96,8 @@ def parse(given: ProgramText, *, look: Look = unlimited, consulted: Consulted | 
         from tidelog.language.preprocessor import preprocess
 
         consulted = consulted or Consulted()
-        reading, options = partial(file_text, consulted=consulted), (preprocessing.folders, preprocessing.macros)
+        reading = read_file or partial(file_text, consulted=consulted)
+        options = preprocessing.folders, preprocessing.macros
         text, locate, problems = preprocess(source, given.folder, reading, *options, consulted)
     else:
         text = source.text

@@ -32,12 +32,14 @@ _DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
 _local = threading.local()
 
 
-def statements(text: str, locate: Locate, look: Look = unlimited) -> tuple[list[Statement], list[Problem]]:
+def statements(
+    text: str, locate: Locate, look: Look = unlimited, soft: frozenset[str] = frozenset()
+) -> tuple[list[Statement], list[Problem]]:
     """Return the statements of `text` in order, and all problems. `locate` turns offsets of `text` into spans. Call
-    `look` before each statement."""
+    `look` before each statement. `soft` are the soft words that are names of relations by declarations elsewhere."""
     found: list[Statement] = []
     problems: list[Problem] = []
-    for piece in pieces(text, locate, look):
+    for piece in pieces(text, locate, look, soft):
         found += piece.statements
         problems += piece.problems
     return found, problems
@@ -57,8 +59,8 @@ class ReadPiece:
 def pieces(
     text: str, locate: Locate, look: Look = unlimited, soft: frozenset[str] = frozenset()
 ) -> Iterator[ReadPiece]:
-    """Yield the pieces of `text` in order; a first one has the problems of annotations, if there are any. `soft` are
-    the soft words that are names of relations by declarations elsewhere."""
+    """Yield the pieces of `text` in order, for `statements`; a first one has the problems of annotations, if there are
+    any. Only one text of a thread can be under way."""
     parser, builder = _parser()
     builder.begin(locate)
     comments: list[tuple[int, Token]] = []

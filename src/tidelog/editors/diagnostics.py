@@ -1,0 +1,99 @@
+"""Problems as diagnostics of an editor, and the changes that their hints propose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from lsprotocol.types import (
+    CodeAction,
+    CodeActionKind,
+    Diagnostic,
+    DiagnosticRelatedInformation,
+    DiagnosticSeverity,
+    DiagnosticTag,
+    Location,
+    Position,
+    Range,
+    TextEdit,
+    WorkspaceEdit,
+)
+
+from tidelog.editors.places import TextPlaces
+from tidelog.errors import Problem
+from tidelog.source import Span
+
+SOURCE = "tidelog"
+_MEANT = re.compile(r"did you mean `([^`]+)`\?")
+_QUOTED = re.compile(r"`([^`]+)`")
+_DECLARED = re.compile(r"declare it, for example `([^`]+)`")
+
+Place = Callable[[Span], tuple[Path, str, int, int]]
+"""Returns the file of a place, its text, and the offsets there."""
+
+
+def diagnostics(
+    problems: Iterable[Problem], place: Place, main: Path, encoding: str, uri: Callable[[Path], str]
+) -> dict[Path, list[Diagnostic]]:
+    """Return the diagnostics of each file; those without a place stand at the begin of the file `main`."""
+    texts: dict[tuple[Path, int], TextPlaces] = {}
+
+    def located(span: Span) -> tuple[Path, Range]:
+        path, text, start, end = place(span)
+        known = texts.setdefault((path, len(text)), TextPlaces(text, encoding))
+        return path, known.range(start, max(end, start))
+
+    found: dict[Path, list[Diagnostic]] = {}
+    for problem in problems:
+        path, shown = main, Range(Position(0, 0), Position(0, 0))
+        if problem.span is not None:
+            path, shown = located(problem.span)
+        message = (
+            problem.message if problem.span is not None or not problem.place else f"{problem.place}: {problem.message}"
+        )
+        notes = [
+            DiagnosticRelatedInformation(Location(uri(where), at), label)
+            for where, at, label in ((*located(span), label) for span, label in problem.places)
+        ]
+        warning = problem.severity == "warning"
+        found.setdefault(path, []).append(
+            Diagnostic(
+                shown,
+                f"{message}\nhint: {problem.hint}" if problem.hint else message,
+                severity=DiagnosticSeverity.Warning if warning else DiagnosticSeverity.Error,
+                code=problem.code,
+                source=SOURCE,
+                related_information=notes,
+                tags=[DiagnosticTag.Unnecessary] if problem.code in ("E0292", "E0295", "E0296") else None,
+            )
+        )
+    return found
+
+
+def fixes(diagnostic: Diagnostic, text: TextPlaces, uri: str) -> list[CodeAction]:
+    """Return the changes that the hint of a diagnostic proposes: another spelling, `_` for a variable, a
+    declaration."""
+    start, end = text.offset(diagnostic.range.start), text.offset(diagnostic.range.end)
+    shown = text.text[start:end]
+    message, _, hint = diagnostic.message.partition("\nhint: ")
+    if meant := _MEANT.search(hint):
+        wrong = next((each for each in _QUOTED.findall(message) if each in shown), None)
+        if wrong is None:
+            return []
+        begin = start + shown.index(wrong)
+        return [_action(f"Write `{meant[1]}`", diagnostic, uri, text.range(begin, begin + len(wrong)), meant[1])]
+    if diagnostic.code == "E0292":
+        return [_action("Write `_`", diagnostic, uri, text.range(start, end), "_")]
+    if declared := _DECLARED.search(hint):
+        line = text.text.rfind("\n", 0, start) + 1
+        inserted = f"{declared[1]}\n"
+        return [_action(f"Insert `{declared[1]}`", diagnostic, uri, text.range(line, line), inserted, preferred=False)]
+    return []
+
+
+def _action(
+    title: str, diagnostic: Diagnostic, uri: str, place: Range, text: str, *, preferred: bool = True
+) -> CodeAction:
+    edit = WorkspaceEdit(changes={uri: [TextEdit(place, text)]})
+    return CodeAction(title, kind=CodeActionKind.QuickFix, diagnostics=[diagnostic], is_preferred=preferred, edit=edit)
