@@ -1,7 +1,7 @@
 """Programs while somebody types them: texts in stretches, and a check whose cost depends on the change.
 
 A `DraftText` keeps its text in stretches of about a statement. After a change it reads again only the stretches that
-the change touches. Each stretch is a source of its own, so that the places in the others stay right, wherever these move.
+the change touches. Each stretch is a source of its own, so that the places in the others stay right.
 `DraftChecker` keeps what it found about each statement until the statement, a type, or a relation in it changes.
 """
 
