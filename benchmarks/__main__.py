@@ -25,6 +25,7 @@ from benchmarks import (
     findings,
     first_result,
     galen,
+    keystrokes,
     labels,
     lubm,
     many_rules,
@@ -56,6 +57,7 @@ GENERATED: dict[str, Lines] = {
     "reading": reading.lines,
     "queries": queries.lines,
     "many_rules": many_rules.lines,
+    "keystrokes": keystrokes.lines,
 }
 PUBLISHED: dict[str, Lines] = {
     "closure": closure.lines,

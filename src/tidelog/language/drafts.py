@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import is_
+from typing import Any
 
 from lark import Token
 
@@ -29,7 +30,7 @@ from tidelog.language.paths import steps
 from tidelog.language.selections import selection_problems
 from tidelog.language.soft_words import declared
 from tidelog.language.statements import statements
-from tidelog.language.syntax import Declaration, FunctorDeclaration, Program, Rule, TypeDeclaration
+from tidelog.language.syntax import Component, Declaration, FunctorDeclaration, Program, Rule, TypeDeclaration
 from tidelog.language.trees import atoms, whole
 from tidelog.looking import Look, unlimited
 from tidelog.source import SourceText, Span
@@ -242,6 +243,29 @@ class _State:
     problems: tuple[Problem, ...] = ()
     known: dict[int, _Known] = field(default_factory=dict)
     instanced: dict[tuple[object, ...], object] = field(default_factory=dict)
+    written: Program = field(default_factory=Program)
+    """Keeps the objects alive whose identities `origin` has."""
+    origin: tuple[object, ...] | None = None
+    brought: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    """The statements that instances bring, by the name of the part of the program."""
+
+
+_BROUGHT = ("types", "declarations", "directives", "rules")
+
+
+def _origin(program: Program) -> tuple[object, ...]:
+    """Return the parts of a program on which the statements of its instances depend, as identities and names."""
+    names = (*(each.name for each in program.declarations), "", *(each.name for each in program.types))
+    branches = tuple(branch.name for each in program.types for branch in each.branches)
+    return names, branches, *map(id, program.instances), *map(_identity, program.components)
+
+
+def _identity(component: Component) -> tuple[object, ...]:
+    """Return the identities of the statements of a component."""
+    body = component.body
+    parts = (component.parents, component.overrides, body.types, body.declarations, body.directives, body.rules)
+    own = tuple(id(each) for part in (*parts, body.instances) for each in part)
+    return id(component.type), own, *map(_identity, body.components)
 
 
 class DraftChecker:
@@ -254,12 +278,11 @@ class DraftChecker:
     def check(self, program: Program, look: Look = unlimited) -> tuple[Program, list[Problem]]:
         """Return the program without instances and with names for all rules, and its problems. Statements that stay are
         the same objects in both programs. `look` is called before each statement that is checked, and may raise."""
+        last, state = self._last, _State()
         try:
-            (program,) = expand((program,))
+            program = self._expanded(program, state)
         except ProgramError as error:
             return program, list(error.problems)
-        last, state = self._last, _State()
-        program = self._interned(program, state)
         state.types, state.declarations = (*program.types, *program.functors), program.declarations
         if _same(state.types, last.types) and _same(state.declarations, last.declarations):
             state.scheme, state.problems = last.scheme, last.problems
@@ -281,6 +304,20 @@ class DraftChecker:
         self._last = state
         rules = tuple(state.known[id(each)].named for each in program.rules)
         return replace(program, rules=rules, components=(), instances=()), list(once(problems))
+
+    def _expanded(self, program: Program, state: _State) -> Program:
+        """Return the program with the statements of its instances: those of the last one, if nothing has changed that
+        they depend on. Raise ProgramError with the problems of components."""
+        state.written = program
+        state.origin = _origin(program)
+        last = self._last
+        if state.origin == last.origin:
+            state.instanced, state.brought = last.instanced, last.brought
+        else:
+            (flat,) = expand((program,))
+            flat = self._interned(flat, state)
+            state.brought = {name: getattr(flat, name)[len(getattr(program, name)) :] for name in _BROUGHT}
+        return replace(program, **{name: (*getattr(program, name), *state.brought[name]) for name in _BROUGHT})
 
     def _interned(self, program: Program, state: _State) -> Program:
         """Return the program with the same objects as before for statements that come by instances and are equal."""
