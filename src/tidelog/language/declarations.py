@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem
@@ -191,7 +192,13 @@ def declared_functor(
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    close = get_close_matches(name, list(known), 1)
+    return _nearest(name, tuple(known))
+
+
+@lru_cache(maxsize=32)
+def _nearest(name: str, known: tuple[str, ...]) -> str | None:
+    """Return the hint for a name. Every rule with the same unknown name asks for it, and the search takes long."""
+    close = get_close_matches(name, known, 1)
     return f"did you mean `{close[0]}`?" if close else None
 
 
