@@ -9,7 +9,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-lake test-versions clean
+.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-browser test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -90,6 +90,9 @@ fuzz-network: .venv/stamp ## look for networks that do not settle on the central
 
 mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=25 in each room, SEED=1 ROOMS="store network"
 	@$(PYTHON) tests/mutants.py $(or $(COUNT),25) $(or $(SEED),1) $(ROOMS)
+
+test-browser: .venv/stamp ## test the console in Chromium, as a person uses it
+	@scripts/browser -q
 
 test-lake: .venv/stamp ## test sinks and sources with Delta, Iceberg, PostgreSQL and Kafka: jars from Maven Central, under six minutes
 	@scripts/lake -q

@@ -33,6 +33,11 @@ def test_relations_have_columns_sizes_and_rules(server: Server) -> None:
     assert by_name["mixed"]["columns"][3] == {"name": "p", "type": "Point"}
 
 
+@pytest.mark.parametrize(("text", "found"), [('a"<b>', 1), ("", 1), ("_", 0), ('a", _, _, _), path(_, _', 0)])
+def test_a_filter_takes_any_text_as_a_value(server: Server, text: str, found: int) -> None:
+    assert len(server.read("/v1/relations/mixed", **{"filter[s]": text})["rows"]) == found
+
+
 def test_rows_are_filtered_and_sorted(server: Server) -> None:
     assert sorted(server.read("/v1/relations/path")["rows"]) == PATHS
     assert sorted(server.read("/v1/relations/path", **{"filter[x]": 1})["rows"]) == [[1, 2], [1, 3], [1, 4]]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from tidelog.cli import (
     apply,
     check,
+    console,
     demo,
     explain,
     format,
@@ -42,6 +43,7 @@ COMMANDS = (
     explain,
     graph,
     serve,
+    console,
     node,
     network,
     pipeline,

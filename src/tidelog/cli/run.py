@@ -50,6 +50,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("--explain", metavar="TUPLE", help="print why a tuple holds, instead of the outputs")
     command.add_argument("--check", action="store_true", help="prove the views before writing them")
+    command.add_argument("--console", metavar="FILE.html", type=Path, help="write the run as a page to look into")
     command.add_argument(
         "--engine",
         choices=("embedded", "spark"),
@@ -67,6 +68,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
     from tidelog.cli.report import print_json, stats
+    from tidelog.errors import Problem, UsageError
     from tidelog.programs import Demanded
     from tidelog.storage.memory import reuse_memory
 
@@ -74,6 +76,9 @@ def execute(arguments: argparse.Namespace) -> int:
     reuse_memory()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
     check_folders(arguments.fact_dir, folder)
+    if arguments.console is not None and arguments.engine != "embedded":
+        problem = Problem("E0603", "--console shows runs of the embedded engine", hint="leave --engine out")
+        raise UsageError(problem)
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
         db.functors(functors_of(arguments))
@@ -87,9 +92,12 @@ def execute(arguments: argparse.Namespace) -> int:
         read_inputs(db, arguments.fact_dir, needed(db.program))
         if isinstance(db, tidelog.Database) and arguments.explain is None:
             load_by_sizes(db, program)
-        report = db.commit().report
+        change = db.commit()
+        report = change.report
         if arguments.check:
             db.check()
+        if arguments.console is not None and isinstance(db, tidelog.Database):
+            _save_page(db, change, arguments)
         if arguments.explain is not None:
             _explain(db, arguments.explain, as_json=arguments.json)
         elif arguments.json:
@@ -129,6 +137,17 @@ def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
         print_json({"ok": True, "explanations": [proof.to_dict()]})
     else:
         print(proof)
+
+
+def _save_page(db: Database, change: Any, arguments: argparse.Namespace) -> None:
+    """Write the run as a page."""
+    from tidelog.workbench.console.export import save_page
+    from tidelog.workbench.history import EpochHistory
+
+    history = EpochHistory()
+    history.note(1, change)
+    checked = {"epoch": 1, "ok": True, "wrong": None, "seconds": None} if arguments.check else None
+    save_page(db, arguments.console, history.epochs, checked)
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:

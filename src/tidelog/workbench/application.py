@@ -13,8 +13,9 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
@@ -23,6 +24,7 @@ from tidelog.serve.access import AccessToken, Right, check_access
 from tidelog.serve.problems import RequestError, respond
 from tidelog.version import INTERFACE
 from tidelog.workbench import checking, explaining, following, programs, reading, transactions
+from tidelog.workbench.console.page import ASSETS, served
 from tidelog.workbench.health import Metrics, is_alive, is_ready, metrics
 from tidelog.workbench.openapi import document
 from tidelog.workbench.rows import as_json
@@ -55,8 +57,12 @@ PATHS = (
     ServerPath("/v1/stats", programs.stats),
     ServerPath("/v1/check", checking.last),
     ServerPath("/v1/check", checking.check, method="POST"),
+    ServerPath("/v1/certificate", checking.certificate),
     ServerPath("/v1/changes", following.changes),
 )
+
+_FILES = "/console/"
+_CONSOLE = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 
 
 def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starlette:
@@ -93,6 +99,11 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
     async def described(request: Request) -> Response:
         return as_json(document())
 
+    async def console(_: Request) -> Response:
+        # The page and its files have no data: everybody may have them, and enter a token there.
+        text, policy = served(_FILES)
+        return HTMLResponse(text, headers={**_CONSOLE, "Content-Security-Policy": policy})
+
     async def follow(socket: WebSocket) -> None:
         try:
             check_access(socket, tokens, "read")
@@ -113,6 +124,8 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
         WebSocketRoute("/v1/changes", follow),
         Route("/v1/openapi.json", described),
         Route("/metrics", measured),
+        Route("/", console),
+        Mount(_FILES.rstrip("/"), StaticFiles(directory=ASSETS)),
         Route("/healthz", is_alive),
         Route("/readyz", is_ready),
     ]

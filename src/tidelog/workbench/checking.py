@@ -1,15 +1,19 @@
-"""/v1/check: the check of the last epoch, independent of the engine."""
+"""/v1/check, /v1/certificate: the check of the last epoch, independent of the engine."""
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from tidelog.errors import CertificateRejected
 from tidelog.serve.media import accepted
@@ -31,6 +35,31 @@ async def check(request: Request, service: Service) -> Response:
 async def last(request: Request, service: Service) -> Response:
     """Return the result of the last check, null without one."""
     return as_json({"epoch": service.epoch, "last": service.checked})
+
+
+async def certificate(_: Request, service: Service) -> Response:
+    """Return the certificate of the last epoch as a zip file of its folder, whose name has the number of the epoch."""
+    folder = TemporaryDirectory(prefix="tidelog-")
+    try:
+        epoch, archive = await run_in_threadpool(_packed, service, Path(folder.name))
+    except BaseException:
+        folder.cleanup()
+        raise
+    headers = {"Tidelog-Epoch": str(epoch), "Cache-Control": "no-store"}
+    return FileResponse(
+        archive,
+        media_type="application/zip",
+        filename=f"certificate-{epoch}.zip",
+        headers=headers,
+        background=BackgroundTask(folder.cleanup),
+    )
+
+
+def _packed(service: Service, folder: Path) -> tuple[int, str]:
+    with service.db.snapshot() as snapshot:
+        epoch, name = snapshot.epoch, f"certificate-{snapshot.epoch}"
+        snapshot.save_certificate(folder / name)
+    return epoch, shutil.make_archive(str(folder / "packed"), "zip", folder, name)
 
 
 async def _lines(service: Service) -> AsyncIterator[bytes]:

@@ -41,6 +41,7 @@ _PATHS: dict[str, tuple[str, str, dict[str, str], tuple[str, ...]]] = {
     "/v1/graph": ("get", "The rule graph, and what the last epochs did in it", {}, ()),
     "/v1/stats": ("get", "Sizes, totals, and the reports of the last epochs", {}, ()),
     "/v1/check": ("post", "Check the views of the last epoch", {}, ("application/json", "application/x-ndjson")),
+    "/v1/certificate": ("get", "The certificate of the last epoch, as a zip file", {}, ("application/zip",)),
     "/metrics": ("get", "Metrics in the text format of Prometheus", {}, ("text/plain",)),
     "/healthz": ("get", "Whether the process answers", {}, ("text/plain",)),
     "/readyz": ("get", "Whether the store has been opened", {}, ("text/plain",)),

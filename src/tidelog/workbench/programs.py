@@ -8,10 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tidelog.language.paths import steps
-from tidelog.language.syntax import Atom, Rule
-from tidelog.language.trees import walk
-from tidelog.rules.outline import is_written, outline
+from tidelog.workbench.describing import graph_of, rules_of
 from tidelog.workbench.rows import as_json
 from tidelog.workbench.service import Service
 
@@ -21,29 +18,9 @@ async def rules(request: Request, service: Service) -> Response:
 
     def find() -> dict[str, Any]:
         with service.db.snapshot() as snapshot:
-            found = [
-                {
-                    "name": rule.name,
-                    "text": str(rule),
-                    "heads": [head.relation for head in rule.heads],
-                    "reads": _reads(rule),
-                }
-                for rule in snapshot.program.texts
-            ]
-            return {
-                "epoch": snapshot.epoch,
-                "rules": found,
-                "hyper_nodes": [list(each) for each in snapshot.hyper_nodes],
-            }
+            return rules_of(snapshot)
 
     return as_json(await run_in_threadpool(find))
-
-
-def _reads(rule: Rule) -> list[str]:
-    """Return the relations in the body of a rule."""
-    atoms = [node for node in walk(rule.body) if isinstance(node, Atom)]
-    names = [each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))]
-    return sorted(set(names))
 
 
 async def graph(request: Request, service: Service) -> Response:
@@ -52,19 +29,7 @@ async def graph(request: Request, service: Service) -> Response:
     def find() -> dict[str, Any]:
         with service.db.turns.using:
             core, number = service.db.workspace.committed.core, service.epoch
-        drawn = outline(core)
-        boxes = [
-            {
-                "sort": box.sort,
-                "titles": list(box.titles),
-                "rules": list(dict.fromkeys(str(rule.origin) for rule in box.rules if is_written(rule))),
-                "recursive": box.recursive,
-                "parts": [list(part) for part in box.parts],
-            }
-            for box in drawn.boxes
-        ]
-        arrows = [{"source": each.source, "target": each.target, "negative": each.negative} for each in drawn.arrows]
-        return {"epoch": number, "boxes": boxes, "arrows": arrows, "epochs": service.history.epochs}
+        return graph_of(core, number, service.history.epochs)
 
     return as_json(await run_in_threadpool(find))
 

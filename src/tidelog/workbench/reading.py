@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.values import Complaint
+from tidelog.language.printer import quoted
 from tidelog.language.syntax import Column, Value
 from tidelog.relation import Relation
 from tidelog.serve.bodies import Parameters, of_address
@@ -22,6 +23,7 @@ from tidelog.storage.ordering import order_of_words
 from tidelog.storage.record_text import format_value
 from tidelog.workbench.bodies import QueryBody, body_of
 from tidelog.workbench.cursors import PagedAnswer
+from tidelog.workbench.describing import relations_of
 from tidelog.workbench.rows import as_json, limit_of, respond
 from tidelog.workbench.service import Service
 
@@ -31,26 +33,12 @@ _FILTER = re.compile(r"filter\[(.+)\]")
 
 async def relations(request: Request, service: Service) -> Response:
     """Return all relations with their columns, their numbers of tuples and the names of their rules."""
-    return as_json(await run_in_threadpool(_relations, service))
 
+    def find() -> dict[str, Any]:
+        with service.db.snapshot() as snapshot:
+            return relations_of(snapshot)
 
-def _relations(service: Service) -> dict[str, object]:
-    with service.db.snapshot() as snapshot:
-        program = snapshot.program
-        rules: dict[str, list[str]] = {}
-        for rule in program.texts:
-            for head in rule.heads:
-                rules.setdefault(head.relation, []).append(str(rule.name))
-        found = [
-            {
-                "name": name,
-                "columns": [{"name": each.name, "type": str(each.type)} for each in program.relations[name].columns],
-                "size": len(snapshot[name]),
-                "rules": rules.get(name, []),
-            }
-            for name in snapshot.relations
-        ]
-        return {"epoch": snapshot.epoch, "relations": found}
+    return as_json(await run_in_threadpool(find))
 
 
 async def relation(request: Request, service: Service) -> Response:
@@ -137,7 +125,8 @@ def _atom(relation: Relation, conditions: dict[str, str], dictionary: Dictionary
     columns = {column.name: column for column in relation.columns}
     for name in conditions:
         _column(relation, name)
-    given = {name: format_value(_value(text, columns[name], dictionary)) for name, text in conditions.items()}
+    values = {name: _value(text, columns[name], dictionary) for name, text in conditions.items()}
+    given = {name: format_value(value, lambda symbol, _: quoted(symbol)) for name, value in values.items()}
     return f"{relation.name}({', '.join(given.get(name, '_') for name in columns)})"
 
 

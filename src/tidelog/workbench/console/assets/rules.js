@@ -1,0 +1,75 @@
+/** The page Rules: the graph, the rules as a list, and one of them with its history, its text and an editor. */
+
+import { useMemo, useState } from "preact/hooks";
+import { source } from "console/source";
+import { useLive } from "console/state";
+import { Graph, useGraph } from "console/graph";
+import { Trial } from "console/trial";
+import { addressOf, Complaint, html, number, seconds } from "console/parts";
+
+const EPOCHS = 12;
+
+export function Rules({ chosen }) {
+  const { rules } = useLive();
+  const [graph, error] = useGraph();
+  const [filter, setFilter] = useState("");
+  const [edited, setEdited] = useState(null); // {name, text}; an empty name for a new rule
+  const box = graph?.boxes.find((each) => each.title === chosen);
+  const choose = (title) => (location.hash = addressOf("rules", title));
+  const boxOf = (rule) => graph?.boxes.find((each) => each.sort !== "given" && each.relations.includes(rule.heads[0]));
+  const list = useMemo(() => rules.filter((rule) => rule.text.toLowerCase().includes(filter.toLowerCase())).map((rule) => html`<li key=${rule.name}>
+    <button type="button" class="plain" title=${rule.text} onClick=${() => boxOf(rule) && choose(boxOf(rule).title)}>${rule.text}</button>
+  </li>`), [rules, filter, graph]);
+  return html`<div class="split">
+    <section aria-label="Graph">
+      <${Complaint} error=${error} />
+      ${graph && html`<${Graph} graph=${graph} chosen=${chosen} choose=${choose} />`}
+    </section>
+    <aside>
+      ${source.isLive && html`<button type="button" onClick=${() => setEdited({ name: "", text: "" })}>New rule</button>`}
+      ${edited && html`<${Editor} key=${edited.name} rule=${edited} close=${() => setEdited(null)} />`}
+      ${box && html`<${Box} box=${box} rules=${rules.filter((rule) => box.rules.includes(rule.name))} edit=${setEdited} />`}
+      <h3>${number(rules.length)} rules</h3>
+      <input type="search" aria-label="Filter rules" placeholder="Filter" value=${filter} onInput=${(event) => setFilter(event.target.value)} />
+      <ul class="list" aria-label="Rules">${list}</ul>
+    </aside>
+  </div>`;
+}
+
+function Box({ box, rules, edit }) {
+  const { relations } = useLive();
+  const sizes = box.relations.filter((name) => relations.has(name));
+  return html`<section class="card" aria-label=${`Box ${box.title}`}>
+    <h3>${box.title}</h3>
+    <p>${sizes.map((name) => html`<a href=${addressOf("views", name)}>${name}</a> has ${number(relations.get(name).size)} tuples. `)}
+      ${box.recursive && "Its rules are recursive."}</p>
+    ${rules.map((rule) => html`<div class="rule" key=${rule.name}>
+      <pre>${rule.text}</pre>
+      ${source.isLive && html`<button type="button" aria-label=${`Edit rule ${rule.name}`} onClick=${() => edit(rule)}>Edit</button>`}
+    </div>`)}
+    ${box.history.length > 0 && html`<table>
+      <caption>The last epochs: ${seconds(box.seconds)}, ${number(box.impact)} tuples changed</caption>
+      <thead><tr><th scope="col">epoch</th><th scope="col">strategy</th><th scope="col">time</th><th scope="col">rounds</th><th scope="col">impact</th></tr></thead>
+      <tbody>${box.history.slice(-EPOCHS).reverse().map((each) => html`<tr>
+        <td>${each.epoch}</td><td title=${each.reason}>${each.strategy}</td><td>${seconds(each.seconds)}</td><td>${each.rounds}</td><td>${number(each.impact)}</td>
+      </tr>`)}</tbody>
+    </table>`}
+  </section>`;
+}
+
+function Editor({ rule, close }) {
+  const [text, setText] = useState(rule.text);
+  const isEmpty = text.trim() === "";
+  const isSame = text === rule.text;
+  const changes = { add: isEmpty ? [] : [text], remove: rule.name ? [rule.name] : [] };
+  const body = isSame || (isEmpty && !rule.name) ? null : { rules: changes };
+  const title = rule.name ? `Edit ${rule.name}` : "New rule";
+  return html`<section class="card" aria-label=${title}>
+    <h3>${title}</h3>
+    <textarea rows="5" spellcheck="false" aria-label="Text of the rule" value=${text} onInput=${(event) => setText(event.target.value)}
+      placeholder="name: head(x) :- body(x)."></textarea>
+    ${rule.name && html`<button type="button" onClick=${() => setText("")}>Remove the rule</button>`}
+    <button type="button" onClick=${close}>Cancel</button>
+    <${Trial} body=${body} done=${close} />
+  </section>`;
+}

@@ -1,0 +1,61 @@
+/** The page Trust: the check of the views by a checker that shares nothing with the engine, and the certificate. */
+
+import { useEffect, useState } from "preact/hooks";
+import { ask, lines, parse } from "console/api";
+import { source } from "console/source";
+import { Complaint, html, number } from "console/parts";
+
+export function Trust() {
+  const [last, setLast] = useState(null);
+  const [progress, setProgress] = useState(null);
+  const [error, setError] = useState(null);
+
+  useEffect(() => {
+    source.lastCheck().then((found) => setLast(found.last), setError);
+  }, []);
+
+  async function check() {
+    setError(null);
+    setProgress(0);
+    try {
+      const response = await ask("/v1/check", { method: "POST", headers: { Accept: "application/x-ndjson" } });
+      for await (const line of lines(response)) {
+        if (!line) continue;
+        const found = parse(line);
+        if ("ok" in found) setLast(found);
+        else setProgress(found.seconds);
+      }
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setProgress(null);
+    }
+  }
+
+  async function download() {
+    setError(null);
+    try {
+      const response = await ask("/v1/certificate");
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(await response.blob());
+      link.download = `certificate-${response.headers.get("Tidelog-Epoch")}.zip`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    } catch (problem) {
+      setError(problem);
+    }
+  }
+
+  const isBusy = progress !== null;
+  return html`<section class="card" aria-label="Trust">
+    <p>A check proves with plain SQL that each tuple of each view follows from the facts, and that none is missing.</p>
+    ${source.isLive && html`<p><button type="button" class="main" disabled=${isBusy} onClick=${check}>Check now</button>
+      <button type="button" onClick=${download}>Download the certificate</button></p>`}
+    ${isBusy && html`<p role="status"><progress aria-label="The check runs"></progress> ${number(progress)} s</p>`}
+    <${Complaint} error=${error} />
+    ${last === null && html`<p class="quiet">${source.isLive ? "Nothing has been checked since the server was started." : "Nothing was checked."}</p>`}
+    ${last?.ok === true && html`<p class="verdict right" role="status">The views of epoch ${last.epoch} are right.${last.seconds !== null && ` The check took ${last.seconds} s.`}</p>`}
+    ${last?.ok === false && html`<div class="verdict wrong" role="alert">The views of epoch ${last.epoch} are wrong:<pre>${last.wrong}</pre></div>`}
+    ${source.isLive && html`<p class="quiet">Anybody can check the certificate: unpack it, and run <code>tidelog check FOLDER</code>.</p>`}
+  </section>`;
+}

@@ -1,0 +1,76 @@
+"""The relations, the rules and the rule graph of a database as JSON has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidelog.language.paths import steps
+from tidelog.language.syntax import Atom, Rule
+from tidelog.language.trees import walk
+from tidelog.rules.core import CoreProgram
+from tidelog.rules.edges import head_of
+from tidelog.rules.outline import is_written, outline
+from tidelog.snapshots import Snapshot
+
+
+def relations_of(snapshot: Snapshot) -> dict[str, Any]:
+    """Return all relations with their columns, their numbers of tuples and the names of their rules."""
+    program = snapshot.program
+    rules: dict[str, list[str]] = {}
+    for rule in program.texts:
+        for head in rule.heads:
+            rules.setdefault(head.relation, []).append(str(rule.name))
+    found = [
+        {
+            "name": name,
+            "columns": [{"name": each.name, "type": str(each.type)} for each in program.relations[name].columns],
+            "size": len(snapshot[name]),
+            "rules": rules.get(name, []),
+        }
+        for name in snapshot.relations
+    ]
+    return {"epoch": snapshot.epoch, "relations": found}
+
+
+def rules_of(snapshot: Snapshot) -> dict[str, Any]:
+    """Return the rules with their names and texts, and the relations that they derive and read."""
+    found = [
+        {
+            "name": rule.name,
+            "text": str(rule),
+            "heads": [head.relation for head in rule.heads],
+            "reads": _reads(rule),
+        }
+        for rule in snapshot.program.texts
+    ]
+    return {
+        "epoch": snapshot.epoch,
+        "rules": found,
+        "hyper_nodes": [list(each) for each in snapshot.hyper_nodes],
+    }
+
+
+def _reads(rule: Rule) -> list[str]:
+    """Return the relations in the body of a rule."""
+    atoms = [node for node in walk(rule.body) if isinstance(node, Atom)]
+    names = [each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))]
+    return sorted(set(names))
+
+
+def graph_of(core: CoreProgram, epoch: int, epochs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the rule graph: boxes of hyper-nodes and given relations, with the reports of the last `epochs`."""
+    drawn = outline(core)
+    boxes = [
+        {
+            "sort": box.sort,
+            "titles": list(box.titles),
+            "relations": list(dict.fromkeys(map(head_of, box.rules))) or list(box.titles),
+            "rules": list(dict.fromkeys(str(rule.origin) for rule in box.rules if is_written(rule))),
+            "recursive": box.recursive,
+            "parts": [list(part) for part in box.parts],
+        }
+        for box in drawn.boxes
+    ]
+    arrows = [{"source": each.source, "target": each.target, "negative": each.negative} for each in drawn.arrows]
+    return {"epoch": epoch, "boxes": boxes, "arrows": arrows, "epochs": list(epochs)}
