@@ -49,8 +49,8 @@ FAULTS = (
     Fault(
         "deltas of the first atom of a body are dropped",
         UPDATE,
-        "if missing else ()):\n                if isinstance(literal, CoreAtom):",
-        "if missing else ()):\n                if i and isinstance(literal, CoreAtom):",
+        "if missing else ()):\n            if isinstance(literal, CoreAtom):",
+        "if missing else ()):\n            if i and isinstance(literal, CoreAtom):",
     ),
     Fault(
         "another candidate takes the place of a dead one during deletions",

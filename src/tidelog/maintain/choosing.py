@@ -56,7 +56,7 @@ def bootstrap_choosing(
         stored.journal.show(numpy.arange(stored.rows), numpy.empty(0, numpy.int64))
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
     change = NodeChange({name: words.astype(numpy.int64) for name, words in facts.items()}, {}, rules)
-    return _Choosing(node, inputs, prepare(node, [], change, inputs)).insert(change) - inputs.round
+    return _Choosing(node, inputs, prepare(node, change, inputs)).insert(change) - inputs.round
 
 
 class _Choosing(ShowingUpdate):

@@ -15,7 +15,7 @@ themselves for ever; after some loops the engine then reads all candidates inste
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy
 
@@ -47,10 +47,10 @@ class UnsettledError(Exception):
 
 
 def prepare_selecting(
-    node: HyperNode, kept: Sequence[CoreRule], change: NodeChange, inputs: Inputs, before: Maintained | None = None
+    node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintained | None = None
 ) -> Maintained:
     """Plan and assemble the code for the change of this epoch, see `update.prepare`, and for the loops behind it."""
-    maintained = prepare(node, kept, change, inputs, before)
+    maintained = prepare(node, change, inputs, before)
     internal, statistics = frozenset(node.relations), LiveStatistics(inputs.relations, frozenset())
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule) and maintained.lacking(rule, [(TIDY, -1)])]
     if rules or TIDY not in maintained.machine.plans:
@@ -98,7 +98,7 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
         best = done.found
         for each in node.selects:
             inputs.relations[each.shown].ensure(best[each.shown].rows)
-    maintained = prepare_selecting(node, [], change, inputs)
+    maintained = prepare_selecting(node, change, inputs)
     run = _Selecting(node, inputs, maintained, float("inf"), best)
     last = run.insert(change)
     if best is None:

@@ -64,10 +64,10 @@ class CutOffError(Exception):
 class Maintained:
     """The state of a hyper-node from epoch to epoch: its interpreter, and the sizes for which its plans were made.
 
-    Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far; all `rules`
-    have them for those `settled`. Changes of the relations `scanned` need a large index, which may never be used again:
-    their plans scan instead, so many times, before the index is made; after that they are `indexed`. Insertions into
-    those `negated` delete.
+    Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far; the rules
+    that read a relation, its `readers`, all have them for its lists in `settled`. Changes of the relations `scanned`
+    need a large index, which may never be used again: their plans scan instead, so many times, before the index is
+    made; after that they are `indexed`. Insertions into those `negated` delete.
     """
 
     machine: Interpreter
@@ -75,6 +75,7 @@ class Maintained:
     stored: dict[str, StoredRelation] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     rules: tuple[CoreRule | AggregateRule, ...] = ()
+    readers: dict[str, list[tuple[int, CoreRule]]] = field(default_factory=dict)
     negated: frozenset[str] = frozenset()
     scanned: dict[str, int] = field(default_factory=dict)
     planned: dict[int, tuple[CoreRule, set[Listed]]] = field(default_factory=dict)
@@ -107,6 +108,15 @@ class Maintained:
         self.rules, self.settled = node.rules, set()
         rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
         self.negated = frozenset(name for rule in rules for name, negative in body_of(rule) if negative)
+        self.readers = {}
+        for place, rule in enumerate(rules):
+            for name in {name for name, _ in body_of(rule)}:
+                self.readers.setdefault(name, []).append((place, rule))
+
+    def reading(self, lists: Iterable[Listed]) -> list[CoreRule]:
+        """Return the rules that read the relations of lists, in their order."""
+        found = {place: rule for name in {name for name, _ in lists} for place, rule in self.readers.get(name, ())}
+        return [found[place] for place in sorted(found)]
 
     def lacking(self, rule: CoreRule, lists: Iterable[Listed]) -> set[Listed]:
         """Return those of the lists for which a rule has no plans so far, and note them."""
@@ -126,9 +136,7 @@ class NodeChange:
     dropped: Sequence[CoreRule] = ()
 
 
-def prepare(
-    node: HyperNode, kept: Sequence[CoreRule], change: NodeChange, inputs: Inputs, before: Maintained | None = None
-) -> Maintained:
+def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintained | None = None) -> Maintained:
     """Plan and assemble the code that a hyper-node needs to follow the change of this epoch; `before` is its present
     state.
 
@@ -144,14 +152,14 @@ def prepare(
     before.follow(node, inputs.relations)
     wanted = _lists(before, internal, change, inputs)
     born = {(name, layout.IN) for name in internal}
+    fresh = set(map(id, change.added))
     jobs: list[Job] = []
-    for rules, lists in ((change.added, born), (kept if wanted - before.settled else (), wanted)):
-        for rule in rules:
-            missing = before.lacking(rule, lists)
-            for i, literal in enumerate(rule.body if missing else ()):
-                if isinstance(literal, CoreAtom):
-                    versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
-                    jobs += _jobs(rule, i, versions, internal, statistics, before)
+    for rule in before.reading(wanted - before.settled):
+        missing = before.lacking(rule, born if id(rule) in fresh else wanted)
+        for i, literal in enumerate(rule.body if missing else ()):
+            if isinstance(literal, CoreAtom):
+                versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
+                jobs += _jobs(rule, i, versions, internal, statistics, before)
     if jobs:
         before.machine.add(jobs)
     before.settled = set() if change.added else before.settled | wanted

@@ -57,7 +57,7 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     preparing, following = (prepare_selecting, update_selecting) if node.selects else (prepare, update)
     if node.chooses:
         preparing, following = prepare, update_choosing
-    maintained = state.engine.maintained[key] = preparing(node, kept, change, inputs, maintained)
+    maintained = state.engine.maintained[key] = preparing(node, change, inputs, maintained)
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:
