@@ -83,6 +83,12 @@ def test_every_extra_for_users_has_a_way_in() -> None:
     assert named == EXTRAS.keys() - FOR_DEVELOPERS - asked_by_pyspark
 
 
+def test_a_checkout_is_set_up_with_all_extras() -> None:
+    text = (Path(__file__).parents[2] / "scripts" / "setup").read_text()
+    installed = text.rpartition("--editable '.[")[2].partition("]")[0]
+    assert set(installed.split(",")) == EXTRAS.keys()
+
+
 def test_no_hint_names_a_package_that_cannot_be_installed() -> None:
     """Nothing is published under the name tidelog: hints and pages say how to install a checkout."""
     root = Path(__file__).parents[2]
