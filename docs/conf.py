@@ -1,13 +1,10 @@
-"""How Sphinx builds the documentation: MyST Markdown, the public API from docstrings, a lexer for program text."""
+"""How Sphinx builds the documentation: MyST Markdown, the public API from docstrings, colours for program text."""
 
 import importlib.metadata
-import re
 
-from pygments.lexer import RegexLexer, words
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 from sphinx.application import Sphinx
 
-from tidelog.language.aggregates import SPELLINGS
+from tidelog.editors.colours import TidelogLexer
 
 project = "tidelog"
 copyright = "the tidelog authors"
@@ -25,29 +22,6 @@ autodoc_typehints = "signature"
 default_role = "code"
 
 
-class DatalogLexer(RegexLexer):
-    """Colours for program text."""
-
-    name = "Datalog"
-    aliases = ("datalog",)
-    flags = re.MULTILINE
-    tokens = {  # noqa: RUF012 (this is how a lexer of Pygments is written)
-        "root": [
-            (r"//.*?$|^#.*?$", Comment.Single),
-            (r"/\*.*?\*/", Comment.Multiline),
-            (r'"(\\.|[^"\\])*"', String),
-            (r"\.[a-z]+\b", Keyword.Declaration),
-            (words(tuple(SPELLINGS), r"\b", r"\b"), Keyword),
-            (words(("number", "unsigned", "float", "symbol", "nil", "true", "false"), r"\b", r"\b"), Keyword.Type),
-            (r"\b0x[0-9a-fA-F]+u?|\b0b[01]+u?|\b\d+(\.\d+)?u?", Number),
-            (r"[A-Za-z_?][\w?]*", Name),
-            (r":-|[-+*/%^=!<>@$|&]+", Operator),
-            (r"[\[\](){}.,;:]", Punctuation),
-            (r"\s+|.", Text),
-        ]
-    }
-
-
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
-    app.add_lexer("datalog", DatalogLexer)
+    app.add_lexer("datalog", TidelogLexer)
