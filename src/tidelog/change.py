@@ -15,10 +15,14 @@ from tidelog.io.sorting import sorted_rows
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.watch import reading_within_memory
 from tidelog.maintain.deltas import AnyRows, Delta, held_rows, rows_of
+from tidelog.markup import change_table
 from tidelog.relation import Relation, WordRows, declared
 from tidelog.storage.changed_pairs import ChangedPairs
 from tidelog.storage.dictionary import Dictionary
 from tidelog.turns import Turns
+
+MOST_SHOWN = 20
+"""Rows of a relation, and relations, that a notebook shows of a change."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,23 @@ class Change:
         state = {"report": self.report, "errors": self.errors, "_relations": dict(self._relations)}
         state |= {"_order": dict(self._order), "_changed": set(self), "_part": parts.__getitem__}
         return _copied, (state,)
+
+    def _repr_html_(self) -> str:
+        names = list(self)
+        if not names:
+            return "<p>nothing changed</p>"
+        tables = [self._table(name) for name in names[:MOST_SHOWN]]
+        more = len(names) - len(tables)
+        return "".join(tables) + (f"<p>and {more} more relations</p>" if more else "")
+
+    def _table(self, name: str) -> str:
+        part = self[name]
+        rows = [("+", row) for row in part.inserted.cells(MOST_SHOWN)]
+        rows += [("-", row) for row in part.deleted.cells(MOST_SHOWN - len(rows))]
+        inserted, deleted = len(part.inserted), len(part.deleted)
+        more = f", the first {MOST_SHOWN} shown" if inserted + deleted > MOST_SHOWN else ""
+        heads = [column.name for column in part.inserted.columns]
+        return change_table(f"{name}: +{inserted:,} -{deleted:,}{more}", heads, rows)
 
     def __repr__(self) -> str:
         parts = (f"{name} +{len(self[name].inserted)} -{len(self[name].deleted)}" for name in self)

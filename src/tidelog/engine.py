@@ -19,6 +19,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.limits.watch import Watch
+from tidelog.markup import table
 from tidelog.rules.core import CoreProgram
 
 R = TypeVar("R")
@@ -132,6 +133,15 @@ class Report:
             "impact": self.impact,
             "nodes": [node.to_dict() for node in self.nodes],
         }
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.seconds:.3f} s, {self.bootstraps} bootstraps, {self.updates} updates, impact {self.impact:,}"
+        heads = ("relations", "rules", "strategy", "reason", "seconds", "impact")
+        rows = []
+        for node in self.nodes:
+            relations, rules = ", ".join(node.relations), ", ".join(node.rules)
+            rows.append((relations, rules, node.strategy, node.reason, f"{node.seconds:.3f}", f"{node.impact:,}"))
+        return table(caption, heads, rows)
 
 
 @dataclass(frozen=True)

@@ -315,7 +315,7 @@ class Relation(SetOperators):
     def __repr__(self) -> str:
         width = shutil.get_terminal_size((100, 24)).columns
         lines = [_cut(f"{self._signature()}  {_rows(len(self))}", width)]
-        cells = self._cells(_SHOWN)
+        cells = self.cells(_SHOWN)
         if cells and self.columns:
             numeric = [column.kind in PRIMITIVES and column.kind != "symbol" for column in self.columns]
             table = [[column.name for column in self.columns], *cells]
@@ -338,7 +338,7 @@ class Relation(SetOperators):
         )
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(_cut(cell, 200))}</td>" for cell in row) + "</tr>"
-            for row in self._cells(_SHOWN_HTML)
+            for row in self.cells(_SHOWN_HTML)
         )
         shown = min(len(self), _SHOWN_HTML)
         more = f", the first {shown} shown" if shown < len(self) else ""
@@ -348,7 +348,9 @@ class Relation(SetOperators):
     def _signature(self) -> str:
         return f"{self.name}({', '.join(f'{column.name}: {column.type}' for column in self.columns)})"
 
-    def _cells(self, count: int) -> list[list[str]]:
+    @reading_within_memory
+    def cells(self, count: int) -> list[list[str]]:
+        """Return the first rows as texts of one line each: for modules of this package."""
         with self._source.dictionary.reading():
             words = self._source.words(count)
             if not self.columns:

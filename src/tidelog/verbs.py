@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import replace as with_values
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
@@ -25,6 +25,8 @@ from tidelog.programs import Reading
 from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
 from tidelog.reading import Reads, RelationReads
+from tidelog.rules import compile_program
+from tidelog.rules.picture import RuleGraph
 from tidelog.ruleset import RuleSet
 from tidelog.subscribers import SubscribedChange, Subscribers
 from tidelog.turns import Turns
@@ -139,9 +141,18 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def load(self, program: str | os.PathLike[str] | Program | Reading) -> None:
+    def load(
+        self,
+        program: str | os.PathLike[str] | Program | Reading,
+        *,
+        replace: bool | str | os.PathLike[str] | Program = False,
+    ) -> None:
         """Add a program: a path (anything path-like, or one line that ends in ".dl"), program text, or what
         `language.read` has made of one.
+
+        With `replace`, the same program can be loaded again. Statements that are there already stay, facts are asserted
+        again, and a named rule or a component replaces the one of its name. An earlier program as `replace` goes as
+        well: its rules, declarations, and facts, unless `program` states them, see docs/how-to/notebooks.md.
 
         The declarations count at once; rules and facts take effect with the next `commit`. Raises ProgramError, which
         lists everything that is wrong with the program together with those loaded before, or LimitError (E0503: out of
@@ -149,9 +160,16 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         """
         self._check_usable()
         with changing_within_memory:
-            found = self.workspace.reading(program) if not isinstance(program, Program | Reading) else program
+            found = self._read(program)
+            earlier = None if isinstance(replace, bool) else _text_of(self._read(replace))
         with self._changing(), changing_within_memory:
-            self.workspace.extend(found)
+            if replace is False:
+                self.workspace.extend(found)
+            else:
+                self.workspace.restate(_text_of(found), earlier)
+
+    def _read(self, program: str | os.PathLike[str] | Program | Reading) -> Program | Reading:
+        return program if isinstance(program, Program | Reading) else self.workspace.reading(program)
 
     def functor(
         self,
@@ -175,7 +193,7 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         if not isinstance(given, GivenFunction):
             given = GivenFunction(name, function, vectorized, None, compiled, remember)
         with self._changing():
-            self.workspace.give(replace(given, name=name))
+            self.workspace.give(with_values(given, name=name))
 
     def aggregate(
         self,
@@ -279,6 +297,12 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         """Return the rules by name, with `add` and `remove`."""
         return RuleSet(self)
 
+    def draw(self) -> RuleGraph:
+        """Return the rule graph of the last epoch, with its hyper-nodes: a notebook shows it as a picture if pygraphviz
+        is installed, else as text; `save(path)` writes a file."""
+        self._check_usable()
+        return RuleGraph(compile_program(self.workspace.committed.checked, as_written=True))
+
     def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function
         that ends this.
@@ -307,6 +331,10 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
         return self.engine.hyper_nodes
+
+
+def _text_of(program: Program | Reading) -> Program:
+    return program.program if isinstance(program, Reading) else program
 
 
 def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]:

@@ -24,7 +24,8 @@ from tidelog.io import encode
 from tidelog.language import Checker
 from tidelog.language.facts import fact
 from tidelog.language.inlining import INLINE
-from tidelog.language.syntax import CheckedProgram, Program, RelationType, Rule, Value
+from tidelog.language.restating import restated
+from tidelog.language.syntax import CheckedProgram, Fact, Program, RelationType, Rule, Value
 from tidelog.looking import Look, unlimited
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.reclaim import Reclaimer
@@ -181,16 +182,38 @@ class Workspace(Generic[Facts]):
             raise wrong_argument("a program that has been read", "a `Program`", program)
         pending = self._pending
         checked, core = self._compiled(program, pending.programs)
+        facts = [*pending.facts, *self._encoded(checked, checked.facts[len(pending.checked.facts) :], asserts=True)]
+        self._pending = Pending(self._checker.programs, checked, core, facts, pending.gone)
+
+    def _encoded(self, checked: CheckedProgram, facts: Iterable[Fact], *, asserts: bool) -> list[Facts]:
+        """Return entries of facts that a program states."""
         self.dictionary.add_records(checked.records)
         by_relation: dict[str, list[tuple[Value, ...]]] = {}
-        for each in checked.facts[len(pending.checked.facts) :]:
+        for each in facts:
             by_relation.setdefault(each.relation, []).append(each.values)
-        encoded = [
-            self._entry(name, True, encode(rows, checked.relations[name], self.dictionary))
+        return [
+            self._entry(name, asserts, encode(rows, checked.relations[name], self.dictionary))
             for name, rows in by_relation.items()
         ]
-        facts = [*pending.facts, *encoded]
-        self._pending = Pending(self._checker.programs, checked, core, facts, pending.gone)
+
+    def restate(self, program: Program, earlier: Program | None = None) -> None:
+        """Extend the pending programs by `program`, whose statements replace earlier ones, and those of an `earlier`
+        text, see `language.restating`. Raise as `extend`, and UsageError (E0606), and then change nothing."""
+        pending = self._pending
+        rest, added = restated(pending.programs, program, earlier)
+        checked = self._checker.check(*rest, added)
+        self._check_renewed(checked)
+        for name, relation in checked.relations.items():
+            if pending.checked.relations.get(name, relation) != relation:
+                raise _renewed(name)  # Its facts would go without a word.
+        lost = pending.checked.relations.keys() - checked.relations.keys()
+        gone = pending.gone | (lost & self.committed.checked.relations.keys())
+        core = self._compiler.compile(checked)
+        kept, stated = [each for each in pending.facts if each.relation not in lost], set(checked.facts)
+        over = [each for each in pending.checked.facts if each not in stated and each.relation not in lost]
+        facts = [*kept, *self._encoded(checked, over, asserts=False)]
+        facts += self._encoded(checked, self._checker.facts_of(self._checker.programs[len(rest)]), asserts=True)
+        self._pending = Pending(self._checker.programs, checked, core, facts, gone)
 
     def _compiled(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
         """Return programs together, checked and compiled; the first one of a database from the cache, or for it."""
@@ -210,8 +233,7 @@ class Workspace(Generic[Facts]):
         attributes, because an epoch has one form of a relation."""
         for name in self._pending.gone & checked.relations.keys():
             if checked.relations[name].columns != self.committed.checked.relations[name].columns:
-                message = f"{name} is removed and declared with other attributes in one epoch"
-                raise UsageError(Problem("E0606", message, hint="commit the removal first"))
+                raise _renewed(name)
 
     def replace(self, program: Program | Reading) -> Draft:
         """Make `program`, whose facts are kept elsewhere, the program to go to in place of the one that there is."""
@@ -322,6 +344,12 @@ class Workspace(Generic[Facts]):
     def lose(self, outcome: Outcome[AnyRows]) -> None:
         """Note that rows have gone in an epoch, and with them perhaps words."""
         self._reclaimer.lose(sum(len(delta.deleted) for delta in outcome.deltas.values()))
+
+
+def _renewed(name: str) -> UsageError:
+    """Return the error for a relation that one epoch would have in two forms (E0606)."""
+    message = f"{name} is removed and declared in another way in one epoch"
+    return UsageError(Problem("E0606", message, hint="commit the removal first"))
 
 
 def unknown_rule(name: str, names: list[str]) -> UsageError:

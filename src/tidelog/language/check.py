@@ -134,6 +134,11 @@ class Checker:
         """Go on from the state of another `Checker`."""
         self._last = state
 
+    def facts_of(self, program: Program) -> tuple[Fact, ...]:
+        """Return the facts that one of `programs` states."""
+        found = (self._last.passed[id(rule)].checked for rule in program.rules)
+        return tuple(each for each in found if isinstance(each, Fact))
+
     @uncollected()
     def check(self, *programs: Program, look: Look = unlimited) -> CheckedProgram:
         """Return all programs together, checked. Raise ProgramError with all problems, and the exceptions of `look`."""

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
 from tidelog.rules.core import CoreProgram
+from tidelog.rules.describe import describe
 from tidelog.rules.outline import Box, Outline, is_written, outline, rule_source
 
 FORMATS = (".dot", ".svg", ".html", ".png", ".pdf")
@@ -47,6 +48,34 @@ def draw(core: CoreProgram, path: str | os.PathLike[str]) -> None:
     Raise UsageError (E0690) for another ending, and SetupError (E0790) where pygraphviz is needed and missing.
     """
     write_picture(lambda: dot(core), path, "rule graph and hyper-nodes")
+
+
+class RuleGraph:
+    """The rule graph of a program: a picture in a notebook where pygraphviz is installed, else text."""
+
+    def __init__(self, core: CoreProgram) -> None:
+        self._core = core
+
+    @property
+    def dot(self) -> str:
+        """Return the graph in DOT, the language of Graphviz."""
+        return dot(self._core)
+
+    @property
+    def svg(self) -> str:
+        """Return the graph as SVG. Raise SetupError (E0790) if pygraphviz is not installed."""
+        text = _laid_out(self.dot, "svg").decode()
+        return text[text.index("<svg") :]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a file, by its ending, see `draw`."""
+        draw(self._core, path)
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg if is_installed("pygraphviz") else None
+
+    def __repr__(self) -> str:
+        return describe(self._core)
 
 
 def write_picture(dot_text: Callable[[], str], path: str | os.PathLike[str], title: str) -> None:
