@@ -73,10 +73,10 @@ class Address:
 
 
 @contextmanager
-def running(application: Starlette, *, has_tokens: bool = False) -> Iterator[str]:
-    """Run a server in a thread; provide its address."""
+def running(application: Starlette, *, port: int = 0, has_tokens: bool = False) -> Iterator[str]:
+    """Run a server in a thread, on a free port by default; provide its address."""
     served = server_for(application)
-    with listening("127.0.0.1", 0, has_tokens) as listener:
+    with listening("127.0.0.1", port, has_tokens) as listener:
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -305,6 +306,28 @@ def test_a_token_is_asked_for_and_is_in_no_address(serve: Serve) -> None:
         expect(page.get_by_role("alert")).to_contain_text("this token may only read")
         page.get_by_role("button", name="Forget token").click()
         expect(page.get_by_label("Token")).to_be_visible()
+
+
+def test_the_page_goes_on_when_the_server_is_back(browser: Browser) -> None:
+    visitor = Visitor(browser)
+    with tidelog.Database() as db:
+        db.load(PROGRAM)
+        db.commit()
+        with running(application(Service(db))) as address:
+            page = visitor.open(f"{address}/#/changes")
+            expect(page.get_by_text("epoch 1 · following")).to_be_visible()
+        expect(page.get_by_text("epoch 1 · waiting for the server")).to_be_visible()
+        expect(page.get_by_role("alert")).to_contain_text("the page goes on by itself")
+        db.insert("road", [(1, 2)])
+        db.commit()
+        with running(application(Service(db)), port=urlsplit(address).port or 0):
+            expect(page.get_by_text("epoch 2 · following")).to_be_visible(timeout=30_000)
+            expect(page.get_by_text("Epochs 2 to 2 are not kept any more")).to_be_visible()
+            expect(page.get_by_role("alert")).to_have_count(0)
+            db.insert("road", [(2, 3)])
+            db.commit()
+            expect(page.locator(".feed summary").first).to_contain_text("3 facts +1 −0 views +2 −0")
+            visitor.leave()
 
 
 NAMELESS = """each => each

@@ -37,7 +37,7 @@ export async function ask(path, { method = "GET", body, headers = {}, signal } =
     response = await fetch(path, { method, headers: sent, body: body === undefined ? undefined : write(body), signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem({ detail: "the server does not answer", hint: "start it again with `tidelog serve`" }, 0);
+    throw new Problem({ detail: "the server does not answer", hint: "start it with `tidelog serve`; the page goes on by itself" }, 0);
   }
   if (response.ok) return response;
   const text = await response.text();

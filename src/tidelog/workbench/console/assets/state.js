@@ -9,6 +9,7 @@ import { source } from "console/source";
 
 export const KEPT = 300; // epochs of the feed
 const BARS = 40; // changes of a relation in its small picture
+const MOST_ROWS = 100_000; // tuples of the feed; older epochs keep their numbers only
 const BEFORE = 50; // epochs of the feed that came before the page
 const PAUSE = 100; // milliseconds between two drawings
 
@@ -100,8 +101,31 @@ function take({ epoch, changes }) {
   state.arrived += 1;
   state.feed.push({ epoch, changes });
   if (state.feed.length > 2 * KEPT) state.feed.splice(0, state.feed.length - KEPT);
+  unseen += sizeOf(changes);
+  if (unseen > MOST_ROWS / 10) shrink();
   return isKnown;
 }
+
+const sizeOf = (changes) => Object.values(changes).reduce((sum, { inserted, deleted }) => sum + count(inserted) + count(deleted), 0);
+
+let unseen = 0; // tuples of the feed since it was shrunk
+
+/** Keep numbers in place of tuples in the older epochs of the feed, where it has too many. */
+function shrink() {
+  let rows = 0;
+  unseen = 0;
+  for (let at = state.feed.length - 1; at >= 0; at -= 1) {
+    const { epoch, changes, isShort } = state.feed[at];
+    if (isShort) return;
+    rows += sizeOf(changes);
+    if (rows > MOST_ROWS && at < state.feed.length - 1) {
+      const sizes = Object.entries(changes).map(([name, each]) => [name, { inserted: count(each.inserted), deleted: count(each.deleted) }]);
+      state.feed[at] = { epoch, changes: Object.fromEntries(sizes), isShort: true };
+    }
+  }
+}
+
+const LOST = { detail: "the connection to the server broke", hint: "the page goes on by itself once the server is back" };
 
 /** Follow the server, and begin again after each break. */
 export async function follow() {
@@ -116,12 +140,13 @@ export async function follow() {
       for await (const [name, data] of events(state.epoch, broken.signal)) {
         if (name === "missed") {
           state.feed.push({ epoch: data.to, changes: {}, missed: data.from });
+          state.epoch = data.to;
           await load();
         } else if (name === "change" && data.epoch > state.epoch && !take(data)) await reload();
         changed();
       }
     } catch (error) {
-      Object.assign(state, { status: "waiting for the server", problem: error });
+      Object.assign(state, { status: "waiting for the server", problem: error instanceof Problem ? error : new Problem(LOST, 0) });
       state.needsToken = error instanceof Problem && error.status === 401;
       changed();
       if (state.needsToken) return;
