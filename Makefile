@@ -9,7 +9,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network mutants test-browser test-lake test-versions clean
+.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -87,6 +87,9 @@ fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, fo
 
 fuzz-network: .venv/stamp ## look for networks that do not settle on the centralised view; FUZZ_SECONDS=600, or SEEDS=20000x
 	@$(PYTHON) -m tests.fuzz.network $(or $(SEEDS),$(FUZZ_SECONDS)) $(SEED)
+
+fuzz-server: .venv/stamp ## send wrong requests to `tidelog serve`, by Schemathesis and by a maker of its own; FUZZ_SECONDS=600
+	@$(PYTHON) -m tests.fuzz.server $(FUZZ_SECONDS) $(SEED)
 
 mutants: .venv/stamp ## plant small faults at random and list those that no test notices; COUNT=25 in each room, SEED=1 ROOMS="store network"
 	@$(PYTHON) tests/mutants.py $(or $(COUNT),25) $(or $(SEED),1) $(ROOMS)

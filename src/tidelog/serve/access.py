@@ -50,7 +50,7 @@ def check_access(request: HTTPConnection, tokens: tuple[AccessToken, ...], neede
     without a known token, 403 for one that may do less, or for a page of another origin."""
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if origin is not None and _netloc(origin) != host:
         raise _refused(
             403, f"a page of {origin} may not use this server", "ask from a page of this server, or from none"
         )
@@ -82,6 +82,14 @@ def _secret(header: str) -> bytes:
         return b64decode(given.strip(), validate=True).partition(b":")[2]
     except (Error, ValueError):
         return b""
+
+
+def _netloc(origin: str) -> str | None:
+    """Return the host and the port of an origin, None for a text that is no origin."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _name(host: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass, field
 from email.parser import BytesParser
@@ -18,6 +19,7 @@ from tidelog.serve.problems import RequestError, bad_request
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 _MOST_PARAMETERS = 1_000
+_SECONDS_TO_SEND = 300
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def _parameters(text: str) -> Parameters:
 
 
 async def body(request: Request, limits: ServerLimits) -> bytes:
-    """Return the body of a request. Raise RequestError if it is too large (E0695, 413), or packed (E0694, 415)."""
+    """Return the body of a request. Raise RequestError if it is too large (E0695, 413), packed (E0694, 415), or has not
+    come after five minutes (E0692, 408)."""
     packed = request.headers.get("content-encoding", "identity").strip().lower()
     if packed != "identity":
         hint = "send the body without Content-Encoding"
@@ -75,11 +78,17 @@ async def body(request: Request, limits: ServerLimits) -> bytes:
     if most is not None and length.isdigit() and int(length) > most:
         raise _too_large(most)
     parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if most is not None and size > most:
-            raise _too_large(most)
-        parts.append(part)
+    try:
+        async with asyncio.timeout(_SECONDS_TO_SEND):
+            async for part in request.stream():
+                size += len(part)
+                if most is not None and size > most:
+                    raise _too_large(most)
+                parts.append(part)
+    except TimeoutError:
+        message = f"the body has not come within {_SECONDS_TO_SEND} seconds"
+        problem = Problem("E0692", message, hint="send it in smaller parts")
+        raise RequestError(408, problem, {"Connection": "close"}) from None
     return b"".join(parts)
 
 

@@ -57,7 +57,8 @@ _STATUSES = {"E0601": 404, "E0608": 404, "E0670": 404, "E0672": 409, "E0680": 50
 """The statuses of errors whose code says more than their class."""
 
 
-def _status(error: TidelogError) -> int:
+def status_of(error: TidelogError) -> int:
+    """Return the status of the response to an error."""
     if isinstance(error, RequestError):
         return error.status
     if error.code in _STATUSES:
@@ -68,7 +69,7 @@ def _status(error: TidelogError) -> int:
 
 
 def _document(error: TidelogError) -> Response:
-    status = _status(error)
+    status = status_of(error)
     first, *others = (problem.to_dict() for problem in error.problems)
     document: dict[str, Any] = {
         "type": f"urn:tidelog:error:{error.code}",

@@ -9,9 +9,12 @@ from starlette.applications import Starlette
 
 from tidelog.errors import Problem, UsageError
 from tidelog.serve.access import LOOPBACK
+from tidelog.serve.impatience import ImpatientProtocol
 
 _SECONDS_TO_END = 5
 _LAST_PORT = 65_535
+_LARGEST_MESSAGE = 65_536
+"""Bytes that a client may send over a WebSocket at once; no path expects any."""
 
 
 def listening(host: str, port: int, has_tokens: bool) -> socket.socket:
@@ -48,6 +51,12 @@ def run(application: Starlette, listener: socket.socket) -> None:
 def server_for(application: Starlette) -> uvicorn.Server:
     """Return a server of uvicorn: it writes its log as `uvicorn.error`, and none for each request."""
     config = uvicorn.Config(
-        application, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=_SECONDS_TO_END
+        application,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+        http=ImpatientProtocol,
+        ws_max_size=_LARGEST_MESSAGE,
     )
     return uvicorn.Server(config)

@@ -30,7 +30,8 @@ def numbers_to_numpy(array: pa.Array) -> NDArray[Any]:
     name = {"float": "float32", "double": "float64"}.get(str(array.type), str(array.type))
     if len(array) == 0:
         return np.empty(0, dtype=name)
-    return np.frombuffer(array.buffers()[1], dtype=name)[array.offset : array.offset + len(array)]
+    # The buffer may be longer, by less than a value as well.
+    return np.frombuffer(array.buffers()[1], dtype=name, count=array.offset + len(array))[array.offset :]
 
 
 def valid_mask(array: pa.Array) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ from starlette.websockets import WebSocket
 
 from tidelog.errors import TidelogError
 from tidelog.serve.access import AccessToken, Right, check_access
-from tidelog.serve.problems import RequestError, respond
+from tidelog.serve.problems import RequestError, respond, status_of
 from tidelog.version import INTERFACE
 from tidelog.workbench import checking, explaining, following, programs, reading, transactions
 from tidelog.workbench.console.page import ASSETS, served
@@ -78,8 +78,8 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
             response = await path.answer(request, service)
             status = response.status_code
             return response
-        except RequestError as error:
-            status = error.status
+        except TidelogError as error:
+            status = status_of(error)
             raise
         finally:
             kept.note(path.path, status, started)

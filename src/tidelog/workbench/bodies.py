@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -39,7 +39,7 @@ class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
 
     query: str = ""
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
-    limit: int | None = None
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
     cursor: str | None = None
 
 

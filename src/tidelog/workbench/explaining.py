@@ -91,7 +91,7 @@ def _values(parameters: Parameters, service: Service, relation: str) -> tuple[An
     """Return the tuple that a request is about."""
     try:
         found = msgspec.json.decode(parameters.one("tuple") or "null")
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise bad_request(f"the parameter `tuple` is no JSON: {error}", "pass a list such as tuple=[1,2]") from None
     if not isinstance(found, list):
         raise bad_request("the parameter `tuple` is no list", "pass a list such as tuple=[1,2]")

@@ -85,12 +85,13 @@ class EpochFeed:
         for call in wake:
             call()
 
-    def after(self, epoch: int) -> tuple[list[EpochChanges], int]:
-        """Return the changes after an epoch, as far as they are here, and the number of the epoch from which on they
-        follow each other without a gap."""
+    def after(self, epoch: int, most: int) -> tuple[list[EpochChanges], int]:
+        """Return the first changes after an epoch that are here, so many at `most`, and the number of the epoch from
+        which on they follow each other without a gap."""
         with self._lock:
             first = self._kept[0].epoch if self._kept else self.last + 1
-            return [each for each in self._kept if each.epoch > epoch], first - 1
+            start = max(0, epoch + 1 - first)
+            return [self._kept[i] for i in range(start, min(start + most, len(self._kept)))], first - 1
 
     async def wait(self, epoch: int, seconds: float) -> bool:
         """Wait until there is an epoch after this one, for so many seconds at most; return True if there is one."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
@@ -47,12 +49,27 @@ async def follow(socket: WebSocket, service: Service) -> None:
         await socket.close(POLICY_VIOLATION, f"{error.code}: {error.problems[0].message}"[:120])
         return
     await socket.accept()
-    try:
-        async for name, _, data in _messages(service, since, wanted):
+    # Nothing is sent where nothing happens, so that only reading shows that the client has left.
+    both = asyncio.ensure_future(_send(socket, service, since, wanted)), asyncio.ensure_future(_end_of(socket))
+    await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    for each in both:
+        each.cancel()
+    for found in await asyncio.gather(*both, return_exceptions=True):
+        if isinstance(found, Exception) and not isinstance(found, WebSocketDisconnect):
+            raise found
+
+
+async def _send(socket: WebSocket, service: Service, since: int | None, wanted: frozenset[str]) -> None:
+    async with aclosing(_messages(service, since, wanted)) as messages:
+        async for name, _, data in messages:
             if name:
                 await socket.send_text(f'{{"event":"{name}",{data[1:]}')
-    except WebSocketDisconnect:
-        return
+
+
+async def _end_of(socket: WebSocket) -> None:
+    """Wait until the client leaves. It sends nothing that counts."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
 
 
 def _asked(request: HTTPConnection, service: Service) -> tuple[int | None, frozenset[str]]:
@@ -75,7 +92,9 @@ async def _events(service: Service, since: int | None, wanted: frozenset[str]) -
         yield event(name, data, str(epoch)) if name else ": no change\n\n"
 
 
-async def _messages(service: Service, since: int | None, wanted: frozenset[str]) -> AsyncIterator[tuple[str, int, str]]:
+async def _messages(
+    service: Service, since: int | None, wanted: frozenset[str]
+) -> AsyncGenerator[tuple[str, int, str]]:
     """Yield the name, the epoch and the data of each event; no name where nothing has happened for some time."""
     feed = service.feed
     feed.followers += 1
@@ -84,11 +103,11 @@ async def _messages(service: Service, since: int | None, wanted: frozenset[str])
         if since is None or since > feed.last:
             yield "begin", at, f'{{"epoch":{at}}}'
         while True:
-            found, start = feed.after(at)
+            found, start = feed.after(at, _AT_ONCE)
             if at < start:
                 yield "missed", start, f'{{"epoch":{start},"from":{at + 1},"to":{start}}}'
                 at = start
-            for each in found[:_AT_ONCE]:
+            for each in found:
                 yield "change", each.epoch, each.text(wanted)
                 at = each.epoch
             if not found and not await feed.wait(at, _SILENCE):

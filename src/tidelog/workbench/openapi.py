@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -9,48 +10,115 @@ import msgspec
 from tidelog.version import __version__
 from tidelog.workbench.bodies import QueryBody, TransactionBody
 
-_ROWS = ("application/json", "application/x-ndjson", "text/csv", "application/vnd.apache.arrow.stream")
-_TUPLE = {"relation": "string", "tuple": "string"}
-_PATHS: dict[str, tuple[str, str, dict[str, str], tuple[str, ...]]] = {
-    "/v1/relations": ("get", "All relations with their columns, sizes and rules", {}, ()),
-    "/v1/relations/{name}": (
-        "get",
-        "Rows of a relation, a page at a time",
-        {"order": "string", "descending": "boolean", "limit": "integer", "cursor": "string", "asserted": "boolean"},
-        _ROWS,
-    ),
-    "/v1/query": ("post", "The answer to an atom, a path, or the body of a rule", {}, _ROWS),
-    "/v1/transactions": (
-        "post",
-        "Facts and rules that come and go together, as one epoch",
-        {"dry_run": "boolean", "change": "string"},
-        (),
-    ),
-    "/v1/changes": (
-        "get",
-        "The changes of epochs, as server-sent events",
-        {"since": "integer", "relation": "string"},
-        ("text/event-stream",),
-    ),
-    "/v1/explain": ("get", "Proofs of a tuple", {**_TUPLE, "limit": "integer"}, ()),
-    "/v1/why-not": ("get", "Why a relation does not have a tuple", dict(_TUPLE), ()),
-    "/v1/undo": ("get", "What to remove so that a tuple goes", {**_TUPLE, "limit": "integer", "rules": "boolean"}, ()),
-    "/v1/repair": ("get", "What to add so that a tuple comes", {**_TUPLE, "limit": "integer"}, ()),
-    "/v1/blame": ("get", "Since which epoch a tuple is there", dict(_TUPLE), ()),
-    "/v1/rules": ("get", "The rules with their names and texts", {}, ()),
-    "/v1/graph": ("get", "The rule graph, and what the last epochs did in it", {}, ()),
-    "/v1/stats": ("get", "Sizes, totals, and the reports of the last epochs", {}, ()),
-    "/v1/check": ("post", "Check the views of the last epoch", {}, ("application/json", "application/x-ndjson")),
-    "/v1/certificate": ("get", "The certificate of the last epoch, as a zip file", {}, ("application/zip",)),
-    "/metrics": ("get", "Metrics in the text format of Prometheus", {}, ("text/plain",)),
-    "/healthz": ("get", "Whether the process answers", {}, ("text/plain",)),
-    "/readyz": ("get", "Whether the store has been opened", {}, ("text/plain",)),
+_JSON = "application/json"
+_NDJSON = "application/x-ndjson"
+_ROWS = (_JSON, _NDJSON, "text/csv", "application/vnd.apache.arrow.stream")
+_FLAG = {"type": "string", "enum": ["", "true", "false"]}
+_NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
+_TEXT = {"type": "string"}
+_TUPLE = {"relation": _TEXT, "tuple": {**_TEXT, "contentMediaType": _JSON, "contentSchema": {"type": "array"}}}
+
+
+@dataclass(frozen=True)
+class PathOperation:
+    """A method of a path: its parameters by name, those without which it does not answer, the members that its answer
+    in JSON has, and the media types of answers."""
+
+    summary: str
+    members: tuple[str, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    types: tuple[str, ...] = (_JSON,)
+    headers: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+def _about(summary: str, *members: str, **parameters: Any) -> PathOperation:
+    """Return the operation that explains a tuple."""
+    return PathOperation(summary, members, {**_TUPLE, **parameters}, ("relation", "tuple"))
+
+
+def _plain(summary: str, *, is_open: bool = True) -> PathOperation:
+    return PathOperation(summary, types=("text/plain",), is_open=is_open)
+
+
+_PAGE = ("epoch", "relation", "columns", "total", "rows", "cursor")
+_OPERATIONS: dict[str, dict[str, PathOperation]] = {
+    "/v1/relations": {
+        "get": PathOperation("All relations with their columns, sizes and rules", ("epoch", "relations"))
+    },
+    "/v1/relations/{name}": {
+        "get": PathOperation(
+            "Rows of a relation, a page at a time",
+            _PAGE,
+            {"order": _TEXT, "descending": _FLAG, "limit": _NUMBER, "cursor": _TEXT, "asserted": _FLAG},
+            types=_ROWS,
+        )
+    },
+    "/v1/query": {"post": PathOperation("The answer to an atom, a path, or the body of a rule", _PAGE, types=_ROWS)},
+    "/v1/transactions": {
+        "post": PathOperation(
+            "Facts and rules that come and go together, as one epoch",
+            ("epoch",),
+            {"dry_run": _FLAG, "change": {"type": "string", "enum": ["rows", "sizes"]}},
+            headers=("Idempotency-Key",),
+        )
+    },
+    "/v1/changes": {
+        "get": PathOperation(
+            "The changes of epochs, as server-sent events",
+            parameters={"since": _NUMBER, "relation": {"type": "array", "items": _TEXT}},
+            types=("text/event-stream",),
+            headers=("Last-Event-ID",),
+        )
+    },
+    "/v1/explain": {"get": _about("Proofs of a tuple", "epoch", "proofs", limit=_NUMBER)},
+    "/v1/why-not": {"get": _about("Why a relation does not have a tuple", "epoch", "absence", limit=_NUMBER)},
+    "/v1/undo": {"get": _about("What to remove so that a tuple goes", "removals", "more", limit=_NUMBER, rules=_FLAG)},
+    "/v1/repair": {"get": _about("What to add so that a tuple comes", "additions", "more", limit=_NUMBER)},
+    "/v1/blame": {"get": _about("Since which epoch a tuple is there", "epoch", "blame", limit=_NUMBER)},
+    "/v1/rules": {"get": PathOperation("The rules with their names and texts", ("epoch", "rules", "hyper_nodes"))},
+    "/v1/graph": {
+        "get": PathOperation(
+            "The rule graph, and what the last epochs did in it", ("epoch", "boxes", "arrows", "epochs")
+        )
+    },
+    "/v1/stats": {
+        "get": PathOperation("Sizes, totals, and the reports of the last epochs", ("epoch", "stats", "epochs"))
+    },
+    "/v1/check": {
+        "get": PathOperation("The result of the last check", ("epoch", "last")),
+        "post": PathOperation(
+            "Check the views of the last epoch", ("epoch", "ok", "wrong", "seconds"), types=(_JSON, _NDJSON)
+        ),
+    },
+    "/v1/certificate": {
+        "get": PathOperation("The certificate of the last epoch, as a zip file", types=("application/zip",))
+    },
+    "/v1/openapi.json": {"get": PathOperation("This document", ("openapi", "paths"), is_open=True)},
+    "/metrics": {"get": _plain("Metrics in the text format of Prometheus", is_open=False)},
+    "/healthz": {"get": _plain("Whether the process answers")},
+    "/readyz": {"get": _plain("Whether the store has been opened")},
 }
-_REQUIRED = frozenset(["relation", "tuple"])
 _PROBLEM = {
     "type": "object",
-    "properties": {name: {"type": "string"} for name in ("type", "title", "detail", "code", "hint", "place")}
+    "required": ["type", "title", "status", "detail", "code"],
+    "properties": dict.fromkeys(("type", "title", "detail", "code", "hint", "place"), _TEXT)
     | {"status": {"type": "integer"}},
+}
+_FILTER = {
+    "name": "filter",
+    "in": "query",
+    "style": "deepObject",
+    "explode": True,
+    "description": "values of columns: filter[x]=5",
+    "schema": {"type": "object", "additionalProperties": _TEXT},
+}
+_PARTS = {
+    "type": "object",
+    "description": "Arrow streams `insert.RELATION` and `delete.RELATION`, and a part `transaction` in JSON",
+    "properties": {"transaction": {"type": "string"}},
+    "additionalProperties": {"type": "string", "contentMediaType": _ROWS[-1]},
 }
 
 
@@ -60,54 +128,50 @@ def document() -> dict[str, Any]:
         (QueryBody, TransactionBody), ref_template="#/components/schemas/{name}"
     )
     query, transaction = bodies
+    contents: dict[str, Any] = {
+        "/v1/query": {_JSON: {"schema": query}},
+        "/v1/transactions": {_JSON: {"schema": transaction}, "multipart/form-data": {"schema": _PARTS}},
+    }
     paths: dict[str, Any] = {}
-    for path, (method, summary, parameters, types) in _PATHS.items():
-        required = frozenset[str]() if "since" in parameters else _REQUIRED
-        found: list[dict[str, Any]] = [
-            {
-                "name": name,
-                "in": "query",
-                "required": name in required,
-                "schema": {"type": kind},
-            }
-            for name, kind in parameters.items()
-        ]
-        if "{name}" in path:
-            found.append({"name": "name", "in": "path", "required": True, "schema": {"type": "string"}})
-            found.append(
-                {
-                    "name": "filter",
-                    "in": "query",
-                    "style": "deepObject",
-                    "explode": True,
-                    "description": "values of columns: filter[x]=5",
-                    "schema": {"type": "object", "additionalProperties": {"type": "string"}},
-                }
-            )
-        operation: dict[str, Any] = {
-            "summary": summary,
-            "parameters": found,
-            "responses": {
-                "200": {"description": "OK", "content": {each: {} for each in types or ("application/json",)}},
-                "default": {
-                    "description": "A problem document (RFC 9457)",
-                    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-                },
-            },
-        }
-        if path in ("/v1/query", "/v1/transactions"):
-            schema = query if path == "/v1/query" else transaction
-            operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-        if path == "/v1/transactions":
-            operation["parameters"].append({"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}})
-        paths[path] = {method: operation}
+    for path, operations in _OPERATIONS.items():
+        paths[path] = {method: _operation(path, each) for method, each in operations.items()}
+        if path in contents:
+            paths[path]["post"]["requestBody"] = {"required": True, "content": contents[path]}
     return {
         "openapi": "3.1.0",
         "info": {"title": "tidelog", "version": __version__, "description": "Views that follow facts and rules."},
         "paths": paths,
         "components": {
             "schemas": {**components, "Problem": _PROBLEM},
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "basic": {"type": "http", "scheme": "basic", "description": "the token is the password"},
+            },
         },
-        "security": [{"token": []}, {}],
+        "security": [{"bearer": []}, {"basic": []}, {}],
     }
+
+
+def _operation(path: str, operation: PathOperation) -> dict[str, Any]:
+    found: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "required": name in operation.required, "schema": schema}
+        for name, schema in operation.parameters.items()
+    ]
+    found += [{"name": name, "in": "header", "schema": _TEXT} for name in operation.headers]
+    if "{name}" in path:
+        found += [{"name": "name", "in": "path", "required": True, "schema": _TEXT}, _FILTER]
+    answer = {"type": "object", "required": list(operation.members)}
+    content = {each: {"schema": answer} if each == _JSON else {} for each in operation.types}
+    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    described: dict[str, Any] = {
+        "summary": operation.summary,
+        "parameters": found,
+        "responses": {
+            "200": {"description": "OK", "content": content},
+            "default": {
+                "description": "A problem document (RFC 9457)",
+                "content": {"application/problem+json": problem},
+            },
+        },
+    }
+    return {**described, "security": []} if operation.is_open else described

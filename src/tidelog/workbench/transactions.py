@@ -131,8 +131,10 @@ def _table(name: str, data: bytes) -> Any:
     import pyarrow as pa
 
     try:
-        return pa.ipc.open_stream(data).read_all()
-    except (pa.ArrowInvalid, OSError) as error:
+        table = pa.ipc.open_stream(data).read_all()
+        table.validate(full=True)  # Otherwise a wrong offset would read other memory.
+        return table
+    except (pa.ArrowException, OSError, ValueError) as error:
         message = f"the part of {name} is no Arrow stream: {error}"
         raise bad_request(message, "write it with pyarrow.ipc.new_stream") from None
 
