@@ -64,9 +64,12 @@ if TYPE_CHECKING:
 else:  # A type checker would take every name for one that `__getattr__` knows.
 
     def __getattr__(name: str) -> object:
-        """`tidelog.network`, `tidelog.Node` and `tidelog.rdf` are loaded when first used."""
+        """`tidelog.network`, `tidelog.Node` and `tidelog.rdf` are loaded when first used, as is the extension of
+        IPython."""
         if name in ("network", "rdf"):
             return import_module(f"tidelog.{name}")
         if name == "Node":
             return import_module("tidelog.network").Node
+        if name == "load_ipython_extension":
+            return import_module("tidelog.notebook").load_ipython_extension
         raise AttributeError(f"module 'tidelog' has no attribute {name!r}")

@@ -16,6 +16,7 @@ An error carries one `Problem` or several; each has a code, a message, the place
 
 from __future__ import annotations
 
+import traceback
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -341,6 +342,12 @@ class TidelogError(Exception):
         if more := len(self.problems) - len(shown):
             shown.append(f"{more} more {'error' if more == 1 else 'errors'}")
         return "\n".join(shown)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows: no traceback, except of faults of tidelog."""
+        if isinstance(self, InternalError):
+            return traceback.format_exception(self)
+        return [str(self)]
 
 
 class ProgramError(TidelogError):
