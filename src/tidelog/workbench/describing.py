@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
 
 from tidelog.language.paths import steps
-from tidelog.language.syntax import Atom, Rule
+from tidelog.language.syntax import Atom, CheckedProgram, Rule
 from tidelog.language.trees import walk
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.edges import head_of
 from tidelog.rules.outline import is_written, outline
 from tidelog.snapshots import Snapshot
+
+Described = TypeVar("Described")
+Description = TypeVar("Description")
 
 
 def relations_of(snapshot: Snapshot) -> dict[str, Any]:
@@ -35,20 +38,23 @@ def relations_of(snapshot: Snapshot) -> dict[str, Any]:
 
 def rules_of(snapshot: Snapshot) -> dict[str, Any]:
     """Return the rules with their names and texts, and the relations that they derive and read."""
-    found = [
+    return {
+        "epoch": snapshot.epoch,
+        "rules": _RULES.of(snapshot.program),
+        "hyper_nodes": [list(each) for each in snapshot.hyper_nodes],
+    }
+
+
+def _rules(program: CheckedProgram) -> list[dict[str, Any]]:
+    return [
         {
             "name": rule.name,
             "text": str(rule),
             "heads": [head.relation for head in rule.heads],
             "reads": _reads(rule),
         }
-        for rule in snapshot.program.texts
+        for rule in program.texts
     ]
-    return {
-        "epoch": snapshot.epoch,
-        "rules": found,
-        "hyper_nodes": [list(each) for each in snapshot.hyper_nodes],
-    }
 
 
 def _reads(rule: Rule) -> list[str]:
@@ -60,6 +66,10 @@ def _reads(rule: Rule) -> list[str]:
 
 def graph_of(core: CoreProgram, epoch: int, epochs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the rule graph: boxes of hyper-nodes and given relations, with the reports of the last `epochs`."""
+    return {"epoch": epoch, **_GRAPHS.of(core), "epochs": list(epochs)}
+
+
+def _graph(core: CoreProgram) -> dict[str, Any]:
     drawn = outline(core)
     boxes = [
         {
@@ -73,4 +83,23 @@ def graph_of(core: CoreProgram, epoch: int, epochs: Sequence[dict[str, Any]]) ->
         for box in drawn.boxes
     ]
     arrows = [{"source": each.source, "target": each.target, "negative": each.negative} for each in drawn.arrows]
-    return {"epoch": epoch, "boxes": boxes, "arrows": arrows, "epochs": list(epochs)}
+    return {"boxes": boxes, "arrows": arrows}
+
+
+class LastDescription(Generic[Described, Description]):
+    """The description of the object that was asked for last: clients ask for the same program again and again."""
+
+    def __init__(self, describe: Callable[[Described], Description]) -> None:
+        self._describe = describe
+        self._last: tuple[Described, Description] | None = None
+
+    def of(self, described: Described) -> Description:
+        """Return the description of an object, which nobody changes."""
+        last = self._last
+        if last is None or last[0] is not described:
+            last = self._last = described, self._describe(described)
+        return last[1]
+
+
+_RULES = LastDescription(_rules)
+_GRAPHS = LastDescription(_graph)
