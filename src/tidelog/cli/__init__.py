@@ -7,6 +7,8 @@
     init        tidelog init STORE PROG.dl -F FACTS
     apply       tidelog apply STORE
     show        tidelog show STORE REL
+    query       tidelog query STORE QUERY
+    watch       tidelog watch ADDRESS REL…
     graph       tidelog graph PROG.dl -o FILE
     node        tidelog node CONFIG.toml
     network     tidelog network FILE.toml

@@ -24,11 +24,13 @@ from tidelog.cli import (
     network,
     node,
     pipeline,
+    query,
     rdf,
     run,
     serve,
     show,
     warm,
+    watch,
 )
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
@@ -40,9 +42,11 @@ COMMANDS = (
     init,
     apply,
     show,
+    query,
     explain,
     graph,
     serve,
+    watch,
     console,
     node,
     network,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidelog.client.database import RemoteDatabase
     from tidelog.errors import Problem
     from tidelog.language.reading import Preprocessing, ProgramText
     from tidelog.language.syntax import CheckedProgram, Program
@@ -155,6 +156,24 @@ def add_functors(command: argparse.ArgumentParser) -> None:
 def functors_of(arguments: argparse.Namespace) -> tuple[Path, ...]:
     """Return the file of functions that a command's arguments name, if they name one."""
     return () if arguments.functors is None else (arguments.functors,)
+
+
+def add_token(command: argparse.ArgumentParser) -> None:
+    """Add the option for the token that a server asks for."""
+    command.add_argument("--token-file", metavar="FILE", type=Path, help="file with the secret that a server asks for")
+
+
+def is_address(store: str) -> bool:
+    """Return True if an argument is the address of a server, not a folder."""
+    return store.startswith(("http://", "https://"))
+
+
+def served(address: str, token_file: Path | None) -> RemoteDatabase:
+    """Return the database that a server has, with the token in a file. Raise UsageError (E0699) where it does not
+    answer, and SetupError (E0790) where the extra `client` is missing."""
+    from tidelog.connect import connect
+
+    return connect(address, token=None if token_file is None else token_file.read_text(encoding="utf-8").strip())
 
 
 def existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:

@@ -1,0 +1,75 @@
+"""`tidelog query STORE "path(x, y), y > 3"`: print the answer to a query of a store, or of a server at an address such
+as http://127.0.0.1:7171."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def add(commands: Commands) -> None:
+    """Add the command `query` to the parser."""
+    from tidelog.cli.shared import add_functors, add_token
+
+    command = commands.add_parser("query", help="query a store or a server", description=__doc__, allow_abbrev=False)
+    command.add_argument("store", metavar="STORE", help="folder of a store, or address of a server")
+    command.add_argument("query", metavar="QUERY", help='such as "path(x, y), y > 3"')
+    forms = command.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print the tuples, or the errors, as JSON")
+    forms.add_argument("--csv", action="store_true", help="print CSV with a line of names")
+    add_token(command)
+    add_functors(command)
+    command.set_defaults(execute=execute)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the answer as a table, CSV or JSON, sorted."""
+    columns, rows = _answer(arguments)
+    if arguments.json:
+        from tidelog.cli.report import print_json
+
+        print_json({"ok": True, "store": arguments.store, "columns": columns, "tuples": rows})
+    elif arguments.csv:
+        import csv
+        import sys
+
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_text(value) for value in row] for row in rows)
+    else:
+        from tidelog.cli.report import table
+
+        cells = [[value if isinstance(value, int | float) else _text(value) for value in row] for row in rows]
+        print(table(columns, cells))
+    return 0
+
+
+def _answer(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[tuple[Any, ...]]]:
+    """Return the names of the columns and the sorted tuples."""
+    from pathlib import Path
+
+    from tidelog.cli.shared import existing, functors_of, is_address, served
+    from tidelog.io.sorting import sorted_rows
+
+    if is_address(arguments.store):
+        with served(arguments.store, arguments.token_file) as server:
+            answer = server.query(arguments.query)
+            return answer.columns, sorted(answer, key=_order)
+    with existing(Path(arguments.store), read_only=True, functors=functors_of(arguments)) as db:
+        found = db.query(arguments.query)
+        return [column.name for column in found.columns], sorted_rows(found)
+
+
+def _order(row: Iterable[Any]) -> list[tuple[str, Any]]:
+    """Return a key that orders values of one type, and others by the names of their types."""
+    return [(type(value).__name__, value if not isinstance(value, tuple) else str(value)) for value in row]
+
+
+def _text(value: Any) -> str:
+    from tidelog.storage.record_text import format_value
+
+    return value if isinstance(value, str) else format_value(value)
