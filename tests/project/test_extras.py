@@ -36,6 +36,7 @@ WAYS_IN: dict[str, tuple[str, list[str], str, str]] = {
     "rdflib": ("rdflib", [], "import tidelog.rdf; tidelog.rdf.connect().to_rdflib()", "rdf"),
     "server without Starlette": ("starlette", ["rdf", "serve"], CLI, "rdf,serve"),
     "workbench without msgspec": ("msgspec", ["serve", "store"], CLI, "serve"),
+    "tools without the SDK": ("mcp", ["serve", "store", "--mcp"], CLI, "serve,mcp"),
     "connect(address)": ("httpx", [], "import tidelog; tidelog.connect('http://127.0.0.1:1')", "client"),
     "pandas": ("pandas", [], TABLE + "db['e'].to_pandas()", "pandas"),
     "polars": ("polars", [], TABLE + "db['e'].to_polars()", "polars"),

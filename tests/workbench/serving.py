@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 from tests.serving import Address, Answered, running
@@ -80,7 +80,11 @@ def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
 
 @contextmanager
 def serving(
-    folder: Path | None = None, *tokens: str, limits: ServerLimits | None = None, read_only: bool = False
+    folder: Path | None = None,
+    *tokens: str,
+    limits: ServerLimits | None = None,
+    read_only: bool = False,
+    mcp: Literal["read", "write"] | None = None,
 ) -> Iterator[Server]:
     """Serve the paths of a small graph, in memory or in the folder of a store."""
     with Database() if folder is None else StoredDatabase(folder, read_only=read_only) as db:
@@ -89,5 +93,6 @@ def serving(
             db.insert("edge", EDGES)
             db.commit()
         service = Service(db, limits, read_only=read_only)
-        with running(application(service, tuple(map(AccessToken.of, tokens))), has_tokens=bool(tokens)) as address:
+        made = application(service, tuple(map(AccessToken.of, tokens)), mcp=mcp)
+        with running(made, has_tokens=bool(tokens)) as address:
             yield Server(address, db)

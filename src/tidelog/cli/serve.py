@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tidelog.cli.shared import add_functors, functors_of, positive, size
 from tidelog.errors import Problem, SetupError, how_to_install, is_installed
@@ -25,6 +25,8 @@ def add(commands: Commands) -> None:
     command.add_argument("store", metavar="STORE", type=Path, help="the folder of a store, made if there is none")
     command.add_argument("--program", metavar="FILE", type=Path, help="the program of a store that has none yet")
     command.add_argument("--read-only", action="store_true", help="change nothing; others may have the store as well")
+    command.add_argument("--mcp", action="store_true", help="offer tools of the Model Context Protocol for reading")
+    command.add_argument("--mcp-write", action="store_true", help="offer tools that change facts and rules as well")
     add_address(command, PORT)
     add_functors(command)
     command.set_defaults(execute=serve)
@@ -55,6 +57,9 @@ def add_address(command: argparse.ArgumentParser, port: int) -> None:
 def serve(arguments: argparse.Namespace) -> int:
     """Open the store, and serve it."""
     need_packages("starlette", "uvicorn", "msgspec", "prometheus_client", extras=("serve",))
+    mcp: Literal["read", "write"] | None = "write" if arguments.mcp_write else "read" if arguments.mcp else None
+    if mcp is not None:
+        need_packages("mcp", extras=("serve", "mcp"))
     from tidelog.serve.bodies import ServerLimits
     from tidelog.serve.running import address_of, listening, run
     from tidelog.store import StoredDatabase, is_marked
@@ -74,7 +79,7 @@ def serve(arguments: argparse.Namespace) -> int:
             db.options(timeout=arguments.timeout)
             service = Service(db, ServerLimits(arguments.timeout, arguments.max_body), read_only=arguments.read_only)
             print(f"{len(db.relations)} relations at {address_of(listener)}; Ctrl-C ends the server", flush=True)
-            run(application(service, tokens), listener)
+            run(application(service, tokens, mcp=mcp), listener)
     return 0
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -29,6 +30,9 @@ from tidelog.workbench.health import Metrics, is_alive, is_ready, metrics
 from tidelog.workbench.openapi import document
 from tidelog.workbench.rows import as_json
 from tidelog.workbench.service import Service
+
+if TYPE_CHECKING:
+    from tidelog.workbench.tools import McpPath
 
 PathAnswer: TypeAlias = Callable[[Request, Service], Awaitable[Response]]
 
@@ -65,9 +69,11 @@ _FILES = "/console/"
 _CONSOLE = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
 
 
-def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starlette:
+def application(
+    service: Service, tokens: tuple[AccessToken, ...] = (), *, mcp: Literal["read", "write"] | None = None
+) -> Starlette:
     """Return an application for a service, which it closes at its end. With `tokens`, each request needs one of them;
-    without, the application answers requests to this machine only."""
+    without, the application answers requests to this machine only. `mcp` offers the tools of /mcp that read, or all."""
     kept = Metrics(service)
 
     async def answer(path: ServerPath, request: Request) -> Response:
@@ -115,7 +121,10 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
+        async with AsyncExitStack() as stack:
+            if tools is not None:
+                await stack.enter_async_context(tools.manager.run())
+            yield
         service.close()
 
     routes: list[BaseRoute] = [Route(each.path, partial(answer, each), methods=[each.method]) for each in PATHS]
@@ -129,9 +138,18 @@ def application(service: Service, tokens: tuple[AccessToken, ...] = ()) -> Starl
         Route("/healthz", is_alive),
         Route("/readyz", is_ready),
     ]
+    tools: McpPath | None = None
+    if mcp is not None:
+        from tidelog.workbench.tools import McpPath
+
+        most = service.limits.body or sys.maxsize
+        check = partial(check_access, tokens=tokens, needed="read")
+        tools = McpPath(lambda: made, check, most, writes=mcp == "write")
+        routes.append(Route("/mcp", tools))
     handlers = {TidelogError: respond, HTTPException: respond, Exception: respond}
     middleware = [Middleware(InterfaceHeader)]
-    return Starlette(routes=routes, exception_handlers=handlers, middleware=middleware, lifespan=lifespan)
+    made = Starlette(routes=routes, exception_handlers=handlers, middleware=middleware, lifespan=lifespan)
+    return made
 
 
 class InterfaceHeader:
