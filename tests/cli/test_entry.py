@@ -30,7 +30,6 @@ def test_help_names_every_command(tidelog: Run) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("fly",),
         ("run",),
         ("check", "a.dl", "b.dl"),

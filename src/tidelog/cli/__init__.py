@@ -17,6 +17,8 @@
     lsp         tidelog lsp
     demo        tidelog demo
     on_spark    a database over Spark for `run`, and a session for users without one
+    completion  tidelog completion SHELL
+    prompt      tidelog, without a command
     shared      options of several commands, and a store that must exist
     report      tables for --stats, JSON for --json
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from tidelog.cli import (
     apply,
     check,
+    completion,
     console,
     demo,
     explain,
@@ -24,6 +25,7 @@ from tidelog.cli import (
     network,
     node,
     pipeline,
+    prompt,
     query,
     rdf,
     run,
@@ -70,8 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed: argparse.Namespace | None = None
     tell(_announce_compilation)
     try:
-        parsed = parser().parse_args(arguments)
-        status: int = parsed.execute(parsed)
+        given = sys.argv[1:] if arguments is None else arguments
+        parsed = parser().parse_args(given) if given else None
+        status: int = prompt.execute() if parsed is None else parsed.execute(parsed)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -96,7 +99,8 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; `execute` of its result is the command's function."""
     top = argparse.ArgumentParser(
         prog="tidelog",
-        description="Datalog whose views follow facts and rules.",
+        description="Datalog whose views follow facts and rules. Without a command, tidelog reads statements: from a "
+        "prompt on a terminal, or from a pipe.",
         epilog="Exit codes: 0 done, 1 program or data wrong, 2 wrong usage, 3 out of a limit, 130 interrupted.",
         allow_abbrev=False,
     )
@@ -104,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         command.add(commands)
+    completion.add(commands, parser)
     return top
 
 

@@ -1,0 +1,209 @@
+"""`tidelog` without a command: a prompt on a terminal, and statements from standard input in a pipe.
+
+`Session` does the work of one statement and returns the text to print; `execute` reads statements. The prompt itself,
+with its history, completion and colours, is prompt_toolkit's.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+
+    from tidelog.change import Change
+
+MOST_SHOWN = 20
+"""Changed tuples that are printed after a statement."""
+HELP = """\
+edge(1, 2).                  a fact          .delete edge(1, _)   retract facts
+path(x, y) :- edge(x, y).    a rule          .rules               the rules
+.decl edge(x: number, …)     a declaration   .remove r1           remove a rule
+path(1, y), y > 2            a query         .load FILE           load a program
+.explain path(1, 3)          why it holds    .undo path(1, 3)     which facts would end it
+.why-not path(3, 1)          why it does not .help   .quit"""
+
+
+class Session:
+    """A database in memory, and the statements that change and read it."""
+
+    def __init__(self) -> None:
+        from tidelog.database import Database
+
+        self.db = Database()
+        self.commands: dict[str, Callable[[str], str]] = {
+            ".delete": self._delete,
+            ".explain": self._explain,
+            ".help": lambda _: HELP,
+            ".load": self._load,
+            ".remove": self._remove,
+            ".rules": lambda _: repr(self.db.rules),
+            ".undo": self._undo,
+            ".why-not": self._why_not,
+        }
+
+    def execute(self, statement: str) -> str:
+        """Do what a statement or a command says, and return the text to print. Whatever this raises has changed
+        nothing; it raises what the verbs of databases raise."""
+        word, _, rest = statement.partition(" ")
+        try:
+            if word in self.commands:
+                return self.commands[word](rest.strip())
+            if is_query(statement):
+                return self._query(statement)
+            self.db.load(f"{statement}\n", replace=True)  # With a line break it is no path.
+            return _shown(self.db.commit())
+        except BaseException:
+            self.db.rollback()
+            raise
+
+    def _query(self, text: str) -> str:
+        from tidelog.cli.report import table
+        from tidelog.io.sorting import sorted_rows
+        from tidelog.storage.record_text import format_value
+
+        found = self.db.query(text)
+        if not len(found):
+            return "nothing found"
+        rows = sorted_rows(found)
+        cells = [[each if isinstance(each, int | float) else format_value(each) for each in row] for row in rows]
+        return table([column.name for column in found.columns], cells)
+
+    def _delete(self, atom: str) -> str:
+        self.db.delete(atom)
+        return _shown(self.db.commit())
+
+    def _remove(self, name: str) -> str:
+        self.db.rules.remove(name)
+        return _shown(self.db.commit())
+
+    def _load(self, path: str) -> str:
+        self.db.load(Path(path), replace=True)
+        return _shown(self.db.commit())
+
+    def _explain(self, text: str) -> str:
+        from tidelog.cli.explain import goal_of
+
+        return str(self.db.explain(*goal_of(text, self.db)))
+
+    def _why_not(self, text: str) -> str:
+        from tidelog.cli.explain import goal_of
+
+        return str(self.db.why_not(*goal_of(text, self.db)))
+
+    def _undo(self, text: str) -> str:
+        from tidelog.cli.explain import goal_of
+
+        found = list(islice(iter(self.db.undo(*goal_of(text, self.db))), 3))
+        return "\n\n".join(map(str, found)) or "nothing found"
+
+
+def is_query(statement: str) -> bool:
+    """Return True if a statement is the body of a rule, not a rule, a fact or a directive."""
+    return not (statement.startswith(".") or statement.endswith((".", "}")) or ":-" in statement)
+
+
+def is_complete(text: str) -> bool:
+    """Return True if no line has to follow: of a rule, up to its full stop, of anything else its parentheses."""
+    if any(text.count(left) > text.count(right) for left, right in ("()", "[]", "{}")):
+        return False
+    return ":-" not in text or text.endswith((".", "}")) or text.startswith(".")
+
+
+def statements(lines: Iterable[str]) -> Iterator[str]:
+    """Return the statements that stand on one or more lines."""
+    text = ""
+    for line in lines:
+        text = f"{text}\n{line}".strip()
+        if text and not text.startswith("//") and is_complete(text):
+            yield text
+            text = ""
+        elif text.startswith("//"):
+            text = ""
+    if text:
+        yield text
+
+
+def _shown(change: Change) -> str:
+    from tidelog.io.sorting import sorted_rows
+    from tidelog.storage.record_text import format_value
+
+    lines = [
+        f"{sign} {name}({', '.join(map(format_value, row))})"
+        for name in change
+        for sign, relation in (("-", change[name].deleted), ("+", change[name].inserted))
+        for row in sorted_rows(relation)
+    ]
+    more = len(lines) - MOST_SHOWN
+    return "\n".join(lines[:MOST_SHOWN] + ([f"  and {more:,} more"] if more > 0 else []))
+
+
+def execute() -> int:
+    """Read statements from standard input, and print what each of them gives. On a terminal, errors are printed and
+    the next statement follows; in a pipe, the first one ends it."""
+    session = Session()
+    if sys.stdin.isatty():
+        return _converse(session, prompt_session(session))
+    for statement in statements(sys.stdin):
+        if statement == ".quit":
+            break
+        if text := session.execute(statement):
+            print(text)
+    return 0
+
+
+def prompt_session(session: Session) -> PromptSession[str]:
+    """Return the prompt: with history between runs, the names of relations and commands, and colours. Raise SetupError
+    (E0790) where the extra `prompt` is missing."""
+    from tidelog.cache_folder import cache_folder
+    from tidelog.errors import Problem, SetupError, how_to_install, is_installed
+
+    for module in ("prompt_toolkit", "pygments"):
+        if not is_installed(module):
+            message = f"the prompt needs {module}, which is not installed"
+            hint = f"{how_to_install('prompt')}; a pipe into `tidelog` needs no package"
+            raise SetupError(Problem("E0790", message, hint=hint))
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.lexers import PygmentsLexer
+
+    from tidelog.editors.colours import TidelogLexer
+
+    def words() -> list[str]:
+        return [*session.commands, ".quit", ".decl", ".type", *session.db.relations]
+
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    completer = WordCompleter(words, pattern=re.compile(r"\.?[\w.-]+"))
+    history = FileHistory(str(cache_folder() / "prompt_history"))
+    return PromptSession("tidelog> ", history=history, completer=completer, lexer=PygmentsLexer(TidelogLexer))
+
+
+def _converse(session: Session, prompt: PromptSession[str]) -> int:
+    from tidelog.errors import TidelogError
+
+    print("tidelog: .help shows what to type, .quit or Ctrl-D ends")
+    while True:
+        try:
+            text = prompt.prompt().strip()
+            while text and not is_complete(text):
+                text = f"{text}\n{prompt.prompt('     ... ')}".strip()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return 0
+        if text == ".quit":
+            return 0
+        try:
+            shown = session.execute(text) if text else ""
+        except TidelogError as error:
+            shown = str(error)
+        except KeyboardInterrupt:
+            shown = "tidelog: interrupted"
+        if shown:
+            print(shown)
