@@ -42,7 +42,7 @@ class Schema:
         own = [rule for rule in table if is_generic(rule) and _about_schema(rule)]
         self._axioms: dict[str, list[Pair]] = {name: [] for name in (*_ASSERTED, *_HIERARCHIES)}
         for rule in own:
-            if not rule.body and rule.head.predicate in self._axioms:
+            if rule.name == "axiom" and rule.head.predicate in self._axioms:
                 self._axioms[rule.head.predicate].append((rule.head.subject, rule.head.object))
         self._asserted = dict(self._axioms)
         """The steps, domains and ranges that are asserted or axiomatic."""
@@ -142,9 +142,9 @@ def _rules_of_steps(rules: Iterable[TableRule]) -> Iterator[TableRule]:
     asserted ones of the properties of which instances need only these."""
     for rule in rules:
         name = rule.head.predicate
-        if not rule.body and name in _ASSERTED:
-            yield TableRule(rule.name, (), rule.head._replace(predicate=f"{GIVEN}{name}"))
-        elif rule.body and name in _HIERARCHIES and rule.name not in _TRANSITIVE:
+        if rule.name == "axiom" and name in _ASSERTED:
+            yield TableRule(rule.name, rule.body, rule.head._replace(predicate=f"{GIVEN}{name}"))
+        elif name in _HIERARCHIES and rule.name not in _TRANSITIVE:
             body = (
                 each._replace(predicate=f"{GIVEN}{each.predicate}") if each.predicate in _ASSERTED else each
                 for each in rule.body
