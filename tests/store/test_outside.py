@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -215,15 +219,59 @@ def test_reading_asks_for_no_operation_that_writes() -> None:
 
 
 def test_who_reads_and_who_writes(store: Path) -> None:
-    """Several read at once. One that writes is alone."""
+    """Several read at once, also beside one that writes; that one is the only one."""
     with StoredDatabase(store, read_only=True), StoredDatabase(store, read_only=True):
         with pytest.raises(UsageError) as caught:
             tidelog.connect(store)
         assert caught.value.code == "E0680"
-    with tidelog.connect(store):
-        with pytest.raises(UsageError) as caught:
-            StoredDatabase(store, read_only=True)
-        assert caught.value.code == "E0680"
+    with tidelog.connect(store) as db:
+        before = set(db["t"])
+        with StoredDatabase(store, read_only=True) as other:
+            db.insert("e", [("later",)])
+            db.commit()
+            assert set(other["t"]) == before
+            with pytest.raises(UsageError) as caught:
+                tidelog.connect(store)
+            assert caught.value.code == "E0680"
+        with StoredDatabase(store, read_only=True) as other:
+            assert set(other["t"]) == set(db["t"])
+
+
+WRITER = """
+import sys, tidelog
+with tidelog.connect(sys.argv[1]) as db:
+    db.keeper.price = 0.0  # Each epoch replaces the checkpoint.
+    print("ready", flush=True)
+    for i in range(1, 10_000):
+        db.insert("n", [(i, i)])
+        db.delete("n", [(i - 1, i - 1)])
+        db.commit()
+"""
+
+
+def test_readers_see_whole_epochs_while_another_process_commits(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    with tidelog.connect(store) as db:
+        db.load(".decl n(x: number, y: number)\n.decl m(x: number)\nm(x) :- n(x, x).")
+        db.insert("n", [(0, 0)])
+        db.commit()
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(store)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            seen: list[Any] = []
+            end = time.monotonic() + 60
+            while len(set(seen)) < 8:
+                assert time.monotonic() < end
+                with StoredDatabase(store, read_only=True) as db:
+                    rows: Any = list(db["n"])
+                    ((x, y),) = rows
+                    assert x == y
+                    assert set(db["m"]) == {(x,)}
+                    seen.append(x)
+            assert seen == sorted(seen)
+        finally:
+            process.kill()
 
 
 @pytest.fixture

@@ -366,8 +366,11 @@ class StateFolder:
             raise damaged(self._files.place(place), str(error)) from None
 
     def _take_lock(self) -> None:
-        """Take the lock. Raise UsageError (E0680) if another process has it."""
+        """Take the lock. Who only reads goes without it while another process writes. Raise UsageError (E0680) if one
+        has it that would write as well."""
         found = self._files.shared_lock("lock") if self.read_only else self._files.lock("lock")
+        if isinstance(found, str) and self.read_only:
+            return
         if isinstance(found, str):
             hint = "close that database first; two databases cannot share a state folder"
             message = f"the state folder is in use by process {found}"
