@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -129,6 +130,28 @@ def test_lines_that_are_torn_or_of_no_epoch_are_left_out(tmp_path: Path) -> None
     assert [epoch for epoch, _ in log.read(5)] == [3, 4, 5]
     assert [epoch for epoch, _ in log.read(4)] == [3, 4]
     assert [epoch for epoch, _ in log.read(7)] == []
+
+
+def test_a_full_disk_refuses_changes_and_reading_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with serving(tmp_path / "store") as server, server.events() as events:
+        next(events)
+        with monkeypatch.context() as patched:
+            patched.setattr("tidelog.workbench.change_log.os.fdatasync", full)
+            refused = server.post("/v1/transactions", {"insert": {"edge": [[4, 5]]}}, Idempotency_Key="one")
+            assert (refused.status, refused.problem["code"]) == (507, "E0681")
+            assert len(server.read("/v1/relations/path")["rows"]) == 6
+        assert (
+            json.loads(server.post("/v1/transactions", {"insert": {"edge": [[5, 6]]}}, Idempotency_Key="one").body)[
+                "epoch"
+            ]
+            == 2
+        )
+        assert next(events)[1]["changes"]["edge"] == {"inserted": [[5, 6]], "deleted": []}
+    with serving(tmp_path / "store") as server, server.events("?since=1") as events:
+        assert next(events)[1]["changes"]["edge"] == {"inserted": [[5, 6]], "deleted": []}
 
 
 WRITER = """
