@@ -11,12 +11,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.serving import add_address, need_packages, tokens_of
 from tidelog.cli.shared import positive, size
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
+from tidelog.errors import Problem, UsageError
 
 if TYPE_CHECKING:
     from tidelog.rdf import Store
-    from tidelog.serve.access import AccessToken
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -38,22 +38,7 @@ def add(commands: Commands) -> None:
         default=[],
         help="a SELECT as a view, whose changes /views/NAME/changes sends; may be given several times",
     )
-    command.add_argument("--host", default="127.0.0.1", help="address to listen to (default: this machine only)")
-    command.add_argument("--port", type=int, default=8080, help="port to listen to, 0 for a free one (default: 8080)")
-    command.add_argument(
-        "--token",
-        metavar="[read:|write:]SECRET",
-        action="append",
-        default=[],
-        help="a secret for requests; it may write, and read: may only read",
-    )
-    command.add_argument("--token-file", metavar="FILE", type=Path, help="a file with one token on each line")
-    command.add_argument(
-        "--timeout", metavar="S", type=positive(float), default=30.0, help="stop a query after so many seconds"
-    )
-    command.add_argument(
-        "--max-body", metavar="SIZE", type=size, default=64 * 1024 * 1024, help="largest body of a request, such as 1GB"
-    )
+    add_address(command, 8080)
     command.add_argument(
         "--max-rows", metavar="N", type=positive(int), help="largest number of rows of an answer (default: no limit)"
     )
@@ -103,29 +88,17 @@ def validate(arguments: argparse.Namespace) -> int:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Load the files, and serve them."""
-    for module in ("pyoxigraph", "starlette", "uvicorn"):
-        if not is_installed(module):
-            message = f"this needs {module}, which is not installed"
-            raise SetupError(Problem("E0790", message, hint=how_to_install("rdf", "serve")))
+    need_packages("pyoxigraph", "starlette", "uvicorn", extras=("rdf", "serve"))
     from tidelog.rdf.serve.application import application
     from tidelog.serve.bodies import ServerLimits
     from tidelog.serve.running import address_of, listening, run
 
-    tokens = _tokens(arguments)
+    tokens = tokens_of(arguments)
     with listening(arguments.host, arguments.port, bool(tokens)) as listener, _store(arguments) as store:
         print(f"{len(store):,} triples at {address_of(listener)}/sparql; Ctrl-C ends the server", flush=True)
         limits = ServerLimits(arguments.timeout, arguments.max_body, arguments.max_rows, arguments.query_memory)
         run(application(store, tokens, limits), listener)
     return 0
-
-
-def _tokens(arguments: argparse.Namespace) -> tuple[AccessToken, ...]:
-    from tidelog.serve.access import AccessToken
-
-    given = list(arguments.token)
-    if arguments.token_file is not None:
-        given += filter(None, map(str.strip, arguments.token_file.read_text("utf-8").splitlines()))
-    return tuple(map(AccessToken.of, given))
 
 
 def _filled(arguments: argparse.Namespace, folder: Path | None = None) -> Store:
