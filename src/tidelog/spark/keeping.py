@@ -132,7 +132,7 @@ class StateKeeper:
 
     def gather(self, tables: Callable[[], FactTables]) -> None:
         """Have one segment in the state folder in place of many, if they are many; `tables` are all facts."""
-        if self.state is not None and not self.restoring and self.state.is_scattered:
+        if self.state is not None and not self.restoring and self.state.is_scattered():
             with suppress(TidelogError, MemoryError):  # The epoch is safe without.
                 self.state.gather(tables())
 

@@ -58,6 +58,9 @@ class FolderKeeper:
         """Seconds of the epochs since the last checkpoint."""
         self.price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
+        self.patience = 1.0
+        """So many times as long as writing a checkpoint takes, and as many segments, epochs may take before the next
+        one. A server waits longer, because nobody can commit meanwhile."""
         self._recovering = False
         self._dated: dict[str, list[tuple[bool, Words, AnyWords]]] = {}
         """While the last epoch comes back: the facts that epochs asserted and retracted, in order, with the epochs."""
@@ -120,7 +123,8 @@ class FolderKeeper:
             self._recovering, self.spent, self._recorded, self._chosen = False, seconds, None, None
             return
         self.spent += seconds
-        if self.spent > self.price or self.state.is_scattered or GONE in self.state.manifest.notes:
+        is_time = self.spent > self.patience * self.price or self.state.is_scattered(self.patience)
+        if is_time or GONE in self.state.manifest.notes:
             self.write_checkpoint(engine)
 
     def _date(self, engine: EmbeddedEngine) -> None:

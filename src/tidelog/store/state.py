@@ -247,10 +247,10 @@ class StateFolder:
         """Add notes, without an epoch."""
         self._replace(replace(self.manifest, notes=merged(self.manifest.notes, notes)))
 
-    @property
-    def is_scattered(self) -> bool:
-        """Return True if it is time to `gather`, or for a `checkpoint`."""
-        return len(self.manifest.segments) > MOST_SEGMENTS
+    def is_scattered(self, patience: float = 1.0) -> bool:
+        """Return True if it is time to `gather`, or for a `checkpoint`: there are more than so many times the usual
+        number of segments."""
+        return len(self.manifest.segments) > patience * MOST_SEGMENTS
 
     def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
         """Replace the checkpoint and all segments by the output of `write`, unless the checkpoint is of the last

@@ -15,6 +15,9 @@ from tidelog.workbench.history import EpochHistory
 from tidelog.workbench.requests import KnownRequests
 from tidelog.workspace import Draft
 
+_PATIENCE = 5.0
+"""A checkpoint is written once the epochs since the last one have taken so many times as long."""
+
 
 class Service:
     """A database for many clients. `close` leaves the database open."""
@@ -25,7 +28,10 @@ class Service:
         self.read_only = read_only
         self.requests = KnownRequests(db)
         self.cursors = Cursors()
-        self._log = ChangeLog(db.folder) if isinstance(db, StoredDatabase) and not read_only else None
+        self._log: ChangeLog | None = None
+        if isinstance(db, StoredDatabase) and not read_only:
+            self._log = ChangeLog(db.folder)
+            db.keeper.patience = _PATIENCE
         with db.turns.changing:
             self.feed = EpochFeed(self.epoch, self._log)
             db.sealing = self._seal
