@@ -21,6 +21,8 @@ from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.watch import Watch, guarded, reading_within_memory
 from tidelog.options import DatabaseOptions
 from tidelog.relation import Relation
+from tidelog.rules import compile_program
+from tidelog.rules.picture import RuleGraph
 from tidelog.storage.dictionary import Dictionary
 from tidelog.turns import Turns
 from tidelog.workspace import Workspace
@@ -87,6 +89,12 @@ class RelationReads(Reads, ABC):
             message = f"no type has a branch {name!s:.60}"
             raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
         return class_of(found[name])
+
+    def draw(self) -> RuleGraph:
+        """Return the rule graph of the last epoch, with its hyper-nodes: a notebook shows it as a picture if pygraphviz
+        is installed, else as text; `save(path)` writes a file."""
+        self._check_usable()
+        return RuleGraph(compile_program(self.workspace.committed.checked, as_written=True))
 
     @property
     def dictionary(self) -> Dictionary:

@@ -25,8 +25,6 @@ from tidelog.programs import Reading
 from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
 from tidelog.reading import Reads, RelationReads
-from tidelog.rules import compile_program
-from tidelog.rules.picture import RuleGraph
 from tidelog.ruleset import RuleSet
 from tidelog.subscribers import SubscribedChange, Subscribers
 from tidelog.turns import Turns
@@ -296,12 +294,6 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
     def rules(self) -> RuleSet:
         """Return the rules by name, with `add` and `remove`."""
         return RuleSet(self)
-
-    def draw(self) -> RuleGraph:
-        """Return the rule graph of the last epoch, with its hyper-nodes: a notebook shows it as a picture if pygraphviz
-        is installed, else as text; `save(path)` writes a file."""
-        self._check_usable()
-        return RuleGraph(compile_program(self.workspace.committed.checked, as_written=True))
 
     def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function

@@ -14,7 +14,7 @@ RECIPES = re.findall(r"^### (To add .*?)\n\nExample: `(\w+)`\.\n(.*?)(?=^##|\Z)"
 
 def knows(file: Path, example: str) -> bool:
     """Return True if a module is named after the example, imports such a module, or has the example as a string."""
-    imported = rf"^from tidelog\.\S*\b{example}\S* import|^from tidelog\.\S+ import .*\b{example}\b"
+    imported = rf"^from tidelog\.\S*\b{example}\S* import|^from tidelog\.\S+ import .*\b{example}\b|^    {example},$"
     text = file.read_text(encoding="utf-8")
     named = re.match(rf"{example}(_|$)", file.stem) is not None
     return named or f'"{example}"' in text or re.search(imported, text, flags=re.M) is not None

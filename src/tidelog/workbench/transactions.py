@@ -134,6 +134,8 @@ def _table(name: str, data: bytes) -> Any:
         table = pa.ipc.open_stream(data).read_all()
         table.validate(full=True)  # Otherwise a wrong offset would read other memory.
         return table
+    except MemoryError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         message = f"the part of {name} is no Arrow stream: {error}"
         raise bad_request(message, "write it with pyarrow.ipc.new_stream") from None
