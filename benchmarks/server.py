@@ -33,6 +33,7 @@ import numpy
 
 from benchmarks.endpoint import resident
 from benchmarks.harness import BenchmarkError
+from tidelog.client.exchange import events_of
 from tidelog.serve.running import address_of, listening
 from tidelog.store import StoredDatabase
 
@@ -202,17 +203,20 @@ class ServerLoad:
         """Replay the changes of a view from its beginning; compare it with the view whenever they are of one epoch."""
         first = self.ask("GET", "/v1/relations/counter?limit=100000")
         state, at, checked = set(map(tuple, first["rows"])), first["epoch"], time.monotonic()
+        heard = time.monotonic()
         while not (self.ended.is_set() and at >= self.last):
+            if time.monotonic() > heard + _DEADLINE:
+                raise BenchmarkError(f"subscriber {number} hears of nothing behind epoch {at}")
             try:
                 # It ends where nothing happens for some time, and asks again.
                 connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=_SILENCE)
                 connection.request("GET", "/v1/changes?relation=counter", headers={"Last-Event-ID": str(at)})
-                for name, data in _events(connection.getresponse()):
+                for name, data in events_of(line.decode().rstrip() for line in connection.getresponse()):
                     if name == "missed" or (name == "change" and data["epoch"] != at + 1):
                         raise BenchmarkError(f"subscriber {number} at epoch {at} got {name} of {data['epoch']}")
                     if name != "change":
                         continue
-                    at = data["epoch"]
+                    at, heard = data["epoch"], time.monotonic()
                     self._apply(state, data["changes"].get("counter", {"inserted": [], "deleted": []}))
                     if time.monotonic() > checked + 1 + number / 5:
                         self._compare(state, at)
@@ -251,16 +255,6 @@ class ServerLoad:
 
 
 _CONNECTIONS = threading.local()
-
-
-def _events(response: http.client.HTTPResponse) -> Any:
-    name = ""
-    for line in response:
-        text = line.decode().rstrip("\n")
-        if text.startswith("event: "):
-            name = text.removeprefix("event: ")
-        elif text.startswith("data: "):
-            yield name, json.loads(text.removeprefix("data: "))
 
 
 def _prepare(store: Path, data: Path | None) -> tuple[str, ...]:

@@ -153,7 +153,10 @@ def serving() -> Iterator[ProtocolServer]:
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
+            end = time.monotonic() + _DEADLINE
             while not served.started:
+                if time.monotonic() > end:
+                    raise TimeoutError("the server does not start")
                 time.sleep(0.01)
             yield ProtocolServer(address_of(listener), store)
         finally:

@@ -52,7 +52,7 @@ class TidelogMagics(Magics):
     @cell_magic
     def tidelog(self, line: str, cell: str) -> None:
         """Add the rules and facts of the cell to the database in a variable, `db` unless the line names another, and
-        show the change. Make the database if there is none. The same cell, run again, replaces its statements."""
+        show the change. Make the database if it does not exist. The same cell, run again, replaces its statements."""
         assert self.shell is not None
         name = line.strip() or "db"
         db = self.database(name)

@@ -124,7 +124,8 @@ WATCH = """
 import sys, threading, time
 main = threading.main_thread().ident
 def look():
-    while True:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
         frame, files = sys._current_frames()[main], []
         while frame is not None:
             files.append(frame.f_code.co_filename)

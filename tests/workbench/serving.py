@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from tests.serving import Address, Answered, running
 from tidelog import Database
+from tidelog.client.exchange import events_of
 from tidelog.serve.access import AccessToken
 from tidelog.serve.bodies import ServerLimits
 from tidelog.store import StoredDatabase
@@ -63,19 +64,9 @@ class Server(Address):
             connection.request("GET", f"/v1/changes{query}", headers=given)
             response = connection.getresponse()
             assert response.status == 200, response.read()
-            yield _events(response)
+            yield events_of(line.decode().rstrip() for line in response)
         finally:
             connection.close()
-
-
-def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
-    name = ""
-    for line in response:
-        text = line.decode().rstrip("\n")
-        if text.startswith("event: "):
-            name = text.removeprefix("event: ")
-        elif text.startswith("data: "):
-            yield name, json.loads(text.removeprefix("data: "))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def add(commands: Commands) -> None:
     command = commands.add_parser(
         "serve", help="serve a store to many clients", description=__doc__, allow_abbrev=False
     )
-    command.add_argument("store", metavar="STORE", type=Path, help="the folder of a store, made if there is none")
+    command.add_argument("store", metavar="STORE", type=Path, help="the folder of a store, made if it does not exist")
     command.add_argument("--program", metavar="FILE", type=Path, help="the program of a store that has none yet")
     command.add_argument("--read-only", action="store_true", help="change nothing; others may have the store as well")
     command.add_argument("--mcp", action="store_true", help="offer tools of the Model Context Protocol for reading")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -121,3 +121,13 @@ def error_of(document: Mapping[str, Any]) -> TidelogError:
     """Return the error that a document describes by `code`, `message`, `place` and `hint`."""
     problem = Problem(document["code"], document["message"], place=document.get("place"), hint=document.get("hint"))
     return _CLASSES.get(problem.code[:3], UsageError)(problem)
+
+
+def events_of(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the data of each server-sent event in the lines of an answer."""
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))

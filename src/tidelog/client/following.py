@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tidelog.client.exchange import Exchange
+from tidelog.client.exchange import Exchange, events_of
 from tidelog.client.relations import RemoteChange, RemoteRelationChange
 from tidelog.errors import TidelogError
 
@@ -74,12 +73,7 @@ class RemoteFollower:
         parameters = {"since": str(self.last), "relation": self._relation}
         with self._exchange.stream("/v1/changes", parameters) as answer:
             self._answer = answer
-            name = ""
-            for line in answer.iter_lines():
-                if line.startswith("event: "):
-                    name = line.removeprefix("event: ")
-                elif line.startswith("data: "):
-                    yield name, json.loads(line.removeprefix("data: "))
+            yield from events_of(answer.iter_lines())
 
     def _hear(self, name: str, data: Any) -> None:
         if name == "missed":

@@ -43,7 +43,7 @@ def shape_rules(
     """Return the rules of a view of violations.
 
     `property` gives the relation of a property, which for rdf:type has everything with its classes. `members` gives
-    that of the members of a class with those of its subclasses, None if there are none such. Raise UsageError (E0675)
+    that of the members of a class with those of its subclasses, None without such a relation. Raise UsageError (E0675)
     for recursion through negation.
     """
     return _Compiler(name, shapes, property, members).text()

@@ -36,7 +36,7 @@ class ValidationResult(NamedTuple):
 
 
 class ValidationReport:
-    """The violations of a commit, in order; `conforms` is True if there are none."""
+    """The violations of a commit, in order; `conforms` is True without any."""
 
     def __init__(
         self, rows: Iterable[tuple[str, ...]], messages: Mapping[str, tuple[str, ...]], prefixes: Mapping[str, str]
