@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from starlette.applications import Starlette
 
 from tidelog.serve.running import address_of, listening, server_for
+from tidelog.serve.tls import ServerCertificate
 
 _DEADLINE = 30.0
 
@@ -73,15 +74,21 @@ class Address:
 
 
 @contextmanager
-def running(application: Starlette, *, port: int = 0, has_tokens: bool = False) -> Iterator[str]:
+def running(
+    application: Starlette,
+    *,
+    port: int = 0,
+    has_tokens: bool = False,
+    certificate: ServerCertificate | None = None,
+) -> Iterator[str]:
     """Run a server in a thread, on a free port by default; provide its address."""
-    served = server_for(application)
+    served = server_for(application, certificate)
     with listening("127.0.0.1", port, has_tokens) as listener:
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
             _wait(served)
-            yield address_of(listener)
+            yield address_of(listener, certificate)
         finally:
             served.should_exit = True
             thread.join(_DEADLINE)

@@ -31,7 +31,7 @@ def connect(folder: str | os.PathLike[str], *, functors: FunctorSource = ()) -> 
 
 
 @overload
-def connect(folder: str, *, token: str | None) -> RemoteDatabase: ...
+def connect(folder: str, *, token: str | None, ca: str | os.PathLike[str] | None = None) -> RemoteDatabase: ...
 
 
 @overload
@@ -47,6 +47,7 @@ def connect(
     state: str | os.PathLike[str] | None = None,
     functors: FunctorSource = (),
     token: str | None = None,
+    ca: str | os.PathLike[str] | None = None,
 ) -> Database | SparkDatabase | RemoteDatabase:
     """Return a new, empty database in memory; with a `folder`, the one in that folder, see docs/how-to/stores.md.
 
@@ -55,8 +56,10 @@ def connect(
     functions for the functors of the program, see `Database.functors`; a store or a state folder may need them to open.
 
     With an address such as http://127.0.0.1:7171 in place of the folder, the one that `tidelog serve` serves there, see
-    docs/how-to/server.md; `token` is the secret that the server asks for.
-    Raise UsageError (E0610) where arguments do not go together, or a program stands in place of the folder.
+    docs/how-to/server.md; `token` is the secret that the server asks for. The client verifies the certificate of an
+    address with https; `ca` is a file in PEM with the certificates of authorities to trust, in place of the usual ones.
+    Raise UsageError: E0610 where arguments do not go together, or a program stands in place of the folder, E0658 for a
+    `ca` without certificates.
     """
     if folder is not None and not isinstance(folder, (str, os.PathLike)):
         raise wrong_argument("a store", "the path of a folder", folder)
@@ -64,10 +67,10 @@ def connect(
         hint = "call connect() without it, and then `db.load(text)` or `db.rules.add(text)`"
         raise UsageError(Problem("E0610", "connect takes a folder, and this is the text of a program", hint=hint))
     if isinstance(folder, str) and _ADDRESS.match(folder):
-        return _remote(folder, token, is_alone=spark is None and state is None and not functors)
-    if token is not None:
+        return _remote(folder, token, ca, is_alone=spark is None and state is None and not functors)
+    if token is not None or ca is not None:
         hint = 'give the address of a server: connect("http://127.0.0.1:7171", token=…)'
-        raise UsageError(Problem("E0610", "connect takes a token for a server only", hint=hint))
+        raise UsageError(Problem("E0610", "connect takes token= and ca= for a server only", hint=hint))
     if (folder is not None and spark is not None) or (state is not None and spark is None):
         hint = "call connect(folder) for an embedded database, connect(spark=session, state=folder) for one over Spark"
         raise UsageError(Problem("E0610", "connect takes a folder, or a Spark session with `state`", hint=hint))
@@ -82,12 +85,15 @@ def connect(
     return Database(functors=functors)
 
 
-def _remote(address: str, token: str | None, *, is_alone: bool) -> RemoteDatabase:
+def _remote(address: str, token: str | None, ca: str | os.PathLike[str] | None, *, is_alone: bool) -> RemoteDatabase:
     if not is_alone:
         hint = "call connect(address, token=…); the server has the functions and the folder"
-        raise UsageError(Problem("E0610", "connect takes nothing but a token with the address of a server", hint=hint))
+        raise UsageError(Problem("E0610", "connect takes only token= and ca= with the address of a server", hint=hint))
+    if ca is not None and not address.startswith("https:"):
+        hint = "write https:// in the address, or leave `ca` out"
+        raise UsageError(Problem("E0610", f"{address} has no certificate that `ca` could verify", hint=hint))
     if not is_installed("httpx"):
         raise SetupError(Problem("E0790", "this needs httpx, which is not installed", hint=how_to_install("client")))
     from tidelog.client.database import RemoteDatabase
 
-    return RemoteDatabase(address, token)
+    return RemoteDatabase(address, token, ca)

@@ -199,6 +199,7 @@ CODES: dict[str, str] = {
     "E0655": "the store is open for reading only",
     "E0656": "the folder for files of arrays cannot be used",
     "E0657": "a store of RDF has other rules",
+    "E0658": "a certificate or a key of TLS cannot be used",
     "E0660": "unknown RDF format",
     "E0661": "undeclared prefix",
     "E0662": "unknown rules for RDF",

@@ -7,6 +7,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,3 +203,19 @@ def test_a_subscriber_goes_on_after_a_crash_of_the_server(tmp_path: Path) -> Non
             process.send_signal(signal.SIGKILL)
     assert db is not None
     db.close()
+
+
+def test_a_subscription_ends_at_once_even_where_nothing_changes() -> None:
+    with connected() as (db, _):
+        first = db.subscribe("edge", print, since=db.epoch)
+        heard: queue.Queue[object] = queue.Queue()
+        second = db.subscribe("edge", heard.put)
+        db.insert("edge", [(7, 8)])
+        db.commit()
+        heard.get(timeout=30)
+        first()
+        second()
+        for thread in threading.enumerate():
+            if thread.name == "changes of edge":
+                thread.join(10)
+                assert not thread.is_alive()

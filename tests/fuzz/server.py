@@ -164,6 +164,9 @@ def served(folder: Path) -> Iterator[str]:
         line = process.stdout.readline()
         yield next(word for word in line.replace(";", " ").split() if word.startswith("http"))
         assert process.poll() is None, "the server has ended"
+    except BaseException:
+        show(f"the end of the server's log:\n{log.read_text()[-6_000:]}")
+        raise
     finally:
         process.terminate()
         process.wait(_DEADLINE)
@@ -180,7 +183,7 @@ def send(address: str, seconds: float, seed: int) -> Counter[int]:
             connection.request(*request)
             response = connection.getresponse()
             data = response.read()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             raise AssertionError(f"{error!r} after {request}") from error
         found[response.status] += 1
         kind = response.headers.get("content-type")

@@ -16,6 +16,7 @@ from tidelog import Database
 from tidelog.client.exchange import events_of
 from tidelog.serve.access import AccessToken
 from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.tls import ServerCertificate
 from tidelog.store import StoredDatabase
 from tidelog.workbench.application import application
 from tidelog.workbench.service import Service
@@ -76,6 +77,7 @@ def serving(
     limits: ServerLimits | None = None,
     read_only: bool = False,
     mcp: Literal["read", "write"] | None = None,
+    certificate: ServerCertificate | None = None,
 ) -> Iterator[Server]:
     """Serve the paths of a small graph, in memory or in the folder of a store."""
     with Database() if folder is None else StoredDatabase(folder, read_only=read_only) as db:
@@ -85,5 +87,5 @@ def serving(
             db.commit()
         service = Service(db, limits, read_only=read_only)
         made = application(service, tuple(map(AccessToken.of, tokens)), mcp=mcp)
-        with running(made, has_tokens=bool(tokens)) as address:
+        with running(made, has_tokens=bool(tokens), certificate=certificate) as address:
             yield Server(address, db)

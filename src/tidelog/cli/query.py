@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command `query` to the parser."""
-    from tidelog.cli.shared import add_functors, add_token
+    from tidelog.cli.shared import add_access, add_functors
 
     command = commands.add_parser("query", help="query a store or a server", description=__doc__, allow_abbrev=False)
     command.add_argument("store", metavar="STORE", help="folder of a store, or address of a server")
@@ -21,7 +21,7 @@ def add(commands: Commands) -> None:
     forms = command.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print the tuples, or the errors, as JSON")
     forms.add_argument("--csv", action="store_true", help="print CSV with a line of names")
-    add_token(command)
+    add_access(command)
     add_functors(command)
     command.set_defaults(execute=execute)
 
@@ -56,7 +56,7 @@ def _answer(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[tupl
     from tidelog.io.sorting import sorted_rows
 
     if is_address(arguments.store):
-        with served(arguments.store, arguments.token_file) as server:
+        with served(arguments.store, arguments) as server:
             answer = server.query(arguments.query)
             return answer.columns, sorted(answer, key=_order)
     with existing(Path(arguments.store), read_only=True, functors=functors_of(arguments)) as db:

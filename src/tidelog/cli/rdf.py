@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.serving import add_address, need_packages, tokens_of
+from tidelog.cli.serving import add_address, certificate_of, need_packages, tokens_of
 from tidelog.cli.shared import positive, size
 from tidelog.errors import Problem, UsageError
 
@@ -93,11 +93,12 @@ def serve(arguments: argparse.Namespace) -> int:
     from tidelog.serve.bodies import ServerLimits
     from tidelog.serve.running import address_of, listening, run
 
-    tokens = tokens_of(arguments)
+    tokens, certificate = tokens_of(arguments), certificate_of(arguments)
     with listening(arguments.host, arguments.port, bool(tokens)) as listener, _store(arguments) as store:
-        print(f"{len(store):,} triples at {address_of(listener)}/sparql; Ctrl-C ends the server", flush=True)
+        address = address_of(listener, certificate)
+        print(f"{len(store):,} triples at {address}/sparql; Ctrl-C ends the server", flush=True)
         limits = ServerLimits(arguments.timeout, arguments.max_body, arguments.max_rows, arguments.query_memory)
-        run(application(store, tokens, limits), listener)
+        run(application(store, tokens, limits), listener, certificate)
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tidelog.cli.serving import add_address, need_packages, tokens_of
+from tidelog.cli.serving import add_address, certificate_of, need_packages, tokens_of
 from tidelog.cli.shared import add_functors, functors_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def serve(arguments: argparse.Namespace) -> int:
     from tidelog.workbench.application import application
     from tidelog.workbench.service import Service
 
-    tokens = tokens_of(arguments)
+    tokens, certificate = tokens_of(arguments), certificate_of(arguments)
     with listening(arguments.host, arguments.port, bool(tokens)) as listener:
         is_new = not is_marked(arguments.store)
         functors = functors_of(arguments)
@@ -54,6 +54,7 @@ def serve(arguments: argparse.Namespace) -> int:
                 print(f"the store has a program already; {arguments.program} is not read", flush=True)
             db.options(timeout=arguments.timeout)
             service = Service(db, ServerLimits(arguments.timeout, arguments.max_body), read_only=arguments.read_only)
-            print(f"{len(db.relations)} relations at {address_of(listener)}; Ctrl-C ends the server", flush=True)
-            run(application(service, tokens, mcp=mcp), listener)
+            address = address_of(listener, certificate)
+            print(f"{len(db.relations)} relations at {address}; Ctrl-C ends the server", flush=True)
+            run(application(service, tokens, mcp=mcp), listener, certificate)
     return 0

@@ -158,9 +158,11 @@ def functors_of(arguments: argparse.Namespace) -> tuple[Path, ...]:
     return () if arguments.functors is None else (arguments.functors,)
 
 
-def add_token(command: argparse.ArgumentParser) -> None:
-    """Add the option for the token that a server asks for."""
+def add_access(command: argparse.ArgumentParser) -> None:
+    """Add the options for the token that a server asks for, and for the certificates that its own is verified by."""
     command.add_argument("--token-file", metavar="FILE", type=Path, help="file with the secret that a server asks for")
+    help_text = "certificates of authorities to trust, for a server with https that has one of its own"
+    command.add_argument("--ca-file", metavar="FILE", type=Path, help=help_text)
 
 
 def is_address(store: str) -> bool:
@@ -168,12 +170,14 @@ def is_address(store: str) -> bool:
     return store.startswith(("http://", "https://"))
 
 
-def served(address: str, token_file: Path | None) -> RemoteDatabase:
-    """Return the database that a server has, with the token in a file. Raise UsageError (E0699) where it does not
-    answer, and SetupError (E0790) where the extra `client` is missing."""
+def served(address: str, arguments: argparse.Namespace) -> RemoteDatabase:
+    """Return the database that a server has, with the options of `add_access`. Raise UsageError (E0699) where it does
+    not answer, and SetupError (E0790) where the extra `client` is missing."""
     from tidelog.connect import connect
 
-    return connect(address, token=None if token_file is None else token_file.read_text(encoding="utf-8").strip())
+    file = arguments.token_file
+    token = None if file is None else file.read_text(encoding="utf-8").strip()
+    return connect(address, token=token, ca=arguments.ca_file)
 
 
 def existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def add(commands: Commands) -> None:
     """Add the command `watch` to the parser."""
-    from tidelog.cli.shared import add_token, positive
+    from tidelog.cli.shared import add_access, positive
 
     command = commands.add_parser("watch", help="follow changes of a server", description=__doc__, allow_abbrev=False)
     command.add_argument("server", metavar="ADDRESS", help="address of a server, such as http://127.0.0.1:7171")
     command.add_argument("relations", metavar="REL", nargs="*", help="relations to follow (default: all)")
     command.add_argument("-n", "--lines", metavar="N", type=positive(int), help="end after so many lines")
-    add_token(command)
+    add_access(command)
     command.set_defaults(execute=execute)
 
 
@@ -37,7 +37,7 @@ def execute(arguments: argparse.Namespace) -> int:
         hint = "run `tidelog serve STORE`, and pass its address, such as http://127.0.0.1:7171"
         raise UsageError(Problem("E0610", message, hint=hint))
     printer = _Printer(arguments.lines)
-    with served(arguments.server, arguments.token_file) as server:
+    with served(arguments.server, arguments) as server:
         names = list(dict.fromkeys(arguments.relations or server.relations))
         for name in names:
             server.subscribe(name, printer.show, missed=printer.miss)

@@ -23,11 +23,11 @@ class RemoteDatabase:
     """A database behind `tidelog serve`. Changes wait here until `commit`, which sends them as one transaction. Threads
     may share it for reading and `subscribe`.
 
-    All verbs raise what the server raises, and UsageError (E0699) where it does not answer.
+    All verbs raise what the server raises, and UsageError (E0699) where it does not answer. See `connect` for `ca`.
     """
 
-    def __init__(self, address: str, token: str | None = None) -> None:
-        self._exchange = Exchange(address, token)
+    def __init__(self, address: str, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> None:
+        self._exchange = Exchange(address, token, ca)
         self._facts: dict[str, dict[Any, bool]] = {}
         self._added: list[str] = []
         self._removed: list[str] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -31,14 +33,16 @@ _SECONDS_TO_CONNECT = 10.0
 
 
 class Exchange:
-    """A connection to a server; threads may share it."""
+    """A connection to a server; threads may share it. `ca` is a file with certificates to trust, for servers whose
+    certificate no authority of the usual ones has signed."""
 
-    def __init__(self, address: str, token: str | None) -> None:
+    def __init__(self, address: str, token: str | None, ca: str | os.PathLike[str] | None = None) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.address = address.rstrip("/")
         self._client = httpx.Client(
             base_url=self.address,
             headers=headers,
+            verify=True if ca is None else _trusting(ca),
             timeout=httpx.Timeout(None, connect=_SECONDS_TO_CONNECT),
             limits=httpx.Limits(max_connections=None),
         )
@@ -75,12 +79,24 @@ class Exchange:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             hint = "start `tidelog serve`, and look at the address and at its log"
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                hint = "use a name that its certificate has; name the file of the authority's certificate by `ca`"
             message = f"the server does not answer: {error or type(error).__name__}"
             raise UsageError(Problem("E0699", message, place=self.address, hint=hint)) from error
 
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
+
+
+def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
+    """Return a context that trusts the certificates in a file, and no others. Raise UsageError (E0658)."""
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except (OSError, ValueError) as error:  # An SSLError is an OSError.
+        message = f"the file has no certificates to trust: {getattr(error, 'strerror', None) or error}"
+        hint = "pass the authority's certificate in PEM"
+        raise UsageError(Problem("E0658", message, place=os.fspath(ca), hint=hint)) from None
 
 
 def _encoded(body: Any) -> bytes:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -49,7 +51,10 @@ class RemoteFollower:
         self._ended.set()
         answer = self._answer
         if answer is not None:
-            answer.close()
+            # The thread waits for bytes. It would not notice that another one closes the socket.
+            connection = answer.extensions["network_stream"].get_extra_info("socket")
+            with suppress(OSError):  # It has ended by itself.
+                socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
     def _run(self) -> None:
         tries = 0
@@ -73,7 +78,11 @@ class RemoteFollower:
         parameters = {"since": str(self.last), "relation": self._relation}
         with self._exchange.stream("/v1/changes", parameters) as answer:
             self._answer = answer
-            yield from events_of(answer.iter_lines())
+            try:
+                if not self._ended.is_set():
+                    yield from events_of(answer.iter_lines())
+            finally:
+                self._answer = None
 
     def _hear(self, name: str, data: Any) -> None:
         if name == "missed":

@@ -2,5 +2,5 @@
 
 problems  errors as problem documents (RFC 9457) with codes, places and hints;  access  tokens and origins
 bodies    the bodies and parameters of requests, within limits;  media  formats by `Accept` and `Content-Type`
-running   a server for an application on a port
+running   a server for an application on a port;  tls  its certificate and key
 """

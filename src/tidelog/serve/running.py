@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from tidelog.errors import Problem, UsageError
 from tidelog.serve.access import LOOPBACK
 from tidelog.serve.impatience import ImpatientProtocol
+from tidelog.serve.tls import ServerCertificate
 
 _SECONDS_TO_END = 5
 _LAST_PORT = 65_535
@@ -37,18 +38,20 @@ def listening(host: str, port: int, has_tokens: bool) -> socket.socket:
     return listener
 
 
-def address_of(listener: socket.socket) -> str:
+def address_of(listener: socket.socket, certificate: ServerCertificate | None = None) -> str:
     """Return the address of a socket, as clients write it."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "http" if certificate is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def run(application: Starlette, listener: socket.socket) -> None:
-    """Serve until the process is interrupted. Requests under way may end within five seconds."""
-    server_for(application).run(sockets=[listener])
+def run(application: Starlette, listener: socket.socket, certificate: ServerCertificate | None = None) -> None:
+    """Serve until the process is interrupted, by TLS with a certificate. Requests under way may end within five
+    seconds."""
+    server_for(application, certificate).run(sockets=[listener])
 
 
-def server_for(application: Starlette) -> uvicorn.Server:
+def server_for(application: Starlette, certificate: ServerCertificate | None = None) -> uvicorn.Server:
     """Return a server of uvicorn: it writes its log as `uvicorn.error`, and none for each request."""
     config = uvicorn.Config(
         application,
@@ -58,5 +61,8 @@ def server_for(application: Starlette) -> uvicorn.Server:
         timeout_graceful_shutdown=_SECONDS_TO_END,
         http=ImpatientProtocol,
         ws_max_size=_LARGEST_MESSAGE,
+        ssl_certfile=None if certificate is None else certificate.chain,
+        ssl_keyfile=None if certificate is None else certificate.key,
+        ssl_keyfile_password=None if certificate is None else certificate.password,
     )
     return uvicorn.Server(config)
