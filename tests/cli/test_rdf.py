@@ -115,3 +115,56 @@ def test_validate_prints_violations(tidelog: Run, folder: Path) -> None:
     assert (outcome.code, outcome.out) == (0, "conforms\n")
     outcome = tidelog("rdf", "validate", "shapes.ttl", "more.ttl")
     assert (outcome.code, "error[E0674]" in outcome.err) == (1, True), outcome.err
+
+
+CLASHES = """@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+:A owl:disjointWith :B . :x a :A , :B ."""
+
+
+def test_inconsistencies_are_printed_with_their_proofs(tidelog: Run, folder: Path) -> None:
+    (folder / "clashes.ttl").write_text(CLASHES)
+    outcome = tidelog("rdf", "inconsistencies", "clashes.ttl", "--rules", "owl-rl")
+    assert (outcome.code, outcome.out.splitlines()) == (
+        1,
+        [
+            "inconsistent: <http://example.org/x>, <http://example.org/A>, <http://example.org/B>   [cax-dw]",
+            "├─ <http://example.org/x> a <http://example.org/A>   [fact]",
+            "├─ <http://example.org/x> a <http://example.org/B>   [fact]",
+            "└─ <http://example.org/A> owl:disjointWith <http://example.org/B>   [fact]",
+            "1 inconsistency",
+        ],
+    )
+    with connect(folder / "clashes.tide", rules="owl-rl") as store:
+        store.insert(folder / "clashes.ttl")
+        store.commit()
+    outcome = tidelog("rdf", "inconsistencies", "clashes.tide", "--format", "json")
+    (found,) = json.loads(outcome.out)
+    assert (outcome.code, found["rule"], len(found["triples"])) == (1, "cax-dw", 3)
+    (folder / "pets.ttl").write_text(PETS)
+    outcome = tidelog("rdf", "inconsistencies", "pets.ttl")
+    assert (outcome.code, outcome.out) == (0, "0 inconsistencies\n")
+    for data, code in ((["none.tide"], "E0654"), (["clashes.tide", "pets.ttl"], "E0603")):
+        outcome = tidelog("rdf", "inconsistencies", *data)
+        assert (outcome.code, f"error[{code}]" in outcome.err) == (2, True), outcome.err
+    assert not (folder / "none.tide").exists()
+
+
+def test_validate_takes_a_store_and_leaves_it_as_it_is(tidelog: Run, folder: Path) -> None:
+    prefixes = "@prefix : <http://example.org/> . @prefix sh: <http://www.w3.org/ns/shacl#> ."
+    (folder / "pets.ttl").write_text(PETS)
+    (folder / "shapes.ttl").write_text(f"{prefixes} :S sh:targetClass :Animal ; sh:path :name ; sh:minCount 1 .")
+    with connect(folder / "pets.tide", rules="rdfs") as store:
+        store.insert(folder / "pets.ttl")
+        store.shapes(f"{prefixes} :T sh:targetClass :Animal ; sh:path :age ; sh:minCount 2 .")
+        store.commit()
+        (own,) = store.validate()
+    outcome = tidelog("rdf", "validate", "pets.tide", "shapes.ttl")
+    line = "http://example.org/rex http://example.org/name: there are fewer values than 1 (MinCountConstraintComponent)"
+    assert (outcome.code, outcome.out.splitlines()) == (1, [line, "1 violation"])
+    outcome = tidelog("rdf", "validate", "pets.tide")
+    assert (outcome.code, outcome.out.splitlines()) == (1, [str(own), "1 violation"])
+    with connect(folder / "pets.tide") as store:
+        assert list(store.validate()) == [own]
+    for data, code in ((["none.tide", "shapes.ttl"], "E0654"), (["shapes.ttl"], "E0603")):
+        outcome = tidelog("rdf", "validate", *data)
+        assert (outcome.code, f"error[{code}]" in outcome.err) == (2, True), outcome.err

@@ -34,7 +34,7 @@ def test_each_control_of_the_page_has_a_name() -> None:
         page = server.send("GET", "/").text
     controls = set(re.findall(r'<(?:textarea|input) id="(\w+)"', page))
     assert controls == set(re.findall('<label for="([^"]*)"', page)) == {"text", "token"}
-    assert re.findall("<button[^>]*>([^<]*)</button>", page) == ["Run", "Stop"]
+    assert re.findall("<button[^>]*>([^<]*)</button>", page) == ["Run", "Stop", "Inconsistencies"]
     assert '<html lang="en">' in page
 
 

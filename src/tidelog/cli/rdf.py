@@ -1,7 +1,7 @@
 """`tidelog rdf`: files of RDF.
 
 `serve [STORE.tide] DATA…` is a server for SPARQL over a store in a folder, or over files, until it is interrupted.
-`validate DATA… SHAPES` prints violations of shapes.
+`validate DATA… SHAPES` prints violations of shapes, `inconsistencies DATA…` contradictions with their proofs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from tidelog.rdf import Store
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_STORE = ".tide"
+"""The ending of the folder of a store."""
+_NAME = "shapesːasked"
+"""The view of the shapes that a command line names; a name that no other shapes have."""
 
 
 def add(commands: Commands) -> None:
@@ -46,9 +51,9 @@ def add(commands: Commands) -> None:
         "--query-memory", metavar="SIZE", type=size, default=2 * 1024**3, help="memory that a query may need (2GB)"
     )
     command.set_defaults(execute=serve)
-    command = verbs.add_parser("validate", help="validate files of RDF by shapes of SHACL", allow_abbrev=False)
-    command.add_argument("data", metavar="DATA", nargs="+", type=Path, help="files of RDF")
-    command.add_argument("shapes", metavar="SHAPES", type=Path, help="a file of shapes")
+    command = verbs.add_parser("validate", help="validate files, or a store, by shapes of SHACL", allow_abbrev=False)
+    help_text = "files of RDF, or a store, and a file of shapes; a store alone is validated by its own shapes"
+    command.add_argument("data", metavar="DATA… SHAPES", nargs="+", type=Path, help=help_text)
     _add_rules(command)
     command.add_argument(
         "--format",
@@ -57,6 +62,15 @@ def add(commands: Commands) -> None:
         help="a line for each violation, a list of them, or a sh:ValidationReport (default: text)",
     )
     command.set_defaults(execute=validate)
+    help_text = "print contradictions, each with the triples that it follows from"
+    command = verbs.add_parser("inconsistencies", help=help_text, allow_abbrev=False)
+    help_text = "files of RDF, or a store, whose name ends with .tide"
+    command.add_argument("data", metavar="DATA", nargs="+", type=Path, help=help_text)
+    _add_rules(command)
+    command.add_argument(
+        "--format", choices=["text", "json"], default="text", help="a proof of each, or a list (default: text)"
+    )
+    command.set_defaults(execute=inconsistencies)
 
 
 def _add_rules(command: argparse.ArgumentParser) -> None:
@@ -71,10 +85,21 @@ def _add_rules(command: argparse.ArgumentParser) -> None:
 
 def validate(arguments: argparse.Namespace) -> int:
     """Print the violations; return 1 if there are any."""
-    store = _filled(arguments)
-    store.shapes(arguments.shapes)
-    store.commit()
-    report = store.validate()
+    from tidelog.rdf import ValidationReport
+
+    *data, last = arguments.data
+    has_shapes = last.suffix != _STORE
+    if has_shapes and not data:
+        hint = "pass the file of shapes behind the data"
+        raise UsageError(Problem("E0603", f"{last} alone is not enough", hint=hint))
+    with _read(data if has_shapes else [*data, last], arguments) as store:
+        if has_shapes:  # A trial, because a store in a folder stays as it is.
+            with store.what_if() as trial:
+                trial.shapes(last, _NAME)
+            assert trial.change is not None
+            report = ValidationReport.of_change(trial.change, _NAME, store.prefixes)
+        else:
+            report = store.validate()
     if arguments.format == "text":
         for result in report:
             print(result)
@@ -84,6 +109,22 @@ def validate(arguments: argparse.Namespace) -> int:
     else:
         print(report.to_text(arguments.format).rstrip())
     return 0 if report.conforms else 1
+
+
+def inconsistencies(arguments: argparse.Namespace) -> int:
+    """Print the contradictions; return 1 if there are any."""
+    from tidelog.rdf import justified
+
+    with _read(arguments.data, arguments) as store:
+        rows = sorted(tuple(map(str, row)) for row in store.inconsistencies())
+        if arguments.format == "json":
+            found = [each.to_dict() for each in justified(store.justifications())]
+            print(json.dumps(found, indent=2, ensure_ascii=False))
+        else:
+            for row in rows:
+                print(store.explain(*row))
+            print(f"{len(rows):,} inconsistenc{'y' if len(rows) == 1 else 'ies'}")
+    return int(bool(rows))
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -102,14 +143,32 @@ def serve(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _filled(arguments: argparse.Namespace, folder: Path | None = None) -> Store:
+def _read(data: list[Path], arguments: argparse.Namespace) -> Store:
+    """Return a store of some files, or the store in a folder. Raise UsageError: E0603 for both, E0654."""
+    from tidelog.store import is_marked
+
+    folders = [path for path in data if path.suffix == _STORE]
+    if folders and len(data) > 1:
+        hint = "pass the store alone, or files alone"
+        raise UsageError(Problem("E0603", f"{folders[0]} is a store, and there are other data", hint=hint))
+    for folder in folders:
+        if not is_marked(folder):
+            hint = "check the path, or pass files of RDF"
+            raise UsageError(Problem("E0654", "the folder contains no store", place=str(folder), hint=hint))
+    store = _filled(data, arguments, *folders)
+    if not folders:
+        store.commit()
+    return store
+
+
+def _filled(data: list[Path], arguments: argparse.Namespace, folder: Path | None = None) -> Store:
     """Return a store, the one in a folder if there is one, with the files, which wait for a commit."""
     from tidelog.rdf import connect
     from tidelog.rdf.tables import RULE_SETS
 
     rules = [rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules]
     store = connect(folder, rules or None)
-    for path in arguments.data:
+    for path in data:
         if path != folder:
             store.insert(path)
     return store
@@ -122,7 +181,7 @@ def _store(arguments: argparse.Namespace) -> Store:
     if len(folders) > 1:
         hint = "start a server for each store"
         raise UsageError(Problem("E0603", f"{folders[1]} is a second store", hint=hint))
-    store = _filled(arguments, folders[0] if folders else None)
+    store = _filled(arguments.data, arguments, folders[0] if folders else None)
     for view in arguments.view:
         name, equals, path = view.partition("=")
         if not equals:

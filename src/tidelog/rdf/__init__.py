@@ -30,6 +30,7 @@ True
 
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
+from tidelog.rdf.justifications import Justification, justified
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.shapes.report import ValidationReport, ValidationResult
 from tidelog.rdf.sparql.solutions import Solutions
@@ -38,6 +39,7 @@ from tidelog.rdf.terms import TYPE, literal, term
 from tidelog.rdf.transaction import StoreTransaction
 
 __all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
+    "Justification",
     "Solutions",
     "Store",
     "StoreChange",
@@ -47,6 +49,7 @@ __all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
     "ValidationReport",
     "ValidationResult",
     "connect",
+    "justified",
     "literal",
     "term",
 ]

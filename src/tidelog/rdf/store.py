@@ -41,6 +41,7 @@ from tidelog.rdf.documents import Labels
 from tidelog.rdf.earlier import EarlierState
 from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
+from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATIONS, Justifications, following
 from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.literals import Literals
 from tidelog.rdf.n3.verbs import N3Verbs, is_n3
@@ -100,6 +101,7 @@ class Store(N3Verbs):
         self._pending: list[PendingQuads] = []
         self._epochs = -1  # The epoch of the rules that are given here is 0.
         self._explainer = TripleExplainer(self._database, self._names, table, self._instances)
+        self._justifications = Justifications(self._triples.dictionary)
         self._database.workspace.dictionary.hold(self)
         fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
         if lasting is not None and lasting.restore(self, fixed):
@@ -179,15 +181,21 @@ class Store(N3Verbs):
 
     def subscribe(self, callback: Callable[[Any], object], view: str | None = None) -> Callable[[], None]:
         """Call `callback` with each later commit that inserts or deletes triples, or with the change of a `view` or
-        another relation of a program; return a function that ends this.
+        another relation of a program, such as "inconsistencies" and "justifications"; return a function that ends this.
 
         `commit` calls it in its own thread before it returns, see `Database.subscribe`. The errors that callbacks raise
         are in `StoreChange.errors`. Raises UsageError for a callback that cannot be called (E0609), and for an unknown
         relation (E0601).
         """
         self._check_usable()
-        name = None if view is None else self._database.workspace.relation(view).name
+        if view == JUSTIFICATIONS and view not in self._database.relations:
+            return self._subscribers.add(view, following(self.justifications), callable_one(callback))
+        name = None if view is None else self._database.workspace.relation(self._own(view)).name
         return self._subscribers.add(name or "triples", partial(_part, name), callable_one(callback))
+
+    def _own(self, view: str) -> str:
+        """Return the relation of a view."""
+        return INCONSISTENCY if view == INCONSISTENCIES and view not in self._database.relations else view
 
     def _drop(self) -> None:
         self._pending = []
@@ -367,7 +375,8 @@ class Store(N3Verbs):
             return self._relation("inferred", self._triples.inferred())
 
     def inconsistencies(self) -> Relation:
-        """Return the contradictions: the rule, and the up to three terms that clash; empty texts behind them."""
+        """Return the contradictions: the rule, and the up to three terms that clash; empty texts behind them.
+        `justifications` has the triples from which they follow."""
         return self._database[INCONSISTENCY]
 
     def query(self, text: str, /, **parameters: Any) -> Relation:
@@ -474,8 +483,11 @@ class Store(N3Verbs):
         return self._epochs
 
     def __getitem__(self, name: str) -> Relation:
-        """Return a relation that a program declares. Raise UsageError (E0601) for an unknown name."""
-        return self._database[name]
+        """Return a relation that a program declares, "inconsistencies" or "justifications". Raise UsageError (E0601)
+        for an unknown name."""
+        if name == JUSTIFICATIONS and name not in self._database.relations:
+            return self.justifications()
+        return self._database[self._own(name)]
 
     def __len__(self) -> int:
         """Return the number of triples, inferred ones included."""

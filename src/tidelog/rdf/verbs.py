@@ -13,8 +13,10 @@ from tidelog.explain.enumeration import Enumeration, Turn
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.explaining import Now, StoredTriple, TripleExplainer
+from tidelog.rdf.justifications import Justifications
 from tidelog.rdf.proofs import TripleProof, TripleViews
 from tidelog.rdf.transaction import StoreTransaction
+from tidelog.relation import Relation
 from tidelog.transaction import checked
 from tidelog.verbs import Verbs
 
@@ -25,6 +27,27 @@ class TripleVerbs(Verbs[StoreChange]):
     """Verbs over triples that change nothing in the end, and transactions."""
 
     _explainer: TripleExplainer
+    _justifications: Justifications
+
+    @abstractmethod
+    def inconsistencies(self) -> Relation:
+        """Return the contradictions."""
+
+    def justifications(self) -> Relation:
+        """Return the asserted triples, axioms and data, from which each inconsistency follows: a row for each of them,
+        behind the row of `inconsistencies()`. They are those of the proof that `explain` returns, and found again after
+        each commit, when they are first asked for. `tidelog.rdf.justified` groups the rows.
+
+        Raise LimitError beyond the time limit of `options`.
+        """
+        with self._using(), reading_within_memory:
+            now = self._now()
+            with guarded(now.watch):
+                return self._justifications.of(
+                    self._epoch_number(),
+                    self.inconsistencies(),
+                    lambda row: self._explainer.explain(row, now).triples,
+                )
 
     @abstractmethod
     def _now(self) -> Now:

@@ -17,6 +17,7 @@ from tidelog.errors import TidelogError
 from tidelog.rdf.serve.changes import ViewFeeds
 from tidelog.rdf.serve.evaluators import Evaluators
 from tidelog.rdf.serve.graphs import PATH, graph_store
+from tidelog.rdf.serve.inconsistencies import inconsistencies
 from tidelog.rdf.serve.pages import FILES, page
 from tidelog.rdf.serve.queries import query
 from tidelog.rdf.serve.updates import update
@@ -31,7 +32,8 @@ _READING = frozenset({"GET", "HEAD"})
 
 
 def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: ServerLimits | None = None) -> Starlette:
-    """Return an application that serves a store: /sparql, /update, /store, /views, and a page at /.
+    """Return an application that serves a store: /sparql, /update, /store, /inconsistencies, /views, and a page
+    at /.
 
     With `tokens`, each request needs one of them; without, the application answers requests to this machine only.
     """
@@ -54,6 +56,7 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
         "/update": (update, "write", ("POST",)),
         PATH: (graph_store, None, _OF_GRAPHS),
         f"{PATH}/{{path:path}}": (graph_store, None, _OF_GRAPHS),
+        "/inconsistencies": (inconsistencies, "read", ("GET",)),
         "/views/{name}/changes": (followed, "read", ("GET",)),
     }
     routes = [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidelog.rdf import output
+from tidelog.rdf.names import COLON
+from tidelog.rdf.shapes.compiling import MESSAGES
 from tidelog.rdf.shapes.paths import path_triples
 from tidelog.rdf.shapes.vocabulary import SH
 from tidelog.rdf.terms import TYPE, literal
@@ -15,6 +17,8 @@ from tidelog.relation import Relation
 
 if TYPE_CHECKING:
     import rdflib
+
+    from tidelog.rdf.change import StoreChange
 
 
 class ValidationResult(NamedTuple):
@@ -35,16 +39,31 @@ class ValidationResult(NamedTuple):
         return f"{what}: {parts(self.message)[0]} ({self.component.removeprefix(SH)})"
 
 
+def messages_of(pairs: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return the messages of each shape."""
+    found: dict[str, tuple[str, ...]] = {}
+    for shape, message in pairs:
+        found[str(shape)] = (*found.get(str(shape), ()), str(message))
+    return found
+
+
 class ValidationReport:
     """The violations of a commit, in order; `conforms` is True without any."""
 
     def __init__(
-        self, rows: Iterable[tuple[str, ...]], messages: Mapping[str, tuple[str, ...]], prefixes: Mapping[str, str]
+        self, rows: Iterable[tuple[Any, ...]], messages: Mapping[str, tuple[str, ...]], prefixes: Mapping[str, str]
     ) -> None:
         self.results = tuple(sorted(ValidationResult(*row) for row in rows))
         """The violations."""
         self._messages = messages
         self._prefixes = {**prefixes, "sh": SH}
+
+    @classmethod
+    def of_change(cls, change: StoreChange, name: str, prefixes: Mapping[str, str]) -> ValidationReport:
+        """Return the violations that a change brings to the shapes with a name: all, if it brings the shapes."""
+        beside = f"{name}{COLON}{MESSAGES}"
+        pairs = change[beside].inserted if change.knows(beside) else ()
+        return cls(change[name].inserted, messages_of(pairs), prefixes)
 
     @property
     def conforms(self) -> bool:

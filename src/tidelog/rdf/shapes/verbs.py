@@ -10,7 +10,7 @@ from tidelog.rdf.functions import with_functions
 from tidelog.rdf.names import COLON, TRIPLE, Names
 from tidelog.rdf.shapes.compiling import COLUMNS, MESSAGES, shape_rules
 from tidelog.rdf.shapes.documents import ShapesGraph
-from tidelog.rdf.shapes.report import ValidationReport
+from tidelog.rdf.shapes.report import ValidationReport, messages_of
 from tidelog.rdf.shapes.shape import read_shapes
 from tidelog.rdf.shapes.testing import FUNCTIONS
 from tidelog.rdf.sparql.verbs import SparqlVerbs
@@ -86,11 +86,8 @@ class ShapeVerbs(SparqlVerbs):
                 if name not in there:
                     hint = "add shapes with `store.shapes(…)`, and commit"
                     raise UsageError(Problem("E0601", f"there are no shapes called {name}", hint=hint))
-            rows, messages = set[tuple[Any, ...]](), dict[str, tuple[str, ...]]()
-            for name in names or there:
-                rows |= set(self.database[name])
-                beside = f"{name}{COLON}{MESSAGES}"
-                for row in self.database[beside] if beside in relations else ():
-                    shape, message = map(str, row)
-                    messages[shape] = (*messages.get(shape, ()), message)
+            asked = names or tuple(there)
+            rows = {row for name in asked for row in self.database[name]}
+            beside = [each for name in asked if (each := f"{name}{COLON}{MESSAGES}") in relations]
+            messages = messages_of(pair for name in beside for pair in self.database[name])
             return ValidationReport(rows, messages, self.prefixes)

@@ -59,6 +59,7 @@ function problem(document, text) {
 }
 
 function answered(type, text) {
+  if (type === "application/json") return contradictions(JSON.parse(text));
   if (type.includes("sparql-results+json")) {
     const answer = JSON.parse(text);
     return "boolean" in answer ? element("p", answer.boolean ? "Yes" : "No") : table(answer);
@@ -66,11 +67,28 @@ function answered(type, text) {
   return element("pre", text);
 }
 
-async function run() {
-  const text = part("text").value;
-  const updates = UPDATE.test(text);
+function spelled(symbol) {
+  return /^["_]|^<<\(/.test(symbol) ? symbol : `<${symbol}>`;
+}
+
+function contradictions(found) {
+  const list = element("ul", null);
+  for (const { rule, terms, triples } of found) {
+    const lines = triples.map((triple) => `${triple.map(spelled).join(" ")} .`).join("\n");
+    list.append(element("li", `${rule}: ${terms.map(spelled).join(", ")}`, element("pre", lines)));
+  }
+  return element("div", null, element("p", `${found.length} inconsistencies, with what they follow from`), list);
+}
+
+function sparql(text, updates) {
   const headers = { "Content-Type": `application/sparql-${updates ? "update" : "query"}` };
   headers.Accept = "application/sparql-results+json, text/turtle;q=0.9, */*;q=0.1";
+  return [updates ? "update" : "sparql", { method: "POST", headers, body: text }];
+}
+
+async function run(path, options, updates) {
+  const text = part("text").value;
+  const headers = { ...options.headers };
   if (part("token").value) headers.Authorization = `Bearer ${part("token").value}`;
   part("error").hidden = true;
   part("answer").replaceChildren();
@@ -80,8 +98,7 @@ async function run() {
   running = new AbortController();
   const start = performance.now();
   try {
-    const path = updates ? "update" : "sparql";
-    const response = await fetch(path, { method: "POST", headers, body: text, signal: running.signal });
+    const response = await fetch(path, { ...options, headers, signal: running.signal });
     const body = await response.text();
     const seconds = ((performance.now() - start) / 1000).toFixed(3);
     if (!response.ok) {
@@ -104,7 +121,12 @@ async function run() {
 
 part("form").addEventListener("submit", (event) => {
   event.preventDefault();
-  if (!running) run();
+  const text = part("text").value;
+  const updates = UPDATE.test(text);
+  if (!running) run(...sparql(text, updates), updates);
+});
+part("clashes").addEventListener("click", () => {
+  if (!running) run("inconsistencies", { headers: { Accept: "application/json" } }, false);
 });
 part("stop").addEventListener("click", () => running?.abort());
 part("text").addEventListener("keydown", (event) => {
