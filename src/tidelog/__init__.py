@@ -31,6 +31,7 @@ from tidelog.errors import (
 )
 from tidelog.explain.proof import Proof
 from tidelog.language.branches import Branch
+from tidelog.limits.progress import Progress, progress
 from tidelog.relation import Relation
 from tidelog.transaction import Transaction
 from tidelog.version import __version__ as __version__
@@ -44,6 +45,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "ProgramError",
+    "Progress",
     "Proof",
     "ProofRejected",
     "Relation",
@@ -55,6 +57,7 @@ __all__ = [
     "check_certificate",
     "connect",
     "functor",
+    "progress",
 ]
 
 if TYPE_CHECKING:

@@ -135,7 +135,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         number = self._epochs + 1 if self._keeper is None else self._keeper.next_epoch
         workspace.epoch_number = engine.epoch_number = number if self.numbered is None else self.numbered
         watch = self._options.watch(workspace.program.size_limits, interrupts)
-        with changing_within_memory:
+        with changing_within_memory, watch.reporting():
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
             draft = workspace.draft(watch.look)
             net = net_changes(workspace.due(self._retraction))

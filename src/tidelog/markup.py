@@ -1,4 +1,4 @@
-"""Tables in HTML, for notebooks. Every text is escaped here."""
+"""Tables and bars in HTML, for notebooks. Every text is escaped here."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Sequence[object]]) 
 def change_table(caption: str, heads: Iterable[str], rows: Iterable[tuple[str, Sequence[object]]]) -> str:
     """Return a table of changed rows, each with its sign, "+" or "-", which has a column of its own."""
     return _table(caption, ("", *heads), (_row((sign, *row), f' style="{_LOOKS[sign]}"') for sign, row in rows))
+
+
+def progress_bar(text: str, done: int, of: int | None) -> str:
+    """Return a bar that is filled as far as `done` of so many, with a text behind it; an endless one without `of`."""
+    state = "" if of is None else f' value="{done}" max="{of}"'
+    return f"<progress{state}></progress> {escape(_cut(text))}"
 
 
 def _table(caption: str, heads: Iterable[str], rows: Iterable[str]) -> str:

@@ -1,4 +1,5 @@
-"""The IPython extension, `%load_ext tidelog`: cells of rules, short messages for Ctrl-C, and names as you type.
+"""The IPython extension, `%load_ext tidelog`: cells of rules, bars for long work, short messages for Ctrl-C, and names
+as you type.
 
 A cell that begins with `%%tidelog` is a program for the database in a variable. It replaces the one that the same cell
 had before. Errors of tidelog show themselves as one message (`TidelogError`), with this extension or without.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import weakref
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -16,13 +18,17 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class
-from IPython.display import display
+from IPython.display import HTML, DisplayHandle, display
 
 from tidelog.connect import connect
 from tidelog.errors import wrong_argument
+from tidelog.limits.progress import Progress, progress
+from tidelog.markup import progress_bar
 from tidelog.verbs import RelationVerbs
 
 _PACKAGE = str(Path(__file__).parent) + os.sep
+_PATIENCE = 0.5
+"""Seconds of work before its bar shows."""
 _FIRST_LINE = re.compile(r"\s*%%tidelog\b[ \t]*(\w*)")
 
 
@@ -75,6 +81,42 @@ class TidelogMagics(Magics):
         display(change)
 
 
+class NotebookBar:
+    """A bar below a cell, while commits and other work of its thread take long."""
+
+    def __init__(self) -> None:
+        self._cell = ExitStack()
+        self._shown: DisplayHandle | None = None
+
+    def begin(self, _: ExecutionInfo) -> None:
+        """Look after the work of a cell."""
+        self._cell.enter_context(progress(self.show))
+
+    def end(self, _: object) -> None:
+        """Look no more."""
+        self._cell.close()
+        self._remove()
+
+    def show(self, state: Progress) -> None:
+        """Show how far some work has come, once it has taken some time."""
+        if state.ended:
+            self._remove()
+            return
+        if state.seconds < _PATIENCE:
+            return
+        parts = (state.work, state.step, f"{state.rows:,} tuples" if state.rows else "", f"{state.seconds:.0f} s")
+        bar = HTML(progress_bar(", ".join(filter(None, parts)), state.done, state.of))
+        if self._shown is None:
+            self._shown = display(bar, display_id=True)
+        else:
+            self._shown.update(bar)
+
+    def _remove(self) -> None:
+        shown, self._shown = self._shown, None
+        if shown is not None:
+            shown.update(HTML(""))
+
+
 @context_matcher()
 def relation_names(context: CompletionContext) -> SimpleMatcherResult:
     """Return the names of relations that begin as the word at the cursor of a `%%tidelog` cell."""
@@ -112,9 +154,13 @@ def show_interrupt(
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """Add the cells, names as you type and short messages to IPython: for `%load_ext tidelog`."""
+    """Add the cells, bars, names as you type and short messages to IPython: for `%load_ext tidelog`."""
     magics = TidelogMagics(shell)
     shell.register_magics(magics)
     shell.events.register("pre_run_cell", magics.note_cell)
+    if getattr(shell, "kernel", None) is not None:  # Terminals cannot replace what they have shown.
+        bar = NotebookBar()
+        shell.events.register("pre_run_cell", bar.begin)
+        shell.events.register("post_run_cell", bar.end)
     shell.Completer.custom_matchers.append(relation_names)
     shell.set_custom_exc((KeyboardInterrupt,), show_interrupt)

@@ -34,6 +34,7 @@ from tidelog.cli import (
     warm,
     watch,
 )
+from tidelog.cli.progress import shown_on_terminal
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
 
@@ -74,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(given) if given else None
-        status: int = prompt.execute() if parsed is None else parsed.execute(parsed)
+        with shown_on_terminal():
+            status: int = prompt.execute() if parsed is None else parsed.execute(parsed)
         sys.stdout.flush()
         return status
     except BrokenPipeError:

@@ -163,13 +163,15 @@ def _read(data: list[Path], arguments: argparse.Namespace) -> Store:
 
 def _filled(data: list[Path], arguments: argparse.Namespace, folder: Path | None = None) -> Store:
     """Return a store, the one in a folder if there is one, with the files, which wait for a commit."""
+    from tidelog.limits.progress import step_of
     from tidelog.rdf import connect
     from tidelog.rdf.tables import RULE_SETS
 
     rules = [rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules]
     store = connect(folder, rules or None)
-    for path in data:
-        if path != folder:
+    files = [path for path in data if path != folder]
+    for number, path in enumerate(files):
+        with step_of(f"reading {path.name}", number, len(files)):
             store.insert(path)
     return store
 

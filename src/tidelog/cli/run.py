@@ -196,13 +196,15 @@ def read_inputs(db: Database | SparkDatabase, folder: Path, needed: frozenset[st
     """
     from tidelog.errors import DataError
     from tidelog.io import read_facts
+    from tidelog.limits.progress import step_of
 
     inputs = _directives(db, "input")
     _check_standard_input(inputs)
-    for directive in inputs:
+    for number, directive in enumerate(inputs):
         relation = db.program.relations[directive.relation]
         try:
-            words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
+            with step_of(f"reading {relation.name}", number, len(inputs)):
+                words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
         except DataError as error:
             if error.code == "E0410" and needed is not None and directive.relation not in needed:
                 continue

@@ -17,6 +17,7 @@ from types import TracebackType
 from tidelog.errors import LimitError, Problem
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.listening import listening
+from tidelog.limits.progress import ProgressSource
 from tidelog.storage.memory import Stop
 from tidelog.storage.room import resident, shown
 from tidelog.storage.spilling import SpillError
@@ -47,6 +48,15 @@ class Watch:
     """As messages name it."""
     remedy: str = "raise `memory`"
     """The way to get more memory, for hints."""
+    progress: ProgressSource = field(default_factory=ProgressSource)
+
+    @contextmanager
+    def reporting(self) -> Iterator[None]:
+        """Say at the end of the block that the work has ended, if its progress was reported."""
+        try:
+            yield
+        finally:
+            self.progress.end(self.work, self.derived, self.started)
 
     @contextmanager
     def telling(self, size: int) -> Iterator[None]:
@@ -70,6 +80,8 @@ class Watch:
         if self.told and self.stop.given:
             self.interrupts.pressed = False
             raise KeyboardInterrupt
+        if self.progress.listener is not None:
+            self.progress.note(self.work, self.derived + rows, self.started)
         elapsed = time.perf_counter() - self.started
         if self.timeout is not None and elapsed > self.timeout:
             message = f"{self.work} was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
@@ -124,6 +136,6 @@ reading_within_memory = WithinMemory(
 @contextmanager
 def guarded(watch: Watch) -> Iterator[None]:
     """Let Ctrl-C raise only where `watch` looks inside the block; one that comes too late raises behind it."""
-    with Deferring() as interrupts:
+    with Deferring() as interrupts, watch.reporting():
         watch.interrupts = interrupts
         yield

@@ -20,6 +20,7 @@ from tidelog.maintain.cooling import cold
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.endless import deriving, naming
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.report import shown
 from tidelog.maintain.strategies.dropping import drop_relations
 from tidelog.maintain.strategies.table import visit
 from tidelog.storage.catalog import Catalog
@@ -68,6 +69,8 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
     while waiting:
         position = heapq.heappop(waiting)
         node, state.kept = state.structure.nodes[position], []
+        if state.watch.progress.listener is not None:
+            state.watch.progress.at(", ".join(shown(node.relations)), position, len(state.structure.nodes))
         try:
             with room.cooling(partial(cold, state, node, position)):
                 reports[position] = visit(node, state)

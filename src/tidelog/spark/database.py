@@ -342,7 +342,7 @@ class SparkDatabase(SparkReads):
                         keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
                 interrupts.look()
                 watch = self._options.watch(draft.checked.size_limits, interrupts)
-                with phases("evaluate"):
+                with phases("evaluate"), watch.reporting():
                     outcome = engine.epoch(draft.core, facts, watch, self._options, seal)
                 if not keeping.sealed:  # There was nothing to do.
                     seal(Prospect(outcome.deltas, engine.relation, engine.size))
@@ -405,7 +405,7 @@ class SparkDatabase(SparkReads):
                     pending = keyed.resolved(self.workspace.due(self._retraction))
                     facts = net_rows(self.engine, draft.checked.relations, pending, self._translation)
                 watch = self._options.watch(draft.checked.size_limits, interrupts)
-                with suppress(TakenBackError):
+                with suppress(TakenBackError), watch.reporting():
                     self.engine.epoch(draft.core, facts, watch, self._options, seal)
         return draft.checked, Outcome(deltas, Report(time.perf_counter() - started, ()))
 
