@@ -24,6 +24,7 @@ from tidelog.errors import CertificateRejected, DataError
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.storage.stored import StoredRelation
 from tidelog.store import checkpoint
+from tidelog.store.image import EngineImage
 
 REACHED = """
 .decl e(x: number, y: number)
@@ -143,6 +144,7 @@ def test_in_a_checkpoint(forgery: Forgery) -> None:
     engine.asserted[forgery.relation] = StoredRelation(engine.catalog, rows.shape[1])
     assert written(engine).restore(engine.program, db.dictionary) is not None
     engine.asserted[forgery.relation].insert(rows)
+    engine.asserted[forgery.relation].end()
     with pytest.raises(DataError, match="intermediate result"):
         written(engine).restore(engine.program, db.dictionary)
 
@@ -150,7 +152,7 @@ def test_in_a_checkpoint(forgery: Forgery) -> None:
 def written(engine: EmbeddedEngine) -> checkpoint.Checkpoint:
     """A checkpoint of an engine, to be read."""
     file = io.BytesIO()
-    checkpoint.write(engine, "", file)
+    EngineImage(engine, "").write(file)
     file.seek(0)
     return checkpoint.Checkpoint(Path("checkpoint"), file)
 

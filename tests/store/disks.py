@@ -71,12 +71,14 @@ class Follower:
     acknowledged: int = 0
     state: StateFolder | None = None
     failed: list[tuple[int, set[int]]] = field(default_factory=list)
+    aside: tuple[int, str] | None = None
+    """The checkpoint that was written aside, and its checksum."""
 
     def step(self) -> None:
         """Do one thing: mostly an epoch. Raises what the state raises, and `history` does not go on then."""
         state = self.open()
         match self.rng.choice(
-            ("commit", "commit", "commit", "nothing", "fail", "checkpoint", "gather", "reopen", "kill")
+            ("commit", "commit", "commit", "nothing", "fail", "checkpoint", "aside", "gather", "reopen", "kill")
         ):
             case "commit":
                 self.commit(state)
@@ -88,8 +90,11 @@ class Follower:
                 state.discard(state.prepare({("e", True): table({-1})}))
             case "checkpoint" if state.manifest.epoch:
                 now = json.dumps(sorted(self.history[-1])).encode()
+                self.drop_aside(state)
                 state.checkpoint(lambda file: file.write(now))
-            case "gather" if state.manifest.epoch and state.manifest.checkpoint is None:
+            case "aside":
+                self.write_aside(state)
+            case "gather" if state.manifest.epoch and state.manifest.checkpoint is None and self.aside is None:
                 state.gather({("e", True): table(self.history[-1])})
             case "reopen":
                 self.close()
@@ -111,6 +116,22 @@ class Follower:
             raise
         self.acknowledge()
 
+    def write_aside(self, state: StateFolder) -> None:
+        """Take the checkpoint of an earlier epoch that was written aside, or write one after an epoch."""
+        written, self.aside = self.aside, None
+        if written is not None:
+            state.take_aside(*written)
+            return
+        self.commit(state)
+        now, number = json.dumps(sorted(self.history[-1])).encode(), state.manifest.number
+        self.aside = number, state.write_aside(number, lambda file: file.write(now))
+
+    def drop_aside(self, state: StateFolder) -> None:
+        """Remove what was written aside."""
+        if self.aside is not None:
+            state.drop_checkpoint(self.aside[0])
+            self.aside = None
+
     def acknowledge(self) -> None:
         """Have committed the last epoch for good."""
         self.acknowledged = len(self.history) - 1
@@ -119,7 +140,7 @@ class Follower:
     def kill(self) -> None:
         """End the process, without a word to the disk."""
         self.disk.holders.clear()
-        self.state = None
+        self.state = self.aside = None
 
     def go_on(self, epoch: int) -> None:
         """Go on from an epoch, after one has failed that may still be found."""
@@ -135,6 +156,7 @@ class Follower:
     def close(self) -> None:
         """Close the state."""
         if self.state is not None:
+            self.drop_aside(self.state)
             self.state.close()
             self.state = None
 

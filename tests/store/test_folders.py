@@ -227,24 +227,6 @@ def test_many_segments_become_a_checkpoint(tmp_path: Path, monkeypatch: pytest.M
             assert len(os.listdir(tmp_path / "segments")) <= 3
 
 
-def test_a_patient_keeper_writes_checkpoints_more_rarely(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "MOST_SEGMENTS", 3)
-    with tidelog.connect(tmp_path) as db:
-        db.load(".decl e(x: number)")
-        db.keeper.patience, db.keeper.price = 2.0, 1e9
-        segments = []
-        for i in range(8):
-            db.insert("e", [(i,)])
-            db.commit()
-            segments.append(db.stats()["store"]["segments"])
-        assert segments == [1, 2, 3, 4, 5, 6, 0, 1]
-        db.keeper.price, db.keeper.spent = 1.0, 0.0
-        db.keeper.settled(db.engine, 1.5)
-        assert db.stats()["store"]["segments"] == 1
-        db.keeper.settled(db.engine, 1.5)
-        assert db.stats()["store"]["segments"] == 0
-
-
 def test_a_checkpoint_is_a_plain_archive_of_arrays(tmp_path: Path) -> None:
     """As docs/how-to/stores.md says."""
     import numpy

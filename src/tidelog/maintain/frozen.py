@@ -75,6 +75,10 @@ class FrozenState:
             return None
         if isinstance(stored, ClosedRelation):
             return FrozenPairs(Catalog(self._bits), self._graphs[id(stored.graph)])
+        return self.rows(stored)
+
+    def rows(self, stored: StoredRelation) -> FrozenRows:
+        """Return the rows of a relation of the engine that is no closure."""
         with self.readers.lock:
             self.preserve(stored)
         return self._rows[id(stored)]

@@ -377,17 +377,17 @@ class Dictionary:
         record is nil). Raise DataError (E0415) for an id without a record."""
         if len(ids):
             self._check_ids(int(ids.min()), int(ids.max()), kind)
-        rows = self._tables[kind].rows[ids]
+        rows = self.fields_of(kind, ids)
         return ids != 0, [np.ascontiguousarray(column) for column in rows.T]
 
     def row(self, kind: Kind, word: int) -> list[int]:
         """Return the words of the fields of one record."""
         return self._tables[kind].row(word)
 
-    def fields_of_all(self, kind: Kind) -> Words:
-        """Return the fields of all records of a type except nil, in the order of their ids; shape (n, fields)."""
-        table = self._tables[kind]
-        return table.rows[1 : table.count]
+    def fields_of(self, kind: Kind, words: NDArray[Any]) -> Words:
+        """Return the words of the fields of records, shape (n, fields)."""
+        fields: Words = self._tables[kind].rows[words]
+        return fields
 
     def _check_ids(self, low: int, high: int, kind: Kind) -> None:
         count = self.extent(kind)
@@ -462,6 +462,11 @@ class Dictionary:
                 values = [built[part] for part in parts]
                 built[waiting.pop()] = tuple(values) if branch is None else class_of(branch)._make(values)
         return [built[kind, word] for word in ids]
+
+
+def texts_of(dictionary: Dictionary, words: NDArray[Any]) -> pa.LargeStringArray:
+    """Return the symbols of int32 or int64 words as an Arrow array."""
+    return dictionary._symbols.array(words)
 
 
 def locks_of(dictionary: Dictionary) -> tuple[threading.RLock, ...]:

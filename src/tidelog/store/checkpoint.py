@@ -1,4 +1,4 @@
-"""An engine's state as one file, from which it continues without evaluating anything.
+"""An engine's state as one file, from which it continues without evaluating anything; `image` writes it.
 
 The file is a numpy archive, whose arrays have checksums:
 
@@ -25,7 +25,6 @@ from typing import IO, Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog import version
 from tidelog.durable.damage import damaged
 from tidelog.maintain import closures
 from tidelog.maintain.engine import EmbeddedEngine
@@ -41,106 +40,11 @@ from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.marks import Marks
 from tidelog.storage.members import ClosedMembers
 from tidelog.storage.stored import StoredRelation
-from tidelog.storage.usage import Usage, renumbered, translated
-
-FORMAT = 1
-
-
-def write(engine: EmbeddedEngine, text: str, file: IO[bytes], *, values: bool = True) -> None:
-    """Write the state of an engine whose program is `text`, from the start of the file to its end. Leave out symbols
-    and records that are in no relation; the others get the first numbers. Without `values` leave out all of them, and
-    what functions have returned: the words keep their numbers, and somebody else the dictionary."""
-    dictionary = engine.dictionary
-    stored = list({id(each): each for each in [*engine.views.values(), *engine.asserted.values()]}.values())
-    kinds = {
-        id(each): [column.kind for column in engine.program.relations[name].columns]
-        for name, each in [*engine.views.items(), *engine.asserted.items()]
-        if values and name in engine.program.relations
-    }
-    usage = Usage(dictionary)
-    for relation in stored:
-        if not isinstance(relation, ClosedRelation):
-            usage.add(kinds.get(id(relation), ()), relation.words())
-    memories = {
-        name: (declared, declared.given.remembered[name].saved())
-        for name, declared in engine.program.functors.items()
-        if values and name in declared.given.remembered
-    }
-    for declared, (keys, _, results) in memories.values():
-        usage.add([column.kind for column in declared.parameters], keys)
-        usage.add([declared.result.kind], results[:, None])
-    used = usage.flags()
-    numbers = renumbered(used)
-    with zipfile.ZipFile(file, "w") as archive:
-        symbols = [symbol.encode() for symbol in dictionary.strings(numpy.flatnonzero(used["symbol"]))]
-        _put(archive, "symbols", _bytes(b"".join(symbols)))
-        _put(archive, "ends", numpy.cumsum([len(symbol) for symbol in symbols], dtype=numpy.int64))
-        for i, kind in enumerate(dictionary.types):
-            fields = [field.kind for field in dictionary.types[kind].fields]
-            rows = dictionary.fields_of_all(kind)[used[kind][1:]]
-            _put(archive, f"records.{i}", translated(fields, rows, numbers))
-        for i, relation in enumerate(stored):
-            if not isinstance(relation, ClosedRelation):
-                marks = relation.marks.of(relation.live())
-                _put(archive, f"rows.{i}", translated(kinds.get(id(relation), ()), relation.words(), numbers))
-                for name in ("counts", "births", "supports"):
-                    if getattr(marks, name) is not None:
-                        _put(archive, f"{name}.{i}", getattr(marks, name))
-                if relation.epochs is not None:
-                    _put(archive, f"epochs.{i}", relation.epochs.among(relation.live()).runs())
-        for i, (declared, (keys, counts, results)) in enumerate(memories.values()):
-            kinds_of = [column.kind for column in declared.parameters]
-            _put(archive, f"arguments.{i}", translated(kinds_of, keys, numbers))
-            _put(archive, f"sizes.{i}", counts)
-            _put(archive, f"values.{i}", translated([declared.result.kind], results[:, None], numbers))
-        number = {id(each): i for i, each in enumerate(stored)}
-        about = {
-            "format": FORMAT,
-            **_shape(engine.program, engine.nodes),
-            "program": text,
-            "records": list(dictionary.types),
-            "bits": engine.catalog.bits,
-            "round": engine.round,
-            "next_number": engine.next_number,
-            "costs": engine.costs,
-            "unsettled": engine.unsettled,
-            "closures": list(engine.closures),
-            "mirrors": engine.mirrors,
-            "members": [name for name, each in engine.views.items() if isinstance(each, ClosedMembers)],
-            "views": {name: number[id(each)] for name, each in engine.views.items()},
-            "facts": {name: number[id(each)] for name, each in engine.asserted.items()},
-            "aggregates": {
-                name: each.given.aggregates[name].fingerprint
-                for name, each in engine.program.functors.items()
-                if each.aggregate and name in each.given.aggregates
-            },
-            "functors": {name: [str(declared), i] for i, (name, (declared, _)) in enumerate(memories.items())},
-            "by_row": [i for i, each in enumerate(stored) if each.marks.keeps_births],
-        }
-        _put(archive, "about", _bytes(json.dumps(about).encode()))
-
-
-def _shape(program: CoreProgram, nodes: tuple[Any, ...]) -> dict[str, Any]:
-    """Return everything that two engines must share to exchange their state."""
-    columns = {name: [column.kind for column in info.columns] for name, info in program.relations.items()}
-    return {
-        "version": version.__version__,
-        "columns": columns,
-        "nodes": sorted(sorted(node.relations) for node in nodes),
-    }
-
-
-def _bytes(text: bytes) -> NDArray[numpy.uint8]:
-    return numpy.frombuffer(text, numpy.uint8)
-
-
-def _put(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-        numpy.lib.format.write_array(member, numpy.ascontiguousarray(array), allow_pickle=False)
+from tidelog.store.image import FORMAT, shape_of
 
 
 class Checkpoint:
-    """A checkpoint in an open file that `write` has written; `path` is for messages, `epoch` its number.
+    """A checkpoint in an open file that an `EngineImage` has written; `path` is for messages, `epoch` its number.
 
     Raises DataError (E0682) if it cannot be read, also later on.
     """
@@ -200,7 +104,7 @@ class Checkpoint:
         parts = program.evaluated(about.get("unsettled", {}))
         nodes = coarsened(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
         with self._reading():
-            if any(about[key] != value for key, value in _shape(program, nodes).items()):
+            if any(about[key] != value for key, value in shape_of(program, nodes).items()):
                 return None
             for name, number in about["facts"].items():
                 info = program.relations.get(name)  # None for what a rule that is gone has left

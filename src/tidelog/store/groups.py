@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, TypeAlias
 
 from tidelog.arrays import Words
@@ -20,8 +19,8 @@ from tidelog.language.syntax import Column, Program
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules.core import NUMBERED
-from tidelog.store import checkpoint
 from tidelog.store.choices import SHOWN
+from tidelog.store.image import EngineImage
 from tidelog.store.keeper import RULES, FolderKeeper, changes_of, next_number, note_of, relation_of
 from tidelog.store.state import text_of
 from tidelog.workspace import Draft, Workspace
@@ -100,7 +99,8 @@ class GroupKeeper(FolderKeeper):
             notes = {**notes, RULES: note_of(draft.since)}
         rows = sum(len(change.inserted) + len(change.deleted) for change in changes.values())
         if self.state.manifest.epoch and rows > sum(map(len, engine.asserted.values())) // 2:
-            self.state.publish_whole(partial(checkpoint.write, engine, text), text, notes)
+            self._stop_aside()
+            self.state.publish_whole(EngineImage(engine, text).write, text, notes)
             self.price, self.spent = time.perf_counter() - started, 0.0
         else:
             self._publish(self.state.prepare(self._tables(draft, changes)), text, notes, self._gone)

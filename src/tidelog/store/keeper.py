@@ -30,7 +30,9 @@ from tidelog.programs import Reading
 from tidelog.rules.core import NUMBERED
 from tidelog.storage.changes import date_changes
 from tidelog.store import checkpoint
+from tidelog.store.aside import AsideCheckpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
+from tidelog.store.image import EngineImage
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.state import GONE, Segment, StateFolder, text_of
 from tidelog.store.tables import FactTables, PartFolder, facts_table
@@ -40,6 +42,8 @@ NUMBERS = "numbers"
 """The note of the next number of counters."""
 RULES = "rules"
 """The note of the epochs in which rules came."""
+_PATIENCE = 5.0
+"""Checkpoints that another thread writes are so much rarer: that takes cores and the disk from the epochs meanwhile."""
 
 
 class FolderKeeper:
@@ -58,9 +62,9 @@ class FolderKeeper:
         """Seconds of the epochs since the last checkpoint."""
         self.price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
-        self.patience = 1.0
-        """So many times as long as writing a checkpoint takes, and as many segments, epochs may take before the next
-        one. A server waits longer, because nobody can commit meanwhile."""
+        self.aside = False
+        """Whether another thread writes checkpoints, while epochs go on: for servers, whose clients would wait."""
+        self._aside: AsideCheckpoint | None = None
         self._recovering = False
         self._dated: dict[str, list[tuple[bool, Words, AnyWords]]] = {}
         """While the last epoch comes back: the facts that epochs asserted and retracted, in order, with the epochs."""
@@ -96,6 +100,8 @@ class FolderKeeper:
 
     def _publish(self, segment: Segment, text: str, notes: Mapping[str, Any], gone: Collection[str]) -> None:
         """Commit a segment, or discard it if that fails."""
+        if gone:
+            self._stop_aside()
         try:
             self.state.publish(segment, text, notes, {*gone, *(f"{SHOWN}{name}" for name in gone)})
         except BaseException:
@@ -123,9 +129,28 @@ class FolderKeeper:
             self._recovering, self.spent, self._recorded, self._chosen = False, seconds, None, None
             return
         self.spent += seconds
-        is_time = self.spent > self.patience * self.price or self.state.is_scattered(self.patience)
-        if is_time or GONE in self.state.manifest.notes:
+        if self._aside is not None and self._aside.is_written:
+            self._take_aside(self._aside)
+        if GONE in self.state.manifest.notes:
             self.write_checkpoint(engine)
+        elif self._aside is None and self._is_time():
+            if self.aside:
+                with suppress(MemoryError):
+                    self._aside = AsideCheckpoint(self.state, engine)
+                    self.spent = 0.0
+            else:
+                self.write_checkpoint(engine)
+
+    def _is_time(self) -> bool:
+        """Return True if the epochs since the last checkpoint have taken longer than the next one will, or are many."""
+        patience = _PATIENCE if self.aside else 1.0
+        return self.spent > patience * self.price or self.state.is_scattered(patience)
+
+    def _take_aside(self, aside: AsideCheckpoint) -> None:
+        """Let the checkpoint that another thread has written be the last one."""
+        self._aside, self.price = None, aside.seconds
+        with suppress(UsageError, MemoryError):
+            aside.take()
 
     def _date(self, engine: EmbeddedEngine) -> None:
         """Give the facts that have come back the epochs in which they came."""
@@ -138,10 +163,11 @@ class FolderKeeper:
 
     def write_checkpoint(self, engine: EmbeddedEngine) -> None:
         """Write everything as of now in place of the segments, if the disk takes it."""
-        started, text = time.perf_counter(), self.state.manifest.text
+        self._stop_aside()
+        started = time.perf_counter()
         # The epoch is safe without, and the next try is due when as much time has been spent again.
         with suppress(UsageError, MemoryError):
-            self.state.checkpoint(lambda file: checkpoint.write(engine, text, file))
+            self.state.checkpoint(EngineImage(engine, self.state.manifest.text).write)
         self.price, self.spent = time.perf_counter() - started, 0.0
 
     # --- opening -----------------------------------------------------------------------------------------------------
@@ -230,8 +256,15 @@ class FolderKeeper:
             "segments": len(manifest.segments),
         }
 
+    def _stop_aside(self) -> None:
+        """Let no other thread write a checkpoint. After a fork, there is no such thread."""
+        aside, self._aside = self._aside, None
+        if aside is not None and self.state.is_own:
+            aside.stop()
+
     def close(self) -> None:
         """Let others have the folder."""
+        self._stop_aside()
         self.state.close()
 
 

@@ -159,8 +159,7 @@ class StateFolder:
     def dated_tables(self) -> Iterator[tuple[int, str, bool, pa.Table | PartFolder]]:
         """Yield the same with the epoch before each, negative where changes of that epoch and before are together."""
         for segment, files in self.manifest.segments.items():
-            number, _, together = segment.partition(".")[0].partition("-")
-            epoch = -int(number) if together else int(number)
+            epoch = _epoch(segment)
             for file, expected in sorted(files.items()):
                 relation, operation = _relation(file), file.rsplit(".", 2)[1]
                 place = f"segments/{segment}/{file.rstrip('/')}"
@@ -256,7 +255,7 @@ class StateFolder:
         """Replace the checkpoint and all segments by the output of `write`, unless the checkpoint is of the last
         epoch."""
         old = self.manifest
-        if old.checkpoint is None or old.checkpoint[0] != f"{old.number:08}":
+        if old.checkpoint is None or old.checkpoint[0] != _name(old.number):
             self._replace_all(old, write)
 
     def publish_whole(self, write: Callable[[IO[bytes]], object], program: str, notes: Mapping[str, Any]) -> None:
@@ -269,21 +268,46 @@ class StateFolder:
 
     def _replace_all(self, manifest: Manifest, write: Callable[[IO[bytes]], object]) -> None:
         """Replace the checkpoint and all segments by the output of `write`, and the manifest by one with that."""
-        old, name = self.manifest, f"{manifest.number:08}"
-        place = f"checkpoints/{name}"
         with self._changing():
             try:
-                found = self._files.write(place, write)
-                self._files.sync_folder("checkpoints")
-                notes = {key: note for key, note in manifest.notes.items() if key != GONE}
-                self._replace(replace(manifest, checkpoint=(name, found), segments={}, notes=notes))
+                self._take(manifest, self._written(manifest.number, write))
             except BaseException:
-                self._drop(place)
+                self.drop_checkpoint(manifest.number)
                 raise
+
+    def _written(self, number: int, write: Callable[[IO[bytes]], object]) -> tuple[str, str]:
+        """Write a checkpoint of an epoch; return its name and its checksum."""
+        found = self._files.write(_checkpoint(number), write)
+        self._files.sync_folder("checkpoints")
+        return _name(number), found
+
+    def _take(self, manifest: Manifest, checkpoint: tuple[str, str]) -> None:
+        """Replace the checkpoint and the segments up to its epoch, and the manifest by one with that."""
+        old, number = self.manifest, int(checkpoint[0])
+        segments = {name: files for name, files in manifest.segments.items() if abs(_epoch(name)) > number}
+        notes = {key: note for key, note in manifest.notes.items() if key != GONE}
+        self._replace(replace(manifest, checkpoint=checkpoint, segments=segments, notes=notes))
         if old.checkpoint is not None:
             self._drop(f"checkpoints/{old.checkpoint[0]}")
-        for segment in old.segments:
+        for segment in old.segments.keys() - segments.keys():
             self._drop(f"segments/{segment}")
+
+    def write_aside(self, number: int, write: Callable[[IO[bytes]], object]) -> str:
+        """Write the output of `write` as the checkpoint of an epoch, and return its checksum. Any thread may call this
+        while others commit. Raise UsageError (E0681)."""
+        with self._using():
+            return self._written(number, write)[1]
+
+    def take_aside(self, number: int, found: str) -> None:
+        """Replace the checkpoint by one that was written aside, and the segments up to its epoch; no relation has gone
+        since. Raise UsageError (E0681); the state is then as before."""
+        with self._changing():
+            self._take(self.manifest, (_name(number), found))
+
+    def drop_checkpoint(self, number: int) -> None:
+        """Remove the checkpoint of an epoch, or what was written of it, unless it is the valid one."""
+        if self.manifest.checkpoint is None or self.manifest.checkpoint[0] != _name(number):
+            self._drop(_checkpoint(number))
 
     def gather(self, facts: FactTables) -> None:
         """Replace all segments by one with these facts, which must be all facts, unless there is only one."""
@@ -490,6 +514,21 @@ class StateFolder:
 
     def _unusable(self, message: str, hint: str) -> UsageError:
         return UsageError(Problem("E0681", message, place=self.address, hint=hint))
+
+
+def _name(number: int) -> str:
+    """Return the name of the segment or the checkpoint of an epoch."""
+    return f"{number:08}"
+
+
+def _checkpoint(number: int) -> str:
+    return f"checkpoints/{_name(number)}"
+
+
+def _epoch(segment: str) -> int:
+    """Return the epoch of a segment, negative where it has the changes of that epoch and before together."""
+    number, _, together = segment.partition(".")[0].partition("-")
+    return -int(number) if together else int(number)
 
 
 def _relation(file: str) -> str:

@@ -15,9 +15,6 @@ from tidelog.workbench.history import EpochHistory
 from tidelog.workbench.requests import KnownRequests
 from tidelog.workspace import Draft
 
-_PATIENCE = 5.0
-"""A checkpoint is written once the epochs since the last one have taken so many times as long."""
-
 
 class Service:
     """A database for many clients. `close` leaves the database open."""
@@ -31,7 +28,7 @@ class Service:
         self._log: ChangeLog | None = None
         if isinstance(db, StoredDatabase) and not read_only:
             self._log = ChangeLog(db.folder)
-            db.keeper.patience = _PATIENCE
+            db.keeper.aside = True
         with db.turns.changing:
             self.feed = EpochFeed(self.epoch, self._log)
             db.sealing = self._seal

@@ -45,7 +45,7 @@ def told(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int
         elif count > start:
             present = numpy.zeros(count - start, bool)
             present[dictionary.present(kind, start + 1, count + 1) - start - 1] = True
-            new[kind] = start, (present, dictionary.fields_of_all(kind)[start:count])
+            new[kind] = start, (present, dictionary.fields_of(kind, numpy.arange(start + 1, count + 1)))
     return wire.dumps((new, {kind: dictionary.types[kind] for kind in new if kind != SYMBOLS}))
 
 

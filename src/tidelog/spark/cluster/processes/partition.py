@@ -39,8 +39,8 @@ from tidelog.spark.cluster.placement.skew import Lookout
 from tidelog.storage.changes import date, date_changes
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.epochs import RowEpochs
-from tidelog.store import checkpoint
 from tidelog.store.checkpoint import Checkpoint
+from tidelog.store.image import EngineImage
 
 _MEMORY = "PYSPARK_EXECUTOR_MEMORY_MB"
 """The environment variable by which Spark reports `spark.executor.pyspark.memory`, divided by the executor's cores."""
@@ -125,7 +125,7 @@ class Partition:
     def save(self, prefix: str) -> tuple[str, str]:
         """Write all that is here to a file; return its name and its checksum."""
         name = f"{prefix}-{self.number}-{secrets.token_hex(4)}"
-        return name, self.folder.write_by(name, lambda file: checkpoint.write(self.engine, "", file, values=False))
+        return name, self.folder.write_by(name, EngineImage(self.engine, "", values=False).write)
 
     def repeat(self, plan: str, log: Sequence[Logged]) -> None:
         """Come to what a log of rounds has led to, as far as relations go."""
