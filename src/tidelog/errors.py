@@ -219,6 +219,7 @@ CODES: dict[str, str] = {
     "E0676": "a proof that another checker has no form for",
     "E0677": "an explanation that nodes cannot give",
     "E0678": "N3 that no rule can have",
+    "E0679": "not for inferences per graph",
     "E0680": "a state folder is in use",
     "E0681": "a state folder cannot be used",
     "E0682": "a state folder is damaged",

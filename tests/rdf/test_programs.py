@@ -156,5 +156,5 @@ def test_what_is_no_text_is_refused() -> None:
 @pytest.mark.parametrize("rules", ["owl", "RDFS", 5, ["rdfs", None], ""])
 def test_unknown_rules_are_refused(rules: object) -> None:
     with pytest.raises(UsageError) as caught:
-        connect(rules=rules)  # type: ignore[arg-type]
+        connect(rules=rules)  # type: ignore[call-overload]
     assert caught.value.code == "E0662"

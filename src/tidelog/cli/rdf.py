@@ -43,6 +43,8 @@ def add(commands: Commands) -> None:
         default=[],
         help="a SELECT as a view, whose changes /views/NAME/changes sends; may be given several times",
     )
+    help_text = "what follows in a graph: from all graphs (union), or from it and the default graph (graph)"
+    command.add_argument("--inference", choices=["union", "graph"], help=help_text)
     add_address(command, 8080)
     command.add_argument(
         "--max-rows", metavar="N", type=positive(int), help="largest number of rows of an answer (default: no limit)"
@@ -168,7 +170,7 @@ def _filled(data: list[Path], arguments: argparse.Namespace, folder: Path | None
     from tidelog.rdf.tables import RULE_SETS
 
     rules = [rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules]
-    store = connect(folder, rules or None)
+    store = connect(folder, rules or None, inference=vars(arguments).get("inference"))
     files = [path for path in data if path != folder]
     for number, path in enumerate(files):
         with step_of(f"reading {path.name}", number, len(files)):

@@ -30,6 +30,7 @@ True
 
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
+from tidelog.rdf.graphwise import GraphwiseChange, GraphwiseStore
 from tidelog.rdf.justifications import Justification, justified
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.shapes.report import ValidationReport, ValidationResult
@@ -39,6 +40,8 @@ from tidelog.rdf.terms import TYPE, literal, term
 from tidelog.rdf.transaction import StoreTransaction
 
 __all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
+    "GraphwiseChange",
+    "GraphwiseStore",
     "Justification",
     "Solutions",
     "Store",

@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 from tidelog.durable.files import Files
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.limits.watch import WithinMemory
+from tidelog.rdf.graphwise import GRAPH_BY_GRAPH, UNION, GraphwiseStore, refuse
 from tidelog.rdf.lasting import NOTE, LastingState
 from tidelog.rdf.store import Store
 from tidelog.rdf.tables import RULE_SETS, table
@@ -23,7 +24,30 @@ _PROGRAM = re.compile(r":-|^\s*(?:\.(?:decl|type|comp|include|input)|@prefix)\b|
 """In no sensible name of a folder, but in most programs and their paths."""
 
 
-def connect(folder: str | os.PathLike[str] | None = None, rules: Rules | Sequence[Rules] | None = None) -> Store:
+@overload
+def connect(folder: str | os.PathLike[str] | None = None, rules: Rules | Sequence[Rules] | None = None) -> Store: ...
+@overload
+def connect(
+    folder: str | os.PathLike[str] | None = None,
+    rules: Rules | Sequence[Rules] | None = None,
+    *,
+    inference: Literal["graph"],
+) -> GraphwiseStore: ...
+@overload
+def connect(
+    folder: str | os.PathLike[str] | None = None,
+    rules: Rules | Sequence[Rules] | None = None,
+    *,
+    inference: str | None,
+) -> Store: ...
+
+
+def connect(
+    folder: str | os.PathLike[str] | None = None,
+    rules: Rules | Sequence[Rules] | None = None,
+    *,
+    inference: str | None = None,
+) -> Store:
     """Return a new, empty store in memory; with a `folder`, the store in that folder, which is made if need be, see
     docs/how-to/stores.md.
 
@@ -31,9 +55,13 @@ def connect(folder: str | os.PathLike[str] | None = None, rules: Rules | Sequenc
     RDF and RDFS), a program (text or a path, see `Store.load`), several of these, or none. A store in a folder keeps
     its rules: leave them out from then on, or pass the same ones.
 
-    Raise UsageError (E0610) for rules in place of a folder, (E0662) for an unknown name, (E0657) for other rules than
-    those of the folder, (E0680, E0681) for a folder that another process has or that cannot be used; DataError (E0682)
-    for a damaged one; ProgramError for a wrong program; LimitError (E0503).
+    `inference` is "union", the default: rules see all graphs as one; or "graph": what follows in a named graph follows
+    from it and the default graph, and is in that graph, see `GraphwiseStore`. A store in a folder keeps it, too.
+
+    Raise UsageError (E0610) for rules in place of a folder, (E0662) for an unknown name, (E0603) for other inferences,
+    (E0679) for programs with inferences per graph, (E0657) for other rules or inferences than those of the folder,
+    (E0680, E0681) for a folder that another process has or that cannot be used; DataError (E0682) for a damaged one;
+    ProgramError for a wrong program; LimitError (E0503).
     """
     given: list[Any] = [] if rules is None else list(rules) if isinstance(rules, (list, tuple)) else [rules]
     sets = [each for each in given if isinstance(each, str) and each in RULE_SETS]
@@ -42,14 +70,19 @@ def connect(folder: str | os.PathLike[str] | None = None, rules: Rules | Sequenc
         if not isinstance(each, (str, os.PathLike)) or not str(each).strip() or _is_name(str(each)):
             hint = f"pass {', '.join(RULE_SETS)}, the text of a program, or the path of one"
             raise UsageError(Problem("E0662", f"unknown rules {each!r}", hint=hint))
+    if inference not in (None, UNION, GRAPH_BY_GRAPH):
+        hint = f'pass "{UNION}" or "{GRAPH_BY_GRAPH}"'
+        raise UsageError(Problem("E0603", f"unknown inference {inference!r}", hint=hint))
+    if inference == GRAPH_BY_GRAPH and programs:
+        refuse("a program", f"pass {', '.join(RULE_SETS)}")
     if folder is None:
-        return Store(_tables(sets), programs)
+        return GraphwiseStore(_tables(sets)) if inference == GRAPH_BY_GRAPH else Store(_tables(sets), programs)
     if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
         raise wrong_argument("a store", "the path of a folder", folder)
     if is_rules(folder):
         hint = "write connect(rules=…) for a store in memory, and connect(folder, rules=…) for one that lasts"
         raise UsageError(Problem("E0610", "connect takes a folder first, and these are rules", hint=hint))
-    return opened(folder, sets, programs, rules is None)
+    return opened(folder, sets, programs, rules is None, inference=inference)
 
 
 def is_rules(value: object) -> bool:
@@ -60,19 +93,32 @@ def is_rules(value: object) -> bool:
 
 @_OPENING
 def opened(
-    folder: Rules, sets: Sequence[str], programs: Sequence[Rules], is_open: bool, files: Files | None = None
+    folder: Rules,
+    sets: Sequence[str],
+    programs: Sequence[Rules],
+    is_open: bool,
+    files: Files | None = None,
+    inference: str | None = None,
 ) -> Store:
-    """Return the store in a folder, with any rules if `is_open`; `files` are those of a simulated disk."""
+    """Return the store in a folder, with any rules if `is_open`, and any inferences for None; `files` are those of a
+    simulated disk."""
     keeper = GroupKeeper(folder, files=files)
     try:
         given = {"sets": sorted(set(sets)), "programs": [] if is_open else sorted(map(_digest, programs))}
         note = keeper.notes.get(NOTE)
         if note is not None:
+            known = note.get("inference", UNION)
+            if inference not in (None, known):
+                raise UsageError(_other_inferences(keeper.state.address, known, str(inference)))
+            inference = known
             kept = {key: note[key] for key in given}
             if not is_open and kept != given:
                 raise UsageError(_other_rules(keeper.state.address, kept, given))
             given, programs = kept, ()
-        return Store(_tables(given["sets"]), programs, LastingState(keeper, given))
+        lasting = LastingState(keeper, {**given, "inference": inference or UNION})
+        if inference == GRAPH_BY_GRAPH:
+            return GraphwiseStore(_tables(given["sets"]), lasting)
+        return Store(_tables(given["sets"]), programs, lasting)
     except BaseException:
         keeper.close()
         raise
@@ -101,6 +147,12 @@ def _other_rules(folder: str, kept: Mapping[str, Sequence[str]], given: Mapping[
     was, wanted = (", ".join(each["sets"]) or "no rule set" for each in (kept, given))
     hint = "leave `rules` out, or give another folder, and load the triples there"
     return Problem("E0657", f"the store was made with {was}, not with {wanted}", place=folder, hint=hint)
+
+
+def _other_inferences(folder: str, kept: str, given: str) -> Problem:
+    """Return the problem of inferences that are not those of a folder."""
+    hint = "leave `inference` out, or give another folder, and load the quads there"
+    return Problem("E0657", f'the store was made with inference="{kept}", not "{given}"', place=folder, hint=hint)
 
 
 def _is_name(text: str) -> bool:

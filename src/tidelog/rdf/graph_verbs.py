@@ -74,7 +74,7 @@ class GraphVerbs(TripleVerbs):
         graph wait already.
         """
         with self._changing(), changing_within_memory:
-            graph = _graph_name(name)
+            graph = graph_name(name)
             if not graph:
                 raise wrong_argument("the name of the graph", "an IRI", name)
             columns = replaced(reader.read(data, format, base, self._labels), graphs=None)
@@ -114,7 +114,7 @@ class GraphVerbs(TripleVerbs):
 
     def _change(self, data: Any, format: str | None, base: str | None, graph: object, *, asserts: bool) -> None:
         with self._changing(), changing_within_memory:
-            name = _graph_name(graph)
+            name = graph_name(graph)
             columns = reader.read(data, format, base, self._labels if asserts else None, by_file=True)
             self._pending.append(self._quads.pending(asserts, columns, name))
 
@@ -145,7 +145,7 @@ class GraphVerbs(TripleVerbs):
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             triples = self._triples.matching(*terms, asserted=True)
-            rows = self._quads.matching(triples, _graph_name(graph))
+            rows = self._quads.matching(triples, graph_name(graph))
             return Relation("quads", WordRows(QUAD_COLUMNS, self._triples.dictionary, rows))
 
     @abstractmethod
@@ -173,7 +173,7 @@ class GraphVerbs(TripleVerbs):
         with self._using(), reading_within_memory:
             if graph is None:
                 return self._written(format, inferred).decode()
-            return output.text(self._of_graph(_graph_name(graph)), None, format, self.prefixes).decode()
+            return output.text(self._of_graph(graph_name(graph)), None, format, self.prefixes).decode()
 
     def _of_graph(self, graph: str | None) -> Relation:
         """Return the triples of one graph."""
@@ -203,7 +203,7 @@ def changed(block: StoreTransaction, changes: Mapping[StoredQuad, bool]) -> None
         block.delete(triples, graph=graph)
 
 
-def _graph_name(graph: object) -> str | None:
+def graph_name(graph: object) -> str | None:
     """Return the symbol of a graph, None for none. Raise DataError (E0465) for a literal."""
     if graph is None or (isinstance(graph, str) and graph == DEFAULT):
         return graph

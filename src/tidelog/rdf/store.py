@@ -219,7 +219,7 @@ class Store(N3Verbs):
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
         with changing_within_memory:
             has_facts = bool(self._database.workspace.facts)
-            earlier = EarlierState(self)
+            earlier = self._earlier()
             change = self._evaluated(interrupts, earlier)
             if self._lasting is not None:
                 self._lasting.publish(self, earlier, interrupts)
@@ -227,6 +227,10 @@ class Store(N3Verbs):
             self._epochs += 1
             self._note(pending, change, has_facts)
             return change
+
+    def _earlier(self) -> EarlierState:
+        """Return the state before a commit."""
+        return EarlierState(self)
 
     def _evaluated(self, interrupts: Interrupts, earlier: EarlierState) -> StoreChange:
         """Evaluate the pending changes, or undo everything and raise."""
@@ -262,7 +266,7 @@ class Store(N3Verbs):
         with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
             self._check_usable()
             with changing_within_memory:
-                earlier = EarlierState(self)
+                earlier = self._earlier()
                 change = self._evaluated(interrupts, earlier)
                 try:
                     look()

@@ -12,7 +12,7 @@ that takes long, because a query sorts or counts, keeps that copy, and the other
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,12 +169,15 @@ class Mirror:
         return bool(self._noted) or (merges and not self._merges) or copy.process != os.getpid()
 
     def _make(self) -> None:
-        oxigraph = load()
         asserted = self._quads.of(self._triples.matching(None, None, None, asserted=True))
         inferred = self._triples.inferred()
-        store = self._new(oxigraph)
-        store.bulk_extend(self._read(asserted, inferred, self._only_named(asserted)))
-        self._copy, self._count = MirrorCopy(store), len(asserted) + len(inferred)
+        self._fill(self._read(asserted, inferred, self._only_named(asserted)), len(asserted) + len(inferred))
+
+    def _fill(self, quads: Iterable[Any], count: int) -> None:
+        """Make a copy of quads of pyoxigraph, about `count` of them."""
+        store = self._new(load())
+        store.bulk_extend(quads)
+        self._copy, self._count = MirrorCopy(store), count
 
     def _new(self, oxigraph: Any) -> Any:
         if not self.is_on_disk:

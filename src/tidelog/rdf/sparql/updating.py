@@ -34,13 +34,23 @@ Asked = Callable[[QueryPlan, "UpdateDraft"], FoundTerms]
 class UpdateDraft:
     """The changes of an update so far: quads of pyoxigraph, with True for those to insert."""
 
-    def __init__(self, mirror: Any, ask: Asked, labels: Labels, inferred: bool, chosen: Mapping[str, Any]) -> None:
-        """`chosen` has the graphs that patterns match, as pyoxigraph takes them, if the call names them."""
+    def __init__(
+        self,
+        mirror: Any,
+        ask: Asked,
+        labels: Labels,
+        inferred: bool,
+        chosen: Mapping[str, Any],
+        follows: Callable[[Any], bool],
+    ) -> None:
+        """`chosen` has the graphs that patterns match, as pyoxigraph takes them, if the call names them. `follows`
+        returns True for a quad that is not asserted, but follows."""
         self._mirror = mirror
         self._ask = ask
         self._labels = labels
         self._inferred = inferred
         self._chosen = chosen
+        self._follows = follows
         self.changes: dict[Any, bool] = {}
         """The net change."""
         self._created: set[Any] = set()
@@ -213,12 +223,10 @@ class UpdateDraft:
             self._set(quad, True)
 
     def _delete(self, quads: Iterable[Any]) -> None:
-        oxigraph = load()
-        hidden = oxigraph.NamedNode(INFERRED)
         for quad in self._changing(quads):
             if self.has(quad):
                 self._set(quad, False)
-            elif oxigraph.Quad(*quad.triple, hidden) in self._mirror:
+            elif self._follows(quad):
                 self.lacking.append(quad)
 
     def _set(self, quad: Any, is_there: bool) -> None:

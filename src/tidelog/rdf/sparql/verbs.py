@@ -15,9 +15,10 @@ from tidelog.database import Database
 from tidelog.errors import DataError, Problem, TidelogError, UsageError, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
-from tidelog.rdf.formats import load
+from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.graph_verbs import GraphVerbs, StoredQuad, changed
 from tidelog.rdf.names import GRAPH
+from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.computing import prepared
@@ -103,15 +104,25 @@ class SparqlVerbs(GraphVerbs):
             if first is not None:
                 first.found()
             check(text, self._declared, start)
-            draft = UpdateDraft(mirror, partial(self._asked, copy, seconds), self._labels, is_inferred, chosen)
+            ask, follows = partial(self._asked, copy, seconds), partial(self._is_inferred, mirror)
+            draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen, follows)
             with failed(text, NAME):
                 for operation in operations(text, self._declared, start):
                     draft.run(operation)
-            follows = next((quad for quad in draft.lacking if not draft.has(quad)), None)
-            if follows is not None:
-                raise self._follows(follows)
+            lacking = next((quad for quad in draft.lacking if not draft.has(quad)), None)
+            if lacking is not None:
+                raise self._follows(lacking)
             found = draft.changes.items()
             return {each: is_there for quad, is_there in found for each in self._spelled(quad, is_there)}
+
+    def _is_inferred(self, mirror: Any, quad: Any) -> bool:
+        """Return True for a quad of pyoxigraph that is not asserted, but follows."""
+        oxigraph = load()
+        return oxigraph.Quad(*quad.triple, oxigraph.NamedNode(INFERRED)) in mirror
+
+    def _proven(self, triple: tuple[str, str, str], graph: str) -> TripleProof:
+        """Return why a triple holds in a graph."""
+        return self.explain(*triple)
 
     def _asked(self, copy: MirrorCopy, seconds: float | None, plan: QueryPlan, draft: UpdateDraft) -> FoundTerms:
         """Return the answer to a query over the mirror with the changes of a draft, which it has while the query
@@ -127,14 +138,19 @@ class SparqlVerbs(GraphVerbs):
                 running = self._begun(copy, plan, seconds)
         return running.found() if isinstance(running, TimedQuery) else collected(running)
 
+    def _mirror_for(self, *, inferred: bool) -> Mirror:
+        """Return the mirror that has the triples that follow, or one that need not have them."""
+        return self._mirror
+
     @contextmanager
-    def _sharing(self, union: bool = False) -> Iterator[MirrorCopy]:
+    def _sharing(self, union: bool = False, *, inferred: bool = False) -> Iterator[MirrorCopy]:
         """Share the mirror of the last epoch inside the block, in which nobody changes it."""
         self._check_usable()
-        copy = self._mirror.fresh(union)
+        mirror = self._mirror_for(inferred=inferred)
+        copy = mirror.fresh(union)
         if copy is None:
             with self._using(), changing_within_memory:
-                copy = self._mirror.shared(union)
+                copy = mirror.shared(union)
         try:
             yield copy
         finally:
@@ -161,7 +177,7 @@ class SparqlVerbs(GraphVerbs):
         subject, predicate, value = map(symbol_of, quad.triple)
         message = f"cannot delete {quad.triple}: it follows from other triples"
         try:
-            proof = self.explain(subject, predicate, value)
+            proof = self._proven((subject, predicate, value), symbol_of(quad.graph_name))
             facts = " . ".join(" ".join(map(ntriples, triple)) for triple in proof.triples)
             hint = f"delete one of those from which it follows: {facts}"
         except TidelogError:  # no proof within the limits of the store
@@ -216,7 +232,7 @@ class SparqlVerbs(GraphVerbs):
         chosen = _chosen(options.get("default_graphs"), options.get("named_graphs"))
         refuse_services(text, _QUERY)
         asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
-        with self._sharing(union) as copy:
+        with self._sharing(union, inferred=inferred) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
             with failed(text, _QUERY):
                 plan = QueryPlan(text, {**asked, **more})
@@ -245,7 +261,7 @@ class SparqlVerbs(GraphVerbs):
             raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
         chosen = _chosen(limits.get("default_graphs"), limits.get("named_graphs"))
         refuse_services(text, _QUERY)
-        with self._sharing() as copy:
+        with self._sharing(inferred=True) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
             process = taking(copy)
         plan = QueryPlan(text, {"base_iri": limits.get("base"), "prefixes": self._declared, **more})
