@@ -141,3 +141,17 @@ def test_a_format_that_nobody_writes_is_refused(server: Server) -> None:
     assert (answer.status, answer.problem["code"]) == (406, "E0694")
     answer = server.send("POST", "/v1/query", "x", Content_Type="text/plain")
     assert (answer.status, answer.problem["code"]) == (415, "E0694")
+
+
+def test_a_check_that_reaches_a_limit_ends_with_its_problem() -> None:
+    with serving() as server:
+        server.db.options(timeout=1e-6)
+        whole = server.send("POST", "/v1/check")
+        assert (whole.status, whole.code) == (503, "E0501")
+        lines = server.send("POST", "/v1/check", Accept="application/x-ndjson")
+        assert lines.status == 200
+        problem = json.loads(lines.text.splitlines()[-1])["problem"]
+        assert (problem["code"], problem["status"], problem["hint"]) == ("E0501", 503, whole.problem["hint"])
+        server.db.options(timeout=None)
+        last = server.send("POST", "/v1/check", Accept="application/x-ndjson").text.splitlines()[-1]
+        assert json.loads(last)["ok"] is True

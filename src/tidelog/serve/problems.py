@@ -31,17 +31,37 @@ def bad_request(message: str, hint: str) -> RequestError:
     return RequestError(400, Problem(_UNREADABLE, message, hint=hint))
 
 
+def document_of(error: TidelogError) -> dict[str, Any]:
+    """Return the problem document of an error."""
+    first, *others = (problem.to_dict() for problem in error.problems)
+    document: dict[str, Any] = {
+        "type": f"urn:tidelog:error:{error.code}",
+        "title": CODES[error.code],
+        "status": status_of(error),
+        "detail": first.pop("message"),
+        **{name: value for name, value in first.items() if value},
+    }
+    if others:
+        document["others"] = others
+    return document
+
+
 def respond(request: Request, error: Exception) -> Response:
     """Return the response to an error of tidelog, or of Starlette."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=_GONE)  # to nobody
     if isinstance(error, HTTPException):
         return _document(_of_routing(request, error))
+    return _document(known(error))
+
+
+def known(error: Exception) -> TidelogError:
+    """Return an error of tidelog; another one goes to the log, and is internal."""
     if isinstance(error, TidelogError):
-        return _document(error)
+        return error
     _LOGGER.error("a request failed", exc_info=error)
     hint = "look into the log of the server, and report this fault of tidelog"
-    return _document(InternalError(Problem("E0901", f"{type(error).__name__} while answering", hint=hint)))
+    return InternalError(Problem("E0901", f"{type(error).__name__} while answering", hint=hint))
 
 
 def _of_routing(request: Request, error: HTTPException) -> RequestError:
@@ -69,16 +89,6 @@ def status_of(error: TidelogError) -> int:
 
 
 def _document(error: TidelogError) -> Response:
-    status = status_of(error)
-    first, *others = (problem.to_dict() for problem in error.problems)
-    document: dict[str, Any] = {
-        "type": f"urn:tidelog:error:{error.code}",
-        "title": CODES[error.code],
-        "status": status,
-        "detail": first.pop("message"),
-        **{name: value for name, value in first.items() if value},
-    }
-    if others:
-        document["others"] = others
+    document = document_of(error)
     headers = error.headers if isinstance(error, RequestError) else {}
-    return JSONResponse(document, status, headers, "application/problem+json")
+    return JSONResponse(document, document["status"], headers, "application/problem+json")

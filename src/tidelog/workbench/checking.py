@@ -17,6 +17,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from tidelog.errors import CertificateRejected
 from tidelog.serve.media import accepted
+from tidelog.serve.problems import document_of, known
 from tidelog.workbench.rows import JSON, NDJSON, as_json
 from tidelog.workbench.service import Service
 
@@ -25,7 +26,7 @@ _BEAT = 1.0
 
 async def check(request: Request, service: Service) -> Response:
     """Check the last epoch; return whether its views are right. Lines of JSON say each second how long it has taken;
-    the last one has the result."""
+    the last one has the result, or a problem document under `problem`."""
     format = accepted(request, (JSON, NDJSON))
     if format is JSON:
         return as_json(await run_in_threadpool(_checked, service))
@@ -68,7 +69,11 @@ async def _lines(service: Service) -> AsyncIterator[bytes]:
     started, task = time.monotonic(), asyncio.ensure_future(run_in_threadpool(_checked, service))
     while not (await asyncio.wait([task], timeout=_BEAT))[0]:
         yield json.dumps({"seconds": round(time.monotonic() - started, 1)}).encode() + b"\n"
-    yield json.dumps(task.result()).encode() + b"\n"
+    try:
+        found = task.result()
+    except Exception as error:  # The status has been sent.
+        found = {"problem": document_of(known(error))}
+    yield json.dumps(found).encode() + b"\n"
 
 
 def _checked(service: Service) -> dict[str, object]:

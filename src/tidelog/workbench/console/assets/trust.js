@@ -1,7 +1,7 @@
 /** The page Trust: the check of the views by a checker that shares nothing with the engine, and the certificate. */
 
 import { useEffect, useState } from "preact/hooks";
-import { ask, lines, parse } from "console/api";
+import { ask, lines, parse, Problem } from "console/api";
 import { source } from "console/source";
 import { Complaint, html, number } from "console/parts";
 
@@ -22,6 +22,7 @@ export function Trust() {
       for await (const line of lines(response)) {
         if (!line) continue;
         const found = parse(line);
+        if (found.problem) throw new Problem(found.problem, found.problem.status);
         if ("ok" in found) setLast(found);
         else setProgress(found.seconds);
       }
