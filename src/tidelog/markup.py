@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 _LOOKS = {
-    "+": "background-color:#dafbe1;color:#116329",
-    "-": "background-color:#ffebe9;color:#a40e26",
+    "+": ' style="background-color:#dafbe1;color:#116329"',
+    "-": ' style="background-color:#ffebe9;color:#a40e26"',
+    "": "",
 }
 """The looks of rows that were inserted and deleted, readable on light and dark pages."""
 _LONGEST = 200
@@ -19,8 +20,8 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Sequence[object]]) 
 
 
 def change_table(caption: str, heads: Iterable[str], rows: Iterable[tuple[str, Sequence[object]]]) -> str:
-    """Return a table of changed rows, each with its sign, "+" or "-", which has a column of its own."""
-    return _table(caption, ("", *heads), (_row((sign, *row), f' style="{_LOOKS[sign]}"') for sign, row in rows))
+    """Return a table of changed rows, each with its sign, "+", "-" or none, which has a column of its own."""
+    return _table(caption, ("", *heads), (_row((sign, *row), _LOOKS[sign]) for sign, row in rows))
 
 
 def progress_bar(text: str, done: int, of: int | None) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
-from jupyter_client.manager import start_new_kernel
 
 import tidelog
+from tests.notebook.kernel import started
 
 CELL = """%%tidelog
 .decl edge(x: number, y: number)
@@ -129,41 +128,20 @@ count(n + 1) :- count(n), n < 1000000000000.
 
 
 def test_an_interrupt_in_a_kernel_leaves_the_database_as_it_was() -> None:
-    manager, client = start_new_kernel(startup_timeout=120, extra_arguments=["--InteractiveShell.colors=NoColor"])
-    try:
-        bars: list[str] = []
-
-        def execute(text: str, hook: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
-            found: dict[str, Any] = {}
-
-            def see(message: dict[str, Any]) -> None:
-                found[message["msg_type"]] = message["content"]
-                shown = message["content"].get("data", {}).get("text/html")
-                if message["msg_type"] == "update_display_data" or str(shown).startswith("<progress"):
-                    bars.append(shown)
-                hook(message)
-
-            reply = client.execute_interactive(text, timeout=120, output_hook=see)
-            return {**found, "status": reply["content"]["status"]}
+    with started() as kernel:
 
         def interrupt(message: dict[str, Any]) -> None:
-            if message["msg_type"] == "display_data" and bars:  # The commit is under way.
-                manager.interrupt_kernel()
+            if message["msg_type"] == "display_data":  # It is a bar: the commit is under way.
+                kernel.manager.interrupt_kernel()
 
-        assert execute(f"import sys; sys.path[:0] = {sys.path!r}")["status"] == "ok"
-        assert execute("%load_ext tidelog")["status"] == "ok"
-        shown = execute(CELL)["display_data"]["data"]
-        assert "<caption>path: +3 -0</caption>" in shown["text/html"]
-        bars.clear()
-        stopped = execute(LONG, interrupt)
+        assert kernel.run("%load_ext tidelog").status == "ok"
+        assert "<caption>path: +3 -0</caption>" in kernel.run(CELL).shown[-1]["text/html"]
+        stopped = kernel.run(LONG, interrupt)
+        bars = [each["text/html"] for each in stopped.shown]
         assert re.fullmatch(r'<progress value="1" max="2"></progress> the epoch, count, [\d,]+ tuples, \d+ s', bars[0])
         assert bars[-1] == ""  # It has ended.
-        assert stopped["status"] == "error"
-        assert stopped["error"]["ename"] == "KeyboardInterrupt"
-        assert stopped["error"]["traceback"] == ["tidelog: interrupted; an epoch that has not ended changes nothing"]
-        state = execute("db.relations, sorted(db['path']), db.has_pending")["execute_result"]["data"]["text/plain"]
+        assert (stopped.status, stopped.error["ename"]) == ("error", "KeyboardInterrupt")
+        assert stopped.error["traceback"] == ["tidelog: interrupted; an epoch that has not ended changes nothing"]
+        state = kernel.run("db.relations, sorted(db['path']), db.has_pending").shown[-1]["text/plain"]
         assert state == "(('edge', 'path'), [(1, 2), (1, 3), (2, 3)], False)"
-        assert "edge: +1 -0" in execute("%%tidelog\nedge(3, 4).\n")["display_data"]["data"]["text/html"]
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+        assert "edge: +1 -0" in kernel.run("%%tidelog\nedge(3, 4).\n").shown[-1]["text/html"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -18,17 +17,14 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class
-from IPython.display import HTML, DisplayHandle, display
+from IPython.display import display
 
 from tidelog.connect import connect
 from tidelog.errors import wrong_argument
-from tidelog.limits.progress import Progress, progress
-from tidelog.markup import progress_bar
+from tidelog.notebook.bar import NotebookBar
 from tidelog.verbs import RelationVerbs
 
-_PACKAGE = str(Path(__file__).parent) + os.sep
-_PATIENCE = 0.5
-"""Seconds of work before its bar shows."""
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _FIRST_LINE = re.compile(r"\s*%%tidelog\b[ \t]*(\w*)")
 
 
@@ -79,42 +75,6 @@ class TidelogMagics(Magics):
             elif self._cell is not None:
                 texts[self._cell] = text
         display(change)
-
-
-class NotebookBar:
-    """A bar below a cell, while commits and other work of its thread take long."""
-
-    def __init__(self) -> None:
-        self._cell = ExitStack()
-        self._shown: DisplayHandle | None = None
-
-    def begin(self, _: ExecutionInfo) -> None:
-        """Look after the work of a cell."""
-        self._cell.enter_context(progress(self.show))
-
-    def end(self, _: object) -> None:
-        """Look no more."""
-        self._cell.close()
-        self._remove()
-
-    def show(self, state: Progress) -> None:
-        """Show how far some work has come, once it has taken some time."""
-        if state.ended:
-            self._remove()
-            return
-        if state.seconds < _PATIENCE:
-            return
-        parts = (state.work, state.step, f"{state.rows:,} tuples" if state.rows else "", f"{state.seconds:.0f} s")
-        bar = HTML(progress_bar(", ".join(filter(None, parts)), state.done, state.of))
-        if self._shown is None:
-            self._shown = display(bar, display_id=True)
-        else:
-            self._shown.update(bar)
-
-    def _remove(self) -> None:
-        shown, self._shown = self._shown, None
-        if shown is not None:
-            shown.update(HTML(""))
 
 
 @context_matcher()

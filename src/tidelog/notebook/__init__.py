@@ -1,0 +1,11 @@
+"""tidelog in notebooks: the IPython extension, and tables that follow a relation.
+
+cells      `%load_ext tidelog`: cells of rules, short messages for Ctrl-C, names as you type
+bar        the progress of long work below a cell
+following  a table of a relation that changes with it, in HTML;  widget  the same as a widget
+"""
+
+from tidelog.notebook.cells import load_ipython_extension
+from tidelog.notebook.following import follow
+
+__all__ = ["follow", "load_ipython_extension"]
