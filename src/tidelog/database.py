@@ -28,6 +28,8 @@ from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
+from tidelog.profiling.profile import Profile
+from tidelog.profiling.recorder import Profiler, step
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
 from tidelog.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
@@ -59,6 +61,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         self.engine = EmbeddedEngine(self.workspace.dictionary, self.workspace.committed.core)
         self._options = DatabaseOptions()
         self._epochs = 0
+        self._profiler = Profiler()
         self._keeper = keeper
         self._answers = Answers(self.workspace)
         self._frozen: weakref.ref[FrozenEpoch] | None = None
@@ -87,6 +90,14 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             self._epochs = 0
 
     def _epoch(self, interrupts: Interrupts) -> Change:
+        if not self._options.profile:
+            return self._made(interrupts)
+        with self._profiler.epoch() as recorder:
+            change = self._made(interrupts)
+            recorder.number = self.workspace.epoch_number
+        return change
+
+    def _made(self, interrupts: Interrupts) -> Change:
         workspace, engine, keeper = self.workspace, self.engine, self._keeper
         settling, sealed = self.turns.settling, False
 
@@ -107,7 +118,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         self._answers.release(engine)
         change = self._shown(draft.checked, outcome)
         if keeper is not None:
-            keeper.settled(engine, outcome.report.seconds)
+            with step("store"):
+                keeper.settled(engine, outcome.report.seconds)
         return change
 
     def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
@@ -137,8 +149,10 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         watch = self._options.watch(workspace.program.size_limits, interrupts)
         with changing_within_memory, watch.reporting():
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
-            draft = workspace.draft(watch.look)
-            net = net_changes(workspace.due(self._retraction))
+            with step("program"):
+                draft = workspace.draft(watch.look)
+            with step("facts"):
+                net = net_changes(workspace.due(self._retraction))
             if net or draft.core is not engine.program or workspace.given.renewed:
                 workspace.check_given(draft)
             return draft, engine.epoch(draft.core, net, watch, self._options, partial(seal, draft, net))
@@ -150,7 +164,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         if self.sealing is not None:
             self.sealing(draft, prospect)
         if self._keeper is not None:
-            self._keeper.seal(draft, facts, prospect)
+            with step("store"):
+                self._keeper.seal(draft, facts, prospect)
 
     def _retract(self, pattern: Pattern) -> None:
         workspace, kept = self.workspace, self.engine.program.candidates
@@ -178,6 +193,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         With `maintain` False, evaluations keep no state for later changes, and every change of their input evaluates
         from scratch: for results that are used once. With `closures` False, hyper-nodes that are transitive closures
         are evaluated like all others; the views are the same.
+
+        With `profile`, the epochs from now on are recorded for `profile()`.
 
         Raise UsageError for another name or value (E0603), or a folder that cannot be used (E0656); then set nothing.
         """
@@ -235,6 +252,13 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
                 "epochs": self._epochs,
                 **({"store": kept} if kept else {}),
             }
+
+    def profile(self) -> Profile:
+        """Return where the time of the last epochs went, at most 100 of them: by rule, plan and level. Only epochs are
+        recorded that were committed with the option `profile`, see docs/how-to/profiles.md."""
+        with self._using():
+            texts = {str(rule.name): str(rule) for rule in self.workspace.committed.checked.texts}
+            return Profile(self._profiler.epochs, texts, self._options.profile)
 
     def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
         """Return the birth and the count of every tuple of a relation: see docs/theory.md. For tests and

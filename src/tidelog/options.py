@@ -17,6 +17,7 @@ from tidelog.storage.spilling import spill_folder
 
 _SWITCHES = {
     "closures": "pass False to evaluate closures like all other rules, or True",
+    "profile": "pass True to record where the time of epochs goes, or False",
     "maintain": "pass True to keep the state for later updates, or False",
 }
 
@@ -29,6 +30,7 @@ class DatabaseOptions(EpochOptions):
     max_rows: int | None = None
     memory: int | None = None
     spill: Path | None = None
+    profile: bool = False
 
     def changed(self, options: Mapping[str, Any]) -> DatabaseOptions:
         """Return these with others set. UsageError for another name or a wrong value (E0603), or for a folder that

@@ -74,6 +74,7 @@ def test_commands(session: Session, tmp_path: Path) -> None:
     (tmp_path / "p.dl").write_text("edge(7, 8).\n")
     assert session.execute(f".load {tmp_path / 'p.dl'}") == "+ edge(7, 8)"
     assert ".why-not" in session.execute(".help")
+    assert session.execute(".profile").splitlines()[1].split()[:2] == ["seconds", "share"]
 
 
 def test_a_rule_with_a_name_can_be_typed_again(session: Session) -> None:

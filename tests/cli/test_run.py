@@ -243,3 +243,22 @@ def test_what_few_facts_ask_for_is_derived_on_demand(folder: Path, tidelog: Run)
         document = json.loads(tidelog("run", "p.dl", "-D", "-", "--check", "--stats", "--json").out)
         assert document["stats"]["sizes"]["relations"]["sg"] == tuples
         assert len(document["outputs"]["q"]["tuples"]) == (4 if tuples == 7 else 510)
+
+
+def test_a_profile_is_a_page_or_data(closure: Path, tidelog: Run) -> None:
+    assert tidelog("run", "closure.dl", "--profile", "run.json").code == 0
+    document = json.loads((closure / "run.json").read_text())
+    assert len(document["epochs"]) == 1
+    assert document["rules"][0]["text"]
+    assert tidelog("run", "closure.dl", "--profile", "run.html").code == 0
+    assert "<h1>Profile</h1>" in (closure / "run.html").read_text()
+    outcome = tidelog("run", "closure.dl", "--profile", "run.txt")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "error[E0603]: the file of --profile must end in .html or .json, found 'run.txt'\n"
+        "  hint: name it run.html for a page, or run.json for data\n",
+    )
+    assert (
+        "--profile shows runs of the embedded engine"
+        in tidelog("run", "closure.dl", "--profile", "run.json", "--engine", "spark").err
+    )

@@ -52,6 +52,18 @@ def test_relations_are_sets_and_tables() -> None:
         assert db["mixed"] == {("a", 1.5, 2, (3, 4)), ("b", float("inf"), 2**64 - 1, None)}
 
 
+def test_profiles_are_those_of_the_server() -> None:
+    with connected() as (db, server):
+        assert (db.profile()["recording"], db.profile()["epochs"]) == (False, [])
+        server.db.options(profile=True)
+        db.insert("edge", [(4, 5)])
+        db.commit()
+        found = db.profile()
+        assert found["recording"]
+        assert [each["epoch"] for each in found["epochs"]] == [found["epoch"]]
+        assert found["rules"][0]["text"] == server.db.rules[found["rules"][0]["name"]]
+
+
 def test_changes_wait_for_a_commit() -> None:
     with connected() as (db, _):
         db.load("back: path(y, x) :- edge(x, y).")

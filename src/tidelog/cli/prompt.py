@@ -26,7 +26,8 @@ path(x, y) :- edge(x, y).    a rule          .rules               the rules
 .decl edge(x: number, …)     a declaration   .remove r1           remove a rule
 path(1, y), y > 2            a query         .load FILE           load a program
 .explain path(1, 3)          why it holds    .undo path(1, 3)     which facts would end it
-.why-not path(3, 1)          why it does not .help   .quit"""
+.why-not path(3, 1)          why it does not .profile             where time went
+.help                        this text       .quit                the end"""
 
 
 class Session:
@@ -36,11 +37,13 @@ class Session:
         from tidelog.database import Database
 
         self.db = Database()
+        self.db.options(profile=True)
         self.commands: dict[str, Callable[[str], str]] = {
             ".delete": self._delete,
             ".explain": self._explain,
             ".help": lambda _: HELP,
             ".load": self._load,
+            ".profile": self._profile,
             ".remove": self._remove,
             ".rules": lambda _: repr(self.db.rules),
             ".undo": self._undo,
@@ -85,6 +88,9 @@ class Session:
     def _load(self, path: str) -> str:
         self.db.load(Path(path), replace=True)
         return _shown(self.db.commit())
+
+    def _profile(self, _: str) -> str:
+        return str(self.db.profile())
 
     def _explain(self, text: str) -> str:
         from tidelog.cli.explain import goal_of

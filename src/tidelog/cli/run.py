@@ -8,6 +8,7 @@ output.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections import Counter
@@ -52,6 +53,9 @@ def add(commands: Commands) -> None:
     command.add_argument("--check", action="store_true", help="prove the views before writing them")
     command.add_argument("--console", metavar="FILE.html", type=Path, help="write the run as a page to look into")
     command.add_argument(
+        "--profile", metavar="FILE", type=Path, help="write where the time went, as a page (.html) or as .json"
+    )
+    command.add_argument(
         "--engine",
         choices=("embedded", "spark"),
         default="embedded",
@@ -76,13 +80,18 @@ def execute(arguments: argparse.Namespace) -> int:
     reuse_memory()
     folder = None if arguments.output_dir == "-" else Path(arguments.output_dir)
     check_folders(arguments.fact_dir, folder)
-    if arguments.console is not None and arguments.engine != "embedded":
-        problem = Problem("E0603", "--console shows runs of the embedded engine", hint="leave --engine out")
-        raise UsageError(problem)
+    for option, file in (("--console", arguments.console), ("--profile", arguments.profile)):
+        if file is not None and arguments.engine != "embedded":
+            raise UsageError(Problem("E0603", f"{option} shows runs of the embedded engine", hint="leave --engine out"))
+    if arguments.profile is not None and arguments.profile.suffix not in (".html", ".json"):
+        message = f"the file of --profile must end in .html or .json, found '{arguments.profile}'"
+        raise UsageError(Problem("E0603", message, hint="name it run.html for a page, or run.json for data"))
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
         db.functors(functors_of(arguments))
         db.options(**limits_of(arguments))
+        if arguments.profile is not None:
+            db.options(profile=True)
         program = Demanded(text(arguments), db.workspace.given)
         db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
         found = warnings_of(arguments, db.program, db.workspace.draft().core)
@@ -96,7 +105,9 @@ def execute(arguments: argparse.Namespace) -> int:
         report = change.report
         if arguments.check:
             db.check()
-        if arguments.console is not None and isinstance(db, tidelog.Database):
+        if isinstance(db, tidelog.Database) and arguments.profile is not None:
+            _save_profile(db, arguments.profile)
+        if isinstance(db, tidelog.Database) and arguments.console is not None:
             _save_page(db, change, arguments)
         if arguments.explain is not None:
             _explain(db, arguments.explain, as_json=arguments.json)
@@ -148,6 +159,12 @@ def _save_page(db: Database, change: Any, arguments: argparse.Namespace) -> None
     history.note(1, change)
     checked = {"epoch": 1, "ok": True, "wrong": None, "seconds": None} if arguments.check else None
     save_page(db, arguments.console, history.epochs, checked)
+
+
+def _save_profile(db: Database, file: Path) -> None:
+    """Write where the time of the run went, as a page or as JSON by the name of the file."""
+    found = db.profile()
+    file.write_text(found.to_html() if file.suffix == ".html" else json.dumps(found.to_dict(), indent=2), "utf-8")
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:

@@ -25,6 +25,7 @@ def add(commands: Commands) -> None:
     command.add_argument("--read-only", action="store_true", help="change nothing; others may have the store as well")
     command.add_argument("--mcp", action="store_true", help="offer tools of the Model Context Protocol for reading")
     command.add_argument("--mcp-write", action="store_true", help="offer tools that change facts and rules as well")
+    command.add_argument("--profile", action="store_true", help="record where the time of epochs goes, for /v1/profile")
     add_address(command, PORT)
     add_functors(command)
     command.set_defaults(execute=serve)
@@ -52,7 +53,7 @@ def serve(arguments: argparse.Namespace) -> int:
                 db.commit()
             elif arguments.program is not None and not is_new:
                 print(f"the store has a program already; {arguments.program} is not read", flush=True)
-            db.options(timeout=arguments.timeout)
+            db.options(timeout=arguments.timeout, profile=arguments.profile)
             service = Service(db, ServerLimits(arguments.timeout, arguments.max_body), read_only=arguments.read_only)
             address = address_of(listener, certificate)
             print(f"{len(db.relations)} relations at {address}; Ctrl-C ends the server", flush=True)

@@ -107,6 +107,12 @@ class RemoteDatabase:
         found: dict[str, Any] = self._read("/v1/stats")["stats"]
         return found
 
+    def profile(self) -> dict[str, Any]:
+        """Return where the time of the last epochs went, as JSON has it, see `Database.profile`. A server records it if
+        it was started with `--profile`."""
+        found: dict[str, Any] = self._read("/v1/profile")
+        return found
+
     @property
     def rules(self) -> Mapping[str, str]:
         """Return the texts of the rules by name, in the order in which they were added."""

@@ -13,6 +13,7 @@
     remembered  arguments of functors in Python, by hash
     live       levels of an update, which see a relation as it was, in between, or as it is
     closed     levels that look pairs up in a closure
+    counting   what a profile has of plans
     joins      the batched plan interpreter: one level after the other, a batch of bindings at a time
     fixpoint   the rounds of a hyper-node evaluated from scratch;  changes  the rounds of an update
     threads    plans that several threads run;  reserving  numbers of rows that each of them takes;  deferred  changes

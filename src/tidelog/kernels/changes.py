@@ -8,6 +8,7 @@ changes can be undone.
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.counting import begin_counting
 from tidelog.kernels.indexes import extend, rows_to_enter
 from tidelog.kernels.joins import begin, bounds, step, worth_sharing
 from tidelog.kernels.layout import (
@@ -253,6 +254,7 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
                     node[N_POSITION] += 1
                     continue
                 begin(D, plan, st)
+                begin_counting(D, plan, st)
                 node[N_INSIDE], node[N_BEGAN] = 1, st[S_WORK]
                 if load64(plan, P_SHARED) == 1 and 0 < node[N_SHARE] <= high - low:
                     return SHARE_PLAN

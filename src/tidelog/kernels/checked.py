@@ -11,6 +11,7 @@ import ctypes
 import os
 import struct
 import threading
+import time
 from typing import Any
 
 import numpy
@@ -141,6 +142,11 @@ def width(w: Any) -> int:
 
 def prefetch(address: int) -> None:
     """Do nothing: there is no cache to warm."""
+
+
+def clock() -> int:
+    """Return the nanoseconds of the clock that goes on steadily, from some moment on."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
 def wrap(value: int) -> int:

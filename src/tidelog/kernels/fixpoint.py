@@ -7,6 +7,7 @@ microseconds.
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.counting import begin_counting
 from tidelog.kernels.indexes import extend, rows_to_enter
 from tidelog.kernels.joins import begin, step
 from tidelog.kernels.layout import (
@@ -114,6 +115,7 @@ def run_rounds(D, plans, relations, indexes, node, st, rounds, registers, scratc
                         node[N_POSITION] += 1
                         continue
                     begin(D, plan, st)
+                    begin_counting(D, plan, st)
                     node[N_INSIDE] = 1
                     if load64(plan, P_SHARED) == 1 and 0 < node[N_SHARE] <= D[source, R_NEW] - low:
                         return SHARE_PLAN

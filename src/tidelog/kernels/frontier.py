@@ -13,6 +13,7 @@ Source of the heap: Ahuja, Mehlhorn, Orlin, Tarjan, Faster algorithms for the sh
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.counting import begin_counting
 from tidelog.kernels.indexes import extend
 from tidelog.kernels.joins import begin, bounds, step
 from tidelog.kernels.layout import (
@@ -409,6 +410,7 @@ def run_search(
                     node[N_POSITION] += 1
                     continue
                 begin(D, plan, st)
+                begin_counting(D, plan, st)
                 node[N_INSIDE] = 1
             while node[N_INSIDE] == 1:
                 head = load64(plan, P_HEAD)

@@ -8,6 +8,7 @@ array has the current position.
 # mypy: disable-error-code="no-untyped-def"
 
 from tidelog.kernels.closed import expand_closed, look_nodes_up, member_closed
+from tidelog.kernels.counting import count_level, end_counting, time_of_sample
 from tidelog.kernels.layout import (
     ABSENT_CLOSED,
     ABSENT_LIVE,
@@ -52,6 +53,7 @@ from tidelog.kernels.layout import (
     RESERVED,
     ROUTE,
     S_BUDGET,
+    S_COUNTS,
     S_CURSOR,
     S_IN,
     S_INNER,
@@ -156,13 +158,15 @@ def filter_batch(D, level, st, m, registers, scratch, size, w):
 def step(D, plan, st, registers, scratch, size, w):
     """Advance a plan until its last level has a batch: return (status, bindings). DONE with 0 bindings means that the
     plan is finished. CALL_OUT, LOOK and WIDEN leave the level to continue from in st[S_LEVEL]."""
-    last, depth = load64(plan, P_LEVELS) - 1, st[S_LEVEL]
+    last, depth, counts = load64(plan, P_LEVELS) - 1, st[S_LEVEL], st[S_COUNTS]
     while depth >= 0:
         if st[S_WORK] > st[S_BUDGET]:
             st[S_LEVEL] = depth
             return LOOK, 0
         level, at, room = plan + 8 * load64(plan, P_LEVEL + depth), S_LEVELS + 4 * depth, scratch + 24 * size * depth
-        kind, n = load64(level, L_KIND), 0
+        kind, n, before, began = load64(level, L_KIND), 0, st[at + S_CURSOR], 0
+        if counts != 0:
+            began = time_of_sample(counts)
         if kind == SCAN:
             n = scan(D, level, st, registers, room, size, w)
         elif kind == SCAN_LIVE:
@@ -203,6 +207,9 @@ def step(D, plan, st, registers, scratch, size, w):
         if n < 0:
             st[S_LEVEL] = depth
             return WIDEN, 0
+        if counts != 0:
+            tried = st[at + S_CURSOR] - before if depth == 0 else st[at + S_IN] if before < 0 else 0
+            count_level(counts, depth, tried, n, began)
         st[S_WORK] += n + 1
         if n == 0:
             # Some scans and probes may come back empty-handed although there is more to look at.
@@ -216,4 +223,6 @@ def step(D, plan, st, registers, scratch, size, w):
         at = S_LEVELS + 4 * depth
         st[at + S_IN], st[at + S_CURSOR], st[at + S_INNER] = n, -1, 0
     st[S_LEVEL] = -1
+    if counts != 0:
+        end_counting(D, plan, counts)
     return DONE, 0

@@ -127,6 +127,7 @@ P_SOURCE = 2  # relation that level 0 scans
 P_VERSION = 3  # which of its rows
 P_ARGUMENTS = 4  # offset of the registers of the head's arguments
 P_SHARED = 5  # 1 where threads may share the rows that level 0 scans
+P_COUNTS = 6  # address of what is counted of the plan for a profile (kernels/counting.py), 0 where nothing is
 P_LEVEL = 8  # offsets of the levels
 
 FULL, OLD, DELTA, OUT, IN = range(5)
@@ -154,8 +155,23 @@ S_WORK = 1  # bindings made since the last look at the clock
 S_BUDGET = 2  # how many of them may be made
 S_ROUND = 3  # the round of death or birth
 S_SKIP = 4  # entries of a list that level 0 leaves out behind each that it takes
+S_COUNTS = 5  # the P_COUNTS of the plan under way
 S_LEVELS = 8
 S_IN, S_CURSOR, S_INNER, S_NEXT = 0, 1, 2, 3
+
+# --- counts of a plan for a profile: int64 words at an address (kernels/counting.py) ------------------------------
+K_RUNS = 0  # how often the plan was started
+K_SECONDS = 1  # nanoseconds of its runs
+K_BEGAN = 2  # time when the run under way began, 0 where none is
+K_ROWS = 3  # rows that its head got during runs
+K_BORN = 4  # the same for rows born in an update, and for those that died
+K_DIED = 5
+K_NEXT = 6  # levels to run until the time of one is taken
+K_RANDOM = 7  # state of the random numbers that say how many
+K_LEVELS = 8
+K_TRIED, K_MADE, K_SAMPLED, K_SPENT = range(4)
+"""Four counts for each level: the bindings, or rows, that came in, and those that it made; the sum of both in the runs
+of which the time was taken, and nanoseconds of these."""
 
 # --- state of a hyper-node ---------------------------------------------------------------------------------------
 N_PHASE = 0

@@ -5,12 +5,14 @@ This is the only module of kernels, with `cache`, that loads numba, which takes 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.typing.templates import infer_global, make_intrinsic_template
 from numba.extending import overload
 
@@ -176,6 +178,22 @@ def _prefetch(context, address):  # type: ignore[no-untyped-def]
         return ctx.get_dummy_value()
 
     return types.void(_INT), generate
+
+
+@_becomes(checked.clock)
+def _clock(context):  # type: ignore[no-untyped-def]
+    """Call the C library: counters of cycles are forbidden to programs on some processors."""
+
+    def generate(ctx, builder, sig, args):  # type: ignore[no-untyped-def]
+        number, pair = ir.IntType(32), ir.ArrayType(_INT_IR, 2)
+        signature = ir.FunctionType(number, [number, pair.as_pointer()])
+        function = cgutils.get_or_insert_function(builder.module, signature, "clock_gettime")  # type: ignore[no-untyped-call]  # numba has no types
+        now = cgutils.alloca_once(builder, pair)  # type: ignore[no-untyped-call]  # the same
+        builder.call(function, [number(time.CLOCK_MONOTONIC), now])
+        seconds, rest = (builder.extract_value(builder.load(now), part) for part in (0, 1))
+        return builder.add(builder.mul(seconds, _INT_IR(1_000_000_000)), rest)
+
+    return _INT(), generate
 
 
 @_becomes(checked.wrap)

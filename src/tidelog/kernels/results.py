@@ -5,6 +5,7 @@ noted these with all others: they supported their heads, and counted where the h
 """
 # mypy: disable-error-code="no-untyped-def"
 
+from tidelog.kernels.counting import begin_counting
 from tidelog.kernels.frontier import place_of
 from tidelog.kernels.joins import begin, step
 from tidelog.kernels.layout import (
@@ -82,6 +83,7 @@ def run_charges(D, plans, relations, indexes, node, st, selections, registers, s
         plan = plans[node[N_POSITION]]
         if node[N_INSIDE] == 0:
             begin(D, plan, st)
+            begin_counting(D, plan, st)
             node[N_INSIDE] = 1
         head = load64(plan, P_HEAD)
         sel = selections[place_of(relations, head)]

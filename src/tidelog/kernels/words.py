@@ -29,6 +29,7 @@ copy_bytes: Any = checked.copy_bytes
 first_bit: Any = checked.first_bit
 width: Any = checked.width
 prefetch: Any = checked.prefetch
+clock: Any = checked.clock
 wrap: Any = checked.wrap
 as_float: Any = checked.as_float
 as_bits: Any = checked.as_bits

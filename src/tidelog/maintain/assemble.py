@@ -52,6 +52,13 @@ class Code:
     version: int
     arguments: tuple[int, ...]
     levels: tuple[_Level, ...]
+    literals: tuple[int | None, ...]
+    """The position in the body of the literal that each level is about."""
+
+    @property
+    def kinds(self) -> tuple[int, ...]:
+        """Return the kinds of the levels, see `layout`."""
+        return tuple(level.kind for level in self.levels)
 
     def words(self, place: Callable[[int], int]) -> list[int]:
         """Return the plan as the interpreter reads it: header, offsets of the levels, head registers, levels."""
@@ -176,6 +183,7 @@ class _Assembly:
         self.rule = plan.rule
         self.where: dict[str, int] = {}
         self.levels: list[_Level] = []
+        self.literals: list[int | None] = []
         self.next = 0
         self.later: frozenset[str] = frozenset()
 
@@ -197,13 +205,16 @@ class _Assembly:
         elif isinstance(atom, CoreAtom):
             self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
             self.scan(atom, version)
+        self.place(None if source == UNIT else self.plan.source)
         if self.plan.route is not None:
             self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
             self.route(self.plan.route.mine, self.plan.route.other, self.plan.route.ties)
+            self.place(None)
         while pending:
             i = pending.pop(0)
             self.later = head.union(*(variables(self.rule.body[j]) for j in pending))
             self.literal(i, self.rule.body[i])
+            self.place(i)
         self.a.registers.used = max(self.a.registers.used, self.next)
         return Code(
             self.a.relations[self.rule.head.relation].number,
@@ -211,7 +222,12 @@ class _Assembly:
             version,
             (*(self.value(v) for v in self.rule.head.args), *([] if self.birth is None else [self.birth])),
             tuple(self.levels),
+            tuple(self.literals),
         )
+
+    def place(self, literal: int | None) -> None:
+        """Note that the levels added since the last call are about a literal of the body."""
+        self.literals += [literal] * (len(self.levels) - len(self.literals))
 
     # --- registers -----------------------------------------------------------------------------------------------
 

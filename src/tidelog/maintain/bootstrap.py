@@ -23,6 +23,7 @@ from tidelog.maintain.lanes import WidenError, narrow
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.waiting import Waiting
+from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.members import ClosedMembers
@@ -174,15 +175,18 @@ class _Run:
     def machine(self, plan: Callable[[LiveStatistics], Sequence[Plan]]) -> Interpreter:
         """Plan for the sizes of now and assemble."""
         inputs = self.inputs
-        plans = plan(LiveStatistics(inputs.relations, self.internal))
-        jobs = [Job(p, sight_of(p, inputs.relations)) for p in plans]
-        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs, inputs.threads)
+        statistics = LiveStatistics(inputs.relations, self.internal)
+        with step(PLANNING):
+            jobs = [Job(p, sight_of(p, inputs.relations)) for p in plan(statistics)]
+            machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs, inputs.threads)
+        machine.statistics = statistics
         machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
         read = [stored for name, stored in inputs.relations.items() if name not in self.internal]
         written = [stored for stored in read if stored.form == "written"]
-        threads.extend_indexes(written, [stored.rows for stored in written], inputs.threads, self.look)
-        for stored in read:
-            stored.settle()
+        with step(INDEXES):
+            threads.extend_indexes(written, [stored.rows for stored in written], inputs.threads, self.look)
+            for stored in read:
+                stored.settle()
         for stored in self.derived:
             outgrown = max(_FIRST_PLANS_LAST, stored.rows * _OUTGROWN)
             inputs.catalog.table[stored.number, layout.R_REPLAN] = outgrown

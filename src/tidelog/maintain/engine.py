@@ -25,6 +25,7 @@ from tidelog.maintain.state import EngineState, StateVersion
 from tidelog.maintain.user_aggregates import folds
 from tidelog.maintain.user_functors import calls
 from tidelog.maintain.walk import run
+from tidelog.profiling.recorder import begin_again
 from tidelog.rules.core import CoreProgram
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
@@ -89,11 +90,13 @@ class EmbeddedEngine(EngineState):
                 return outcome
             except UnsettledError as error:
                 attempt.undo()
+                begin_again()
                 unsettled = {**unsettled, **dict.fromkeys(error.args[0], "it did not settle without dominated tuples")}
             except WidenError:
                 attempt.undo()
                 del attempt
                 self.widen(watch.look)
+                begin_again()
             except BaseException:
                 attempt.undo()
                 with suppress(MemoryError):  # Epochs that fail one after the other leave no more dead rows than one.

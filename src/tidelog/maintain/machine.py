@@ -19,11 +19,14 @@ from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
+from tidelog.maintain.counting import Counting, counted_plan
 from tidelog.maintain.lanes import BATCH, CALLED_BATCH, Lane, WidenError, narrow
 from tidelog.maintain.ledgers import Ledgers
 from tidelog.maintain.threads import SharedPlan, extend_indexes, share_plan
 from tidelog.maintain.waiting import Waiting
-from tidelog.rules.plans import Plan
+from tidelog.profiling.counts import CountedPlan
+from tidelog.profiling.recorder import recording
+from tidelog.rules.plans import Plan, Statistics
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
@@ -74,8 +77,9 @@ class Interpreter:
         self._registry = Registers()
         self._assembler = Assembler(relations, frozenset(internal), dictionary, self._registry)
         self._codes: dict[str, list[Code]] = {}
-        self._rules: dict[str, list[int]] = {}
-        """The identity of the rule that each code evaluates."""
+        self._jobs: dict[str, list[Job]] = {}
+        self.statistics: Statistics | None = None
+        """What the plans of the jobs were made from, for profiles."""
         self.batch = self._deepest = 0
         self._kept_lanes: list[Lane] = []
         self.add(jobs)
@@ -84,7 +88,7 @@ class Interpreter:
         """Take more jobs. When this raises, the machine is worthless."""
         for job in jobs:
             self._codes.setdefault(job.group, []).append(self._assembler.assemble(job.plan, job.sight))
-            self._rules.setdefault(job.group, []).append(id(job.plan.rule))
+            self._jobs.setdefault(job.group, []).append(job)
         self._kept_lanes = []
         codes = [code for codes in self._codes.values() for code in codes]
         deepest = max((len(code.levels) for code in codes), default=1)
@@ -106,9 +110,9 @@ class Interpreter:
         """Forget the code of rules, given by their identity."""
         if not rules:
             return
-        for group, numbers in self._rules.items():
-            left = [place for place, number in enumerate(numbers) if number not in rules]
-            self._rules[group] = [numbers[place] for place in left]
+        for group, jobs in self._jobs.items():
+            left = [place for place, job in enumerate(jobs) if id(job.plan.rule) not in rules]
+            self._jobs[group] = [jobs[place] for place in left]
             self._codes[group] = [self._codes[group][place] for place in left]
         self._kept_lanes = []
         self._load()
@@ -125,6 +129,8 @@ class Interpreter:
         self._code = Block(8 * len(words) + 8)
         self._code.view(numpy.int64, len(words))[:] = words
         self.plans = {name: self._code.address + 8 * numpy.array(s, numpy.int64) for name, s in starts.items()}
+        places = numpy.concatenate([numpy.empty(0, numpy.int64), *self.plans.values()])
+        self._counting = Counting(self._code, places, self._counted)
         self._register_count = registers.used + len(registers.constants)
         self._registers = Block(self._register_count * self.batch * self.catalog.dtype.itemsize)
         columns = self._columns()
@@ -163,6 +169,13 @@ class Interpreter:
         registers.reshape(self._register_count, BATCH)[:] = self._columns()[:, :BATCH]
         return Lane(levels, *blocks)
 
+    def _counted(self) -> tuple[list[CountedPlan], list[int]]:
+        """Return the plans as profiles describe them, and the numbers of their heads."""
+        codes = [code for group in self.plans for code in self._codes[group]]
+        jobs = [job for group in self.plans for job in self._jobs[group]]
+        plans = [counted_plan(j.plan, j.sight, c, self.statistics) for j, c in zip(jobs, codes, strict=True)]
+        return plans, [code.head for code in codes]
+
     def mark(self, relation: str, version: int) -> None:
         """Let the values in one of a relation's lists, OUT or IN, pass the sieves for it."""
         from tidelog.kernels.live import mark
@@ -198,67 +211,70 @@ class Interpreter:
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
         budget = int(self.levels[layout.S_BUDGET])
         ledgers: Ledgers | None = None
-        while True:
-            self.levels[layout.S_BUDGET] = until_look(budget)
-            with between_kernels(compiling or look):
-                status = kernel(
-                    self.catalog.table,
-                    plans,
-                    numbers,
-                    index_numbers,
-                    node,
-                    self.levels,
-                    *arguments,
-                    self._registers.address,
-                    self._scratch.address,
-                    self._buffer.address,
-                    self._hashes.address,
-                    self.batch,
-                    self.catalog.tag,
-                )
-            concerned = int(node[layout.N_OBJECT])
-            self.levels[layout.S_BUDGET] = budget
-            look()
-            match status:
-                case layout.DONE | layout.REPLAN | layout.ORDER:
-                    return status
-                case layout.GROW_RELATION:
-                    stored_by_number[concerned].ensure(self.batch)
-                    if waiting is not None:
-                        waiting.look_at(stored_by_number[concerned], node)
-                case layout.INSERT_WAITING:
-                    assert waiting is not None
-                    waiting.insert(concerned, look)
-                case layout.GROW_LISTS:
-                    stored_by_number[concerned].journal.grow()
-                case layout.GROW_DIRECTORY | layout.GROW_ARENA:
-                    indexes[concerned].grow(status)
-                case layout.GROW_LOG:
-                    assert grow_log is not None
-                    grow_log()
-                case layout.CALL_OUT:
-                    self._call_out(self._codes[group][int(node[layout.N_POSITION])], look)
-                case layout.SHARE_INDEXES:
-                    ends = [stored.fields[concerned] for stored in self.derived]
-                    extend_indexes(self.derived, ends, self.threads, look)
-                case layout.SHARE_PLAN:
-                    position = int(node[layout.N_POSITION])
-                    head = stored_by_number[self._codes[group][position].head]
-                    if waiting is not None and waiting.look_at(head, node):
-                        continue
-                    if task != layout.INSERT and ledgers is None:
-                        ledgers = Ledgers(self.catalog, self.threads)
-                    low, high = (int(self.levels[layout.S_LEVELS + i]) for i in (layout.S_CURSOR, layout.S_IN))
-                    self.levels[layout.S_LEVELS + layout.S_IN] = low
-                    shared = SharedPlan(int(plans[position]), low, high, head, task)
-                    share_plan(shared, self._lanes(), ledgers, look)
-                    node[layout.N_POSITION] += 1
-                    node[layout.N_INSIDE] = 0
-                case layout.LOOK:
-                    node[layout.N_BEGAN] -= self.levels[layout.S_WORK]
-                    self.levels[layout.S_WORK] = 0
-                case layout.WIDEN:
-                    raise WidenError
+        with self._counting.by(recording(), self.catalog.table):
+            while True:
+                self.levels[layout.S_BUDGET] = until_look(budget)
+                with between_kernels(compiling or look):
+                    status = kernel(
+                        self.catalog.table,
+                        plans,
+                        numbers,
+                        index_numbers,
+                        node,
+                        self.levels,
+                        *arguments,
+                        self._registers.address,
+                        self._scratch.address,
+                        self._buffer.address,
+                        self._hashes.address,
+                        self.batch,
+                        self.catalog.tag,
+                    )
+                concerned = int(node[layout.N_OBJECT])
+                self.levels[layout.S_BUDGET] = budget
+                look()
+                match status:
+                    case layout.DONE | layout.REPLAN | layout.ORDER:
+                        return status
+                    case layout.GROW_RELATION:
+                        stored_by_number[concerned].ensure(self.batch)
+                        if waiting is not None:
+                            waiting.look_at(stored_by_number[concerned], node)
+                    case layout.INSERT_WAITING:
+                        assert waiting is not None
+                        waiting.insert(concerned, look)
+                    case layout.GROW_LISTS:
+                        stored_by_number[concerned].journal.grow()
+                    case layout.GROW_DIRECTORY | layout.GROW_ARENA:
+                        indexes[concerned].grow(status)
+                    case layout.GROW_LOG:
+                        assert grow_log is not None
+                        grow_log()
+                    case layout.CALL_OUT:
+                        self._call_out(self._codes[group][int(node[layout.N_POSITION])], look)
+                    case layout.SHARE_INDEXES:
+                        ends = [stored.fields[concerned] for stored in self.derived]
+                        extend_indexes(self.derived, ends, self.threads, look)
+                    case layout.SHARE_PLAN:
+                        position = int(node[layout.N_POSITION])
+                        head = stored_by_number[self._codes[group][position].head]
+                        if waiting is not None and waiting.look_at(head, node):
+                            continue
+                        if task != layout.INSERT and ledgers is None:
+                            ledgers = Ledgers(self.catalog, self.threads)
+                        low, high = (int(self.levels[layout.S_LEVELS + i]) for i in (layout.S_CURSOR, layout.S_IN))
+                        self.levels[layout.S_LEVELS + layout.S_IN] = low
+                        shared = SharedPlan(int(plans[position]), low, high, head, task)
+                        lanes, counts = self._lanes(), int(self.levels[layout.S_COUNTS])
+                        with self._counting.together(counts, lanes, head):
+                            share_plan(shared, lanes, ledgers, look)
+                        node[layout.N_POSITION] += 1
+                        node[layout.N_INSIDE] = 0
+                    case layout.LOOK:
+                        node[layout.N_BEGAN] -= self.levels[layout.S_WORK]
+                        self.levels[layout.S_WORK] = 0
+                    case layout.WIDEN:
+                        raise WidenError
 
     def call(self, kernel: Callable[..., int], group: str, *arguments: int) -> int:
         """Return the result of a kernel that runs over the plans of `group` and never calls back."""

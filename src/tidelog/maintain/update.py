@@ -30,6 +30,7 @@ from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.threads import shared_from
 from tidelog.maintain.user_functors import refuse_impure
+from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
@@ -162,6 +163,7 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
                 jobs += _jobs(rule, i, versions, internal, statistics, before)
     if jobs:
         before.machine.add(jobs)
+        before.machine.statistics = statistics
     before.settled = set() if change.added else before.settled | wanted
     return before
 
@@ -243,13 +245,14 @@ class NodeUpdate:
         changing = [stored for stored in inputs.relations.values() if stored.changing]
         self.numbers = numpy.array([stored.number for stored in changing], numpy.int64)
         self.external = [stored for name, stored in inputs.relations.items() if name not in self.derived]
-        for stored in self.external:
-            stored.settle()
-            if stored.changing:
-                stored.journal.show_all()
-        for stored in self.derived.values():
-            for index in stored.indexes.values():
-                index.extend(stored.rows)
+        with step(INDEXES):
+            for stored in self.external:
+                stored.settle()
+                if stored.changing:
+                    stored.journal.show_all()
+            for stored in self.derived.values():
+                for index in stored.indexes.values():
+                    index.extend(stored.rows)
         # Indexes made here for the first time serve all later updates, and so do the kernels, which calls that have
         # nothing to do load from the cache: they are not held against this one.
         self.deadline = float("inf")
@@ -317,10 +320,12 @@ class NodeUpdate:
         """Evaluate added or dropped rules once, in the current round; `own` and `other` are the states they see."""
         inputs, internal = self.inputs, frozenset(self.derived)
         statistics = LiveStatistics(inputs.relations, frozenset())
-        jobs = [Job(plan_full(rule, statistics), _full(rule, own, other, internal)) for rule in rules]
-        machine = Interpreter(
-            inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs, inputs.threads
-        )
+        with step(PLANNING):
+            jobs = [Job(plan_full(rule, statistics), _full(rule, own, other, internal)) for rule in rules]
+            machine = Interpreter(
+                inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs, inputs.threads
+            )
+        machine.statistics = statistics
         for stored in self.external:
             stored.settle()
         self.run(machine, "", inserting, True, current)

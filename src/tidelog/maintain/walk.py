@@ -20,9 +20,10 @@ from tidelog.maintain.cooling import cold
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.endless import deriving, naming
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.recording import visit_recorded
 from tidelog.maintain.report import shown
 from tidelog.maintain.strategies.dropping import drop_relations
-from tidelog.maintain.strategies.table import visit
+from tidelog.profiling.recorder import step
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts
 from tidelog.storage.stored import StoredRelation
@@ -34,20 +35,22 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
     `changes` are rows to assert and rows to retract by relation. Whatever is raised, the caller has to take the state
     back.
     """
-    if UNIT not in state.views:
-        state.views[UNIT] = StoredRelation(state.engine.catalog, 0)
-        state.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
-    state.views[UNIT].settle()
-    place_relations(state)
-    for name, change in fact_changes(state, changes).items():
-        assert_facts(state, name, rows_of(change.inserted), rows_of(change.deleted))
+    with step("facts"):
+        if UNIT not in state.views:
+            state.views[UNIT] = StoredRelation(state.engine.catalog, 0)
+            state.views[UNIT].insert(numpy.empty((1, 0), numpy.int64))
+        state.views[UNIT].settle()
+        place_relations(state)
+        for name, change in fact_changes(state, changes).items():
+            assert_facts(state, name, rows_of(change.inserted), rows_of(change.deleted))
     dropped = tuple(drop_relations(state))
     visited = walk(state)
     replaced = state.other_state() if state.is_new or state.split else {}
     state.watch.look()
     state.engine.readers.close(state.list_deaths)
     seal(Prospect(state.deltas, partial(words_of, state.views), lambda name: len(words_of(state.views, name))))
-    return state.finish(replaced, dropped, visited)
+    with step("end"):
+        return state.finish(replaced, dropped, visited)
 
 
 def words_of(views: Mapping[str, StoredRelation], name: str) -> AnyRows:
@@ -73,7 +76,7 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
             state.watch.progress.at(", ".join(shown(node.relations)), position, len(state.structure.nodes))
         try:
             with room.cooling(partial(cold, state, node, position)):
-                reports[position] = visit(node, state)
+                reports[position] = visit_recorded(node, state)
         except LimitError as error:
             raise naming(error, node) from None
         except MemoryError as error:  # The same one: a new one would keep alive what fills the memory.

@@ -146,13 +146,7 @@ class _Planner:
         literal = self.rule.body[i]
         if not isinstance(literal, CoreAtom):
             return 1.0 if isinstance(literal, Computation) and literal.declared is not None else 10.0
-        columns = _keys(literal, bound)
-        size = self.statistics.size(literal.relation)
-        if not columns:
-            return size
-        if len(columns) == len(literal.args):
-            return 0.5
-        return size / self.statistics.distinct(literal.relation, columns)
+        return _atom_fanout(literal, bound, self.statistics)
 
     def index_cost(self, i: int, bound: frozenset[str]) -> float:
         """Return the cost of making an index for atom `i`, in bindings; 0 if there is one."""
@@ -203,6 +197,30 @@ class _Planner:
 
 _Partial = tuple[tuple[int, ...], frozenset[int], frozenset[str]]
 _Found = tuple[float, tuple[int, ...]]
+
+
+def _atom_fanout(atom: CoreAtom, bound: frozenset[str], statistics: Statistics) -> float:
+    columns = _keys(atom, bound)
+    size = statistics.size(atom.relation)
+    if not columns:
+        return size
+    if len(columns) == len(atom.args):
+        return 0.5
+    return size / statistics.distinct(atom.relation, columns)
+
+
+def fanouts(plan: Plan, statistics: Statistics) -> dict[int, float]:
+    """Return how many bindings the planner expects each atom behind the scan to make of one."""
+    body, found = plan.rule.body, dict[int, float]()
+    bound: frozenset[str] = frozenset() if plan.source is None else variables(body[plan.source])
+    for i in plan.order:
+        literal = body[i]
+        negated = isinstance(literal, CoreAtom) and literal.negated
+        if isinstance(literal, CoreAtom) and not negated:
+            found[i] = _atom_fanout(literal, bound, statistics)
+        if not negated:
+            bound |= variables(literal)
+    return found
 
 
 def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:

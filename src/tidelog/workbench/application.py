@@ -58,6 +58,7 @@ PATHS = (
     ServerPath("/v1/blame", explaining.blame),
     ServerPath("/v1/rules", programs.rules),
     ServerPath("/v1/graph", programs.graph),
+    ServerPath("/v1/profile", programs.profile),
     ServerPath("/v1/stats", programs.stats),
     ServerPath("/v1/check", checking.last),
     ServerPath("/v1/check", checking.check, method="POST"),

@@ -83,6 +83,11 @@ _OPERATIONS: dict[str, dict[str, PathOperation]] = {
             "The rule graph, and what the last epochs did in it", ("epoch", "boxes", "arrows", "epochs")
         )
     },
+    "/v1/profile": {
+        "get": PathOperation(
+            "Where the time of the last epochs went", ("epoch", "recording", "seconds", "rules", "steps", "epochs")
+        )
+    },
     "/v1/stats": {
         "get": PathOperation("Sizes, totals, and the reports of the last epochs", ("epoch", "stats", "epochs"))
     },

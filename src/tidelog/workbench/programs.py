@@ -1,4 +1,4 @@
-"""/v1/rules, /v1/graph, /v1/stats: the program, and how the engine follows it."""
+"""/v1/rules, /v1/graph, /v1/profile, /v1/stats: the program, and how the engine follows it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ async def graph(request: Request, service: Service) -> Response:
         return graph_of(core, number, service.history.epochs)
 
     return as_json(await run_in_threadpool(find))
+
+
+async def profile(request: Request, service: Service) -> Response:
+    """Return where the time of the last epochs went, as `db.profile()`."""
+    found = await run_in_threadpool(lambda: service.db.profile().to_dict())
+    return as_json({"epoch": service.epoch, **found})
 
 
 async def stats(request: Request, service: Service) -> Response:

@@ -17,6 +17,7 @@ from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation, budget
 from tidelog.maintain.strategies.stopped import telling_limits
 from tidelog.maintain.update import CutOffError, NodeChange, prepare, update
+from tidelog.profiling.recorder import PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 
 
@@ -57,7 +58,8 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     preparing, following = (prepare_selecting, update_selecting) if node.selects else (prepare, update)
     if node.chooses:
         preparing, following = prepare, update_choosing
-    maintained = state.engine.maintained[key] = preparing(node, change, inputs, maintained)
+    with step(PLANNING):
+        maintained = state.engine.maintained[key] = preparing(node, change, inputs, maintained)
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:

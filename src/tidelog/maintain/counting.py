@@ -1,0 +1,102 @@
+"""Profiles of interpreters: the counts of their plans, and those of threads that share a plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TypeAlias
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import Words
+from tidelog.kernels import layout
+from tidelog.maintain.assemble import Code, Sight
+from tidelog.maintain.lanes import Lane
+from tidelog.profiling.counts import CountedPlan, PlanCounts, end_run, start_of
+from tidelog.profiling.recorder import JOINS, Recorder
+from tidelog.rules.plans import Plan, Statistics, fanouts
+from tidelog.storage.memory import Block
+from tidelog.storage.stored import StoredRelation
+
+Describe: TypeAlias = Callable[[], tuple[list[CountedPlan], list[int]]]
+"""Returns the plans of an interpreter, and the numbers of their heads."""
+
+
+def counted_plan(plan: Plan, sight: Sight | None, code: Code, statistics: Statistics | None) -> CountedPlan:
+    """Return the description of an assembled plan for profiles."""
+    source, version = plan.source, code.version
+    if sight is not None and sight.sifted is not None:
+        source = sight.sifted
+        version = layout.OUT if sight.states[source] == layout.GONE else layout.IN
+    expected = {} if statistics is None else fanouts(plan, statistics)
+    return CountedPlan(plan.rule, start_of(plan.rule, source, version), code.kinds, code.literals, expected)
+
+
+class Counting:
+    """Who counts the plans whose `code` begins at `addresses`: nobody, or a recorder. The memory of counts is made when
+    first needed, and lasts as long as the code."""
+
+    def __init__(self, code: Block, addresses: Words, describe: Describe) -> None:
+        self._code = code
+        self._fields = (addresses - code.address) // 8 + layout.P_COUNTS
+        self._describe = describe
+        self._counts: PlanCounts | None = None
+        self._attempt: object | None = None
+        """The attempt of the recorder that counts."""
+
+    def by(self, recorder: Recorder | None, table: NDArray[numpy.int64]) -> AbstractContextManager[None]:
+        """Return the block in which kernels count plans for a recorder. `table` is that of the catalog."""
+        if recorder is None and self._attempt is None:
+            return nullcontext()
+        return self._by(recorder, table)
+
+    @contextmanager
+    def _by(self, recorder: Recorder | None, table: NDArray[numpy.int64]) -> Iterator[None]:
+        if recorder is None or recorder.attempt is not self._attempt:
+            self._begin(recorder)
+        if recorder is None:
+            yield
+            return
+        recorder.enter(JOINS)
+        try:
+            yield
+        except BaseException:
+            if self._counts is not None:
+                self._counts.end(table)
+            raise
+        finally:
+            recorder.leave()
+
+    def _begin(self, recorder: Recorder | None) -> None:
+        """Let the code know where its plans are counted from now on."""
+        self._attempt = None if recorder is None else recorder.attempt
+        words = self._code.view(numpy.int64, self._code.size // 8)
+        if recorder is None:
+            words[self._fields] = 0
+            return
+        if self._counts is None:
+            self._counts = PlanCounts(*self._describe())
+        self._counts.reset()
+        words[self._fields] = self._counts.addresses
+        recorder.count(self._counts)
+
+    @contextmanager
+    def together(self, address: int, lanes: Sequence[Lane], head: StoredRelation) -> Iterator[None]:
+        """Let each of the threads that share a plan in the block count for itself. At the end of the block, add this to
+        the counts at `address`, if that is not 0, and end the run of the plan."""
+        if self._counts is None or not address:
+            yield
+            return
+        whole = self._counts.at(address)
+        blocks = [Block(8 * len(whole)) for _ in lanes]
+        for lane, block in zip(lanes, blocks, strict=True):
+            lane.levels[layout.S_COUNTS] = block.address
+        try:
+            yield
+        finally:
+            for lane, block in zip(lanes, blocks, strict=True):
+                lane.levels[layout.S_COUNTS] = 0
+                whole[layout.K_LEVELS :] += block.view(numpy.int64, len(whole))[layout.K_LEVELS :]
+            end_run(whole, head.catalog.table[head.number], time.clock_gettime_ns(time.CLOCK_MONOTONIC))

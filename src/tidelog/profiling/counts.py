@@ -1,0 +1,125 @@
+"""Counts of the plans of one interpreter, which kernels write while an epoch is recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.arrays import Words
+from tidelog.kernels import layout
+from tidelog.rules.core import CoreAtom, CoreRule
+from tidelog.storage.memory import Block
+
+_VERBS = {
+    layout.SCAN: "scan",
+    layout.SCAN_LIVE: "scan",
+    layout.PROBE: "join",
+    layout.PROBE_LIVE: "join",
+    layout.PROBE_CLOSED: "join",
+    layout.CHECK: "test",
+    layout.CHECK_LIVE: "test",
+    layout.CHECK_CLOSED: "test",
+    layout.ABSENT: "test",
+    layout.ABSENT_LIVE: "test",
+    layout.ABSENT_CLOSED: "test",
+    layout.COMPARE: "compare",
+    layout.COMPUTE: "compute",
+    layout.CALL: "call",
+    layout.RANGE: "count up",
+    layout.SHORTEST: "take the shortest list of",
+}
+_ALONE = {layout.SCAN: "begin", layout.ROUTE: "take the shorter way"}
+"""Levels that are about no literal of the body."""
+
+
+@dataclass(frozen=True)
+class CountedPlan:
+    """A plan of `rule` whose runs are counted: what it starts from (`start`), the `kinds` of its levels, the position
+    in the body of the literal of each level, and how many bindings the planner expects a literal to make of one
+    (`fanouts`)."""
+
+    rule: CoreRule
+    start: str
+    kinds: tuple[int, ...]
+    literals: tuple[int | None, ...]
+    fanouts: Mapping[int, float] = field(repr=False)
+
+    def text(self, level: int) -> str:
+        """Return the text of a level."""
+        kind, literal = self.kinds[level], self.literals[level]
+        if literal is None:
+            return _ALONE[kind]
+        return f"{_VERBS[kind]} {self.rule.body[literal]}"
+
+
+def start_of(rule: CoreRule, source: int | None, version: int) -> str:
+    """Return what a plan starts from: the rows of a body atom in a version of `layout`."""
+    atom = None if source is None else rule.body[source]
+    if not isinstance(atom, CoreAtom):
+        return "everything"
+    match version:
+        case layout.DELTA:
+            return f"new tuples of {atom.relation}"
+        case layout.OUT:
+            return f"deletions from {atom.relation}"
+        case layout.IN:
+            return f"insertions into {atom.relation}"
+        case _:
+            return "everything"
+
+
+class PlanCounts:
+    """The counts of some plans, in memory of their own."""
+
+    def __init__(self, plans: Sequence[CountedPlan], heads: Sequence[int]) -> None:
+        self.plans = plans
+        self._heads = heads
+        sizes = [layout.K_LEVELS + 4 * len(plan.kinds) for plan in plans]
+        self._starts = numpy.concatenate([[0], numpy.cumsum(sizes, dtype=numpy.int64)])
+        self._block = Block(8 * int(self._starts[-1]))
+        self.reset()
+
+    @property
+    def addresses(self) -> Words:
+        """Return the address of the counts of each plan."""
+        return self._block.address + 8 * self._starts[:-1]
+
+    def _words(self) -> Words:
+        return self._block.view(numpy.int64, int(self._starts[-1]))
+
+    def reset(self) -> None:
+        """Begin from zero."""
+        words = self._words()
+        words[:] = 0
+        words[self._starts[:-1] + layout.K_RANDOM] = numpy.arange(len(self.plans))
+
+    def at(self, address: int) -> Words:
+        """Return the counts at one of the addresses."""
+        start = (address - self._block.address) // 8
+        place = int(numpy.searchsorted(self._starts, start))
+        return self._words()[start : self._starts[place + 1]]
+
+    def end(self, table: NDArray[numpy.int64]) -> None:
+        """End the runs that are under way, because nobody goes on with them. `table` is that of the catalog."""
+        words, now = self._words(), time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        for place in numpy.flatnonzero(words[self._starts[:-1] + layout.K_BEGAN]).tolist():
+            end_run(words[self._starts[place] : self._starts[place + 1]], table[self._heads[place]], now)
+
+    def runs(self) -> list[tuple[CountedPlan, Words]]:
+        """Return the plans that have run, with copies of their counts."""
+        words = self._words()
+        ran = numpy.flatnonzero(words[self._starts[:-1] + layout.K_RUNS]).tolist()
+        return [(self.plans[i], words[self._starts[i] : self._starts[i + 1]].copy()) for i in ran]
+
+
+def end_run(counts: Words, head: Words, now: int) -> None:
+    """End the run under way at a time in nanoseconds, as `kernels.counting.end_counting` does. `head` has the fields of
+    the plan's head."""
+    counts[layout.K_SECONDS] += now - counts[layout.K_BEGAN]
+    counts[layout.K_BEGAN] = 0
+    for field_, rows in ((layout.K_ROWS, layout.R_N), (layout.K_BORN, layout.R_IN_N), (layout.K_DIED, layout.R_OUT_N)):
+        counts[field_] += head[rows]

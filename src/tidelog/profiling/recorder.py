@@ -1,0 +1,197 @@
+"""The clock of an epoch that is recorded: each moment counts for one step, so that the sum is the time on the wall.
+
+The engine names its steps by `with step(…)`. Without a recorder of this thread that does nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tidelog.arrays import Words
+from tidelog.profiling.counts import CountedPlan, PlanCounts
+from tidelog.profiling.profile import EpochProfile, IndexProfile, NodeProfile, RuleProfile, rules_of
+from tidelog.rules.core import HyperNode
+
+REMEMBERED = 100
+"""Epochs that a database keeps the profiles of."""
+JOINS, PLANNING, INDEXES, BOOKKEEPING, OTHER = "joins", "planning", "indexes", "bookkeeping", "other"
+"""Steps: kernels that run plans, most of which is that of the plans; making plans; entering rows into indexes; the rest
+of a hyper-node; the rest of an epoch."""
+
+_current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+recording = _current.get
+"""Return the recorder of this thread, None where nothing is recorded."""
+
+
+@dataclass
+class _Visit:
+    """A hyper-node that is visited."""
+
+    node: HyperNode
+    steps: dict[str, float] = field(default_factory=dict)
+    counted: list[PlanCounts] = field(default_factory=list)
+    runs: list[tuple[CountedPlan, Words]] = field(default_factory=list)
+    indexes: list[IndexProfile] = field(default_factory=list)
+    relations: tuple[str, ...] = ()
+    strategy: str = ""
+    rounds: int = 0
+
+
+class Recorder:
+    """The record of one epoch under way."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        """The number of the epoch, as `db.stats()` counts."""
+        self.attempt = object()
+        """The identity of this attempt at the epoch."""
+        self._started = self._last = time.perf_counter()
+        self._steps: dict[str, float] = {}
+        self._names = [OTHER]
+        self._visits: list[_Visit] = []
+        self._visit: _Visit | None = None
+
+    def enter(self, name: str) -> None:
+        """Begin a step; the one around it stops meanwhile."""
+        self._charge()
+        self._names.append(name)
+
+    def leave(self) -> None:
+        """End the step that was begun last."""
+        self._charge()
+        self._names.pop()
+
+    def _charge(self) -> None:
+        now, steps = time.perf_counter(), self._steps if self._visit is None else self._visit.steps
+        steps[self._names[-1]] = steps.get(self._names[-1], 0.0) + now - self._last
+        self._last = now
+
+    def begin_node(self, node: HyperNode) -> None:
+        """Begin to visit a hyper-node, to which all steps belong until `end_node`."""
+        self.enter(BOOKKEEPING)
+        self._visit = _Visit(node)
+
+    def end_node(self) -> None:
+        """End the visit; keep it if anything was done."""
+        self._charge()
+        visit, self._visit = self._visit, None
+        if visit is not None:
+            self._visits.append(visit)
+        self._names.pop()
+
+    def note(self, relations: tuple[str, ...], strategy: str, rounds: int) -> None:
+        """Note the result of the visit under way: the relations that a user knows, and how they were derived."""
+        if self._visit is not None:
+            self._visit.relations, self._visit.strategy, self._visit.rounds = relations, strategy, rounds
+
+    def note_index(self, index: IndexProfile) -> None:
+        """Note an index that has got rows in the visit under way."""
+        if self._visit is not None:
+            self._visit.indexes.append(index)
+
+    def count(self, counts: PlanCounts) -> None:
+        """Note the counts of an interpreter that runs in the visit under way."""
+        if self._visit is not None and not any(each is counts for each in self._visit.counted):
+            self._visit.counted.append(counts)
+
+    def again(self) -> None:
+        """Note that the epoch begins once more, and that all it did so far was in vain."""
+        self._charge()
+        self._steps = {"an attempt in vain": self._last - self._started}
+        self._visits, self._visit, self._names, self.attempt = [], None, [OTHER], object()
+
+    def finish(self) -> None:
+        """End the record, and keep what kernels have counted."""
+        self._charge()
+        for visit in self._visits:
+            visit.runs = [run for counts in visit.counted for run in counts.runs()]
+            visit.counted.clear()
+
+    @cached_property
+    def profile(self) -> EpochProfile:
+        """The profile of the epoch, made when somebody asks: a commit does not wait for it."""
+        nodes = tuple(_node_profile(visit) for visit in self._visits if visit.strategy != "skip")
+        steps = dict(self._steps)
+        for visit in self._visits:
+            if visit.strategy == "skip":
+                steps[OTHER] = steps.get(OTHER, 0.0) + sum(visit.steps.values())
+        return EpochProfile(self.number, self._last - self._started, steps, nodes)
+
+
+def _node_profile(visit: _Visit) -> NodeProfile:
+    steps, seconds = dict(visit.steps), sum(visit.steps.values())
+    rules = rules_of(visit.runs)
+    if rules:
+        between = steps.pop(JOINS, 0.0) - sum(rule.seconds for rule in rules)
+        steps[INDEXES] = steps.get(INDEXES, 0.0) + max(0.0, between)
+    else:
+        own = sum(steps.pop(name, 0.0) for name in (JOINS, BOOKKEEPING))
+        rules = _without_plans(visit.node, own)
+    return NodeProfile(
+        visit.relations, visit.strategy, seconds, visit.rounds, tuple(rules), steps, tuple(visit.indexes)
+    )
+
+
+def _without_plans(node: HyperNode, seconds: float) -> list[RuleProfile]:
+    """Return the profiles of the rules of a hyper-node that is evaluated as a whole: a closure, or an aggregate. Its
+    recursive rules, or else all, share the seconds."""
+    internal = frozenset(node.relations)
+    recursive = [rule for rule in node.rules if any(name in internal for name, _ in rule.reads)]
+    names = dict.fromkeys(rule.origin for rule in recursive or node.rules)
+    return [RuleProfile(name, seconds / len(names), (), 0) for name in names]
+
+
+class Profiler:
+    """The profiles of the last epochs of a database."""
+
+    def __init__(self) -> None:
+        self._epochs: deque[Recorder] = deque(maxlen=REMEMBERED)
+
+    @property
+    def epochs(self) -> tuple[EpochProfile, ...]:
+        """The profiles, the oldest first."""
+        return tuple(recorder.profile for recorder in self._epochs)
+
+    @contextmanager
+    def epoch(self) -> Iterator[Recorder]:
+        """Record the epoch that the block makes, unless it raises. The block raises nothing else."""
+        recorder = Recorder()
+        token = _current.set(recorder)
+        try:
+            yield recorder
+        finally:
+            _current.reset(token)
+        with suppress(MemoryError):  # The epoch has happened.
+            recorder.finish()
+            self._epochs.append(recorder)
+
+
+def begin_again() -> None:
+    """Note in the record of this thread, if there is one, that its epoch begins once more."""
+    recorder = _current.get()
+    if recorder is not None:
+        recorder.again()
+
+
+class step:  # Used as a function: a generator takes three times as long where nothing is recorded.
+    """A block that is a step of its own in the record of this thread, if there is one."""
+
+    __slots__ = ("_name", "_recorder")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._recorder = _current.get()
+
+    def __enter__(self) -> None:
+        if self._recorder is not None:
+            self._recorder.enter(self._name)
+
+    def __exit__(self, *_: object) -> None:
+        if self._recorder is not None:
+            self._recorder.leave()
