@@ -104,7 +104,7 @@ class PlanCounts:
         return self._words()[start : self._starts[place + 1]]
 
     def end(self, table: NDArray[numpy.int64]) -> None:
-        """End the runs that are under way, because nobody goes on with them. `table` is that of the catalog."""
+        """End the runs that are under way and that nobody will finish. `table` is that of the catalog."""
         words, now = self._words(), time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         for place in numpy.flatnonzero(words[self._starts[:-1] + layout.K_BEGAN]).tolist():
             end_run(words[self._starts[place] : self._starts[place + 1]], table[self._heads[place]], now)
