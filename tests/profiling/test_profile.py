@@ -287,6 +287,16 @@ def test_a_profile_is_a_text_a_page_and_json() -> None:
         assert document["epochs"][0]["epoch"] == 1
 
 
+def test_stores_of_rdf_have_profiles() -> None:
+    with tidelog.rdf.connect(rules="rdfs") as store:
+        store.options(profile=True)
+        prefixes = "@prefix : <http://a/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> ."
+        store.insert(f"{prefixes} :a a :B . :B rdfs:subClassOf :C .")
+        store.commit()
+        (epoch,) = store.profile().epochs
+        assert figures(epoch)["rdfs9_1"][1:3] == (1, 1)
+
+
 def test_mistakes() -> None:
     with tidelog.connect() as db:
         with pytest.raises(tidelog.UsageError, match="profile must be True or False, found 'yes'"):

@@ -167,6 +167,7 @@ def test_wrong_calls_are_told(spark: SparkSession, db: Any) -> None:
         (lambda: db.options(cluster_folder=""), "E0603"),
         (lambda: db.options(partitions=0), "E0603"),
         (lambda: db.options(speed=3), "E0603"),
+        (lambda: db.options(profile=True), "E0603"),
         (lambda: db.rules.remove("r9"), "E0608"),
         (lambda: db.subscribe("e", None), "E0609"),
         (lambda: tidelog.connect(spark="session"), "E0689"),  # type: ignore[call-overload]  # no session

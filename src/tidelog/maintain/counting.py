@@ -35,8 +35,8 @@ def counted_plan(plan: Plan, sight: Sight | None, code: Code, statistics: Statis
 
 
 class Counting:
-    """The recorder that counts the plans whose `code` begins at `addresses`, if there is one. The memory of counts is made
-    when first needed, and lasts as long as the code."""
+    """The recorder that counts the plans whose `code` begins at `addresses`, if there is one. The memory of counts is
+    made when first needed, and lasts as long as the code."""
 
     def __init__(self, code: Block, addresses: Words, describe: Describe) -> None:
         self._code = code

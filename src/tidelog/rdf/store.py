@@ -29,6 +29,7 @@ from tidelog.language.trees import atoms
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.options import DatabaseOptions
+from tidelog.profiling.profile import Profile
 from tidelog.queries.answers import NAME, answer
 from tidelog.queries.bodies import GIVEN as PARAMETERS
 from tidelog.queries.bodies import body_of
@@ -215,6 +216,11 @@ class Store(N3Verbs):
                 self._mirror.place(options.pop("mirror"))
             self._database.options(**options)
             self._options = self._options.changed(options)
+
+    def profile(self) -> Profile:
+        """Return where the time of the last epochs went, see `Database.profile`."""
+        with self._using():
+            return self._database.profile()
 
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
         with changing_within_memory:

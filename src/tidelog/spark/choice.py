@@ -44,6 +44,9 @@ class EngineChoice:
         if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
             message = f"partitions must be a number from 1 on, or None, found {count!r}"
             raise UsageError(Problem("E0603", message, hint="pass for example 64"))
+        if options.get("profile"):
+            hint = "leave it out; `change.report` has the seconds of each hyper-node"
+            raise UsageError(Problem("E0603", "a database over Spark records no profile", hint=hint))
         return replace(self, **own), {name: value for name, value in options.items() if name not in own}
 
     def next(self, current: str, facts: int) -> tuple[str, str]:
