@@ -81,6 +81,23 @@ def test_changes_wait_for_a_commit() -> None:
         assert not db.has_pending
 
 
+def test_a_program_is_loaded_again() -> None:
+    text = "back: path(y, x) :- edge(x, y). edge(8, 9)."
+    with connected() as (db, _):
+        for _ in range(2):
+            db.load(text, replace=True)
+            db.commit()
+        assert list(db.rules) == ["base", "step", "back"]
+        assert (9, 8) in db["path"]
+        db.load(text.replace("back: path(y, x)", "back: path(y, y)"), replace=True)
+        assert db.has_pending
+        change = db.commit()
+        assert (9, 8) in change["path"].deleted
+        assert (9, 9) in db["path"]
+        with pytest.raises(tidelog.ProgramError, match="E0"), db.transaction():
+            db.load(text)  # The name is taken.
+
+
 def test_a_failed_commit_waits_and_a_failed_transaction_does_not() -> None:
     with connected() as (db, _):
         db.insert("edge", [(1, 2, 3)])

@@ -14,7 +14,6 @@ import pytest
 
 from tests.rdf.serving import EXAMPLE, Server, serving
 from tidelog.rdf.serve import changes
-from tidelog.serve import events as events_of_server
 
 PETS = "SELECT ?x { ?x a :Animal }"
 
@@ -94,21 +93,29 @@ def test_a_client_that_comes_back_from_elsewhere_begins_anew(server: Server, las
 
 
 def test_a_client_that_has_missed_too_much_begins_anew(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events_of_server, "_MOST", 1)
+    monkeypatch.setattr(changes, "_MOST", 1)
     with following(server) as events:
         *_, first = next(events)
         for update in ("INSERT DATA { :max a :Dog }", "INSERT DATA { :tom a :Dog }"):
             assert server.update(update).status == 204
     with following(server, first) as events:
         assert next(events)[0] == "lost"
-        name, data, last = next(events)
-        assert (name, data) == ("rows", rows("max", "rex", "tom"))
+        assert next(events)[:2] == ("rows", rows("max", "rex", "tom"))
         assert server.update("DELETE DATA { :rex a :Dog }").status == 204
         assert next(events)[:2] == ("change", changed([], ["rex"]))
-    monkeypatch.setattr(events_of_server, "_MOST_ROWS", 0)
-    assert server.update("DELETE DATA { :tom a :Dog }").status == 204
-    with following(server, last) as events:
-        assert [next(events)[0], next(events)[:2]] == ["lost", ("rows", rows("max"))]
+
+
+def test_large_changes_are_not_kept_for_long(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "_MOST_ROWS", 2)
+    with following(server) as events:
+        *_, first = next(events)
+        for update in ("INSERT DATA { :max a :Dog }", "INSERT DATA { :tom a :Dog . :tim a :Dog }"):
+            assert server.update(update).status == 204
+        *_, second = next(events)
+    with following(server, first) as events:
+        assert [next(events)[0], next(events)[:2]] == ["lost", ("rows", rows("max", "rex", "tim", "tom"))]
+    with following(server, second) as events:
+        assert next(events)[:2] == ("change", changed(["tim", "tom"], []))
 
 
 def test_a_client_that_reads_slowly_holds_up_nobody(server: Server) -> None:

@@ -120,6 +120,20 @@ def test_changes_are_there_after_a_restart(tmp_path: Path) -> None:
             assert [next(events)[1]["epoch"] for _ in range(6)] == [3, 4, 5, 6, 7, 8]
 
 
+def test_an_epoch_says_that_it_changed_rules(tmp_path: Path) -> None:
+    with serving(tmp_path / "store") as server:
+        server.change(rules={"add": ["back: path(y, x) :- edge(x, y)."]})
+        server.change(insert={"edge": [[4, 5]]})
+        server.change(rules={"add": [".decl other(x: number)"]})
+        server.change(rules={"remove": ["back"]}, insert={"edge": [[5, 6]]})
+        with server.events("?since=1&relation=edge") as events:
+            found = [next(events)[1] for _ in range(4)]
+        assert [each.get("rules", False) for each in found] == [True, False, True, True]
+        assert found[1] == {"epoch": 3, "changes": {"edge": {"inserted": [[4, 5]], "deleted": []}}}
+    with serving(tmp_path / "store") as server, server.events("?since=1&relation=edge") as events:
+        assert [next(events)[1] for _ in range(4)] == found
+
+
 def test_lines_that_are_torn_or_of_no_epoch_are_left_out(tmp_path: Path) -> None:
     log = ChangeLog(tmp_path)
     for epoch in (3, 4, 5, 5, 6):
@@ -127,9 +141,9 @@ def test_lines_that_are_torn_or_of_no_epoch_are_left_out(tmp_path: Path) -> None
     log.close()
     (file,) = (tmp_path / "changes").iterdir()
     file.write_bytes(file.read_bytes()[:-9])
-    assert [epoch for epoch, _ in log.read(5)] == [3, 4, 5]
-    assert [epoch for epoch, _ in log.read(4)] == [3, 4]
-    assert [epoch for epoch, _ in log.read(7)] == []
+    assert [each["epoch"] for each in log.read(5)] == [3, 4, 5]
+    assert [each["epoch"] for each in log.read(4)] == [3, 4]
+    assert [each["epoch"] for each in log.read(7)] == []
 
 
 def test_a_full_disk_refuses_changes_and_reading_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,9 @@ def test_what_each_token_may_not_do() -> None:
 
         for query in ("", "?dry_run"):
             assert [status(token, facts, query) for token in ("none", "one")] == [401, 403]
-            assert [status(token, rule, query) for token in ("one", "two")] == [403, 403]
+            for kind in ("add", "replace", "remove"):
+                changed = {"rules": {kind: rule["rules"]["add"]}}
+                assert [status(token, changed, query) for token in ("one", "two")] == [403, 403]
         hidden = b'--cut\r\nContent-Disposition: form-data; name="transaction"\r\n\r\n%s\r\n--cut--\r\n'
         answer = server.send(
             "POST", "/v1/transactions", hidden % json.dumps(rule).encode(), Authorization="Bearer two", **FORM

@@ -119,6 +119,9 @@ WRONG: list[tuple[Any, str]] = [
     ({"rules": {"add": ["path(x) :- edge(x, x)."]}}, "E0208"),
     ({"rules": {"add": ["path(x, y) :- "]}}, "E0101"),
     ({"rules": {"remove": ["nope"]}}, "E0608"),
+    ({"rules": {"replace": ["base: path(x, y) :- nope(x, y)."]}}, "E0201"),
+    ({"rules": {"replace": ["program.dl"]}}, "E0101"),
+    ({"rules": {"replace": ['#include "/etc/hostname"']}}, "E0101"),
     ({"clear": ["nope"]}, "E0601"),
 ]
 

@@ -30,6 +30,7 @@ class RemoteDatabase:
         self._exchange = Exchange(address, token, ca)
         self._facts: dict[str, dict[Any, bool]] = {}
         self._added: list[str] = []
+        self._replaced: list[str] = []
         self._removed: list[str] = []
         self._key: str | None = None
         """The idempotency key of the changes that wait, once they have been sent."""
@@ -120,11 +121,13 @@ class RemoteDatabase:
 
     # --- changing ------------------------------------------------------------------------------------------------
 
-    def load(self, program: str | os.PathLike[str]) -> None:
-        """Add a program, the text of one or the path of one, to take effect with the next `commit`."""
+    def load(self, program: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Add a program, the text of one or the path of one, to take effect with the next `commit`. With `replace`, it
+        can be there already: its named rules take the places of those with these names, see `Database.load`."""
         self._key = None
         is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith(".dl"))
-        self._added.append(Path(program).read_text("utf-8") if is_path else os.fspath(program))
+        texts = self._replaced if replace else self._added
+        texts.append(Path(program).read_text("utf-8") if is_path else os.fspath(program))
 
     def remove_rules(self, *names: str) -> None:
         """Remove rules, to take effect with the next `commit`."""
@@ -146,11 +149,11 @@ class RemoteDatabase:
     @property
     def has_pending(self) -> bool:
         """Return True if changes wait for `commit`."""
-        return bool(self._facts or self._added or self._removed)
+        return bool(self._facts or self._added or self._replaced or self._removed)
 
     def rollback(self) -> None:
         """Drop all changes that wait."""
-        self._facts, self._added, self._removed, self._key = {}, [], [], None
+        self._facts, self._added, self._replaced, self._removed, self._key = {}, [], [], [], None
 
     def commit(self) -> RemoteChange:
         """Make all changes that wait one epoch. When it raises, they still wait, and nothing has changed in the server.
@@ -222,7 +225,7 @@ class RemoteDatabase:
         return self._read(f"/v1/{verb}", parameters | ({} if limit is None else {"limit": str(limit)}))
 
     def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
-        body: dict[str, Any] = {"rules": {"add": self._added, "remove": self._removed}}
+        body: dict[str, Any] = {"rules": {"add": self._added, "replace": self._replaced, "remove": self._removed}}
         for relation, rows in self._facts.items():
             for row, asserts in rows.items():
                 body.setdefault("insert" if asserts else "delete", {}).setdefault(relation, []).append(row)

@@ -112,11 +112,12 @@ class RemoteRelationChange:
 
 class RemoteChange(Mapping[str, RemoteRelationChange]):
     """The changes of an epoch by relation; a relation that has not changed is empty. `report` is that of the engine, as
-    JSON has it; `repeated` says that the epoch happened before."""
+    JSON has it; `repeated` says that the epoch happened before, `rules` that it changed rules or declarations."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self.epoch: int = document["epoch"]
         self.report: Mapping[str, Any] = document.get("report", {})
+        self.rules: bool = document.get("rules", False)
         self.repeated: bool = document.get("repeated", False)
         self._parts = {name: RemoteRelationChange.of(name, part) for name, part in document.get("changes", {}).items()}
 

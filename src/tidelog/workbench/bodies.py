@@ -18,9 +18,11 @@ Body = TypeVar("Body", bound=msgspec.Struct)
 
 
 class RuleChanges(msgspec.Struct, forbid_unknown_fields=True):
-    """Rules to add, as texts of programs, and to remove, by name."""
+    """Rules to add, as texts of programs, and to remove, by name. Texts in `replace` can be there already: their named
+    rules take the places of those with these names."""
 
     add: list[str] = msgspec.field(default_factory=list)
+    replace: list[str] = msgspec.field(default_factory=list)
     remove: list[str] = msgspec.field(default_factory=list)
 
 

@@ -1,6 +1,6 @@
 """The changes of the last epochs in files of a store, so that subscribers go on after a crash of the server.
 
-    changes/N.log      a line for each epoch from N on: a checksum, and the changes as JSON
+    changes/N.log      a line for each epoch from N on: a checksum, and the changes as JSON, those of rules as a flag
 
 A line is on the disk before its epoch is committed. The lines of epochs that were not committed in the end are left out
 at the next opening, and so is a line that was cut off. There are two files at most: the older one goes when the newer
@@ -14,12 +14,20 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, TypedDict
 
 from tidelog.errors import Problem, UsageError
 
 FOLDER = "changes"
 _LARGE = 64 * 1024 * 1024
+
+
+class LoggedEpoch(TypedDict):
+    """An epoch of the log, with the changes of its relations as JSON, and whether rules have changed."""
+
+    epoch: int
+    relations: Mapping[str, str]
+    rules: bool
 
 
 class ChangeLog:
@@ -29,24 +37,25 @@ class ChangeLog:
         self._folder = store / FOLDER
         self._file: IO[bytes] | None = None
 
-    def read(self, last: int) -> Iterator[tuple[int, Mapping[str, str]]]:
-        """Yield the epochs up to the `last` one, each with the changes of its relations as JSON: the end of the log in
-        which no epoch is missing."""
-        found: dict[int, Mapping[str, str]] = {}
+    def read(self, last: int) -> Iterator[LoggedEpoch]:
+        """Yield the epochs up to the `last` one: the end of the log in which no epoch is missing."""
+        found: dict[int, LoggedEpoch] = {}
         for file in self._files():
             for line in file.read_bytes().splitlines():
                 checksum, _, text = line.partition(b" ")
                 if checksum == _checksum(text):
                     entry = json.loads(text)
-                    found[entry["epoch"]] = entry["changes"]
+                    number, rules = entry["epoch"], entry.get("rules", False)
+                    found[number] = {"epoch": number, "relations": entry["changes"], "rules": rules}
         first = last
         while first in found:
             first -= 1
-        yield from ((epoch, found[epoch]) for epoch in range(first + 1, last + 1))
+        yield from (found[epoch] for epoch in range(first + 1, last + 1))
 
-    def write(self, epoch: int, relations: Mapping[str, str]) -> None:
+    def write(self, epoch: int, relations: Mapping[str, str], *, rules: bool = False) -> None:
         """Write the changes of an epoch, and wait until they are on the disk. Raise UsageError (E0681)."""
-        text = json.dumps({"epoch": epoch, "changes": dict(relations)}, ensure_ascii=False).encode()
+        entry = {"epoch": epoch, "changes": dict(relations), **({"rules": True} if rules else {})}
+        text = json.dumps(entry, ensure_ascii=False).encode()
         try:
             if self._file is None or self._file.tell() > _LARGE:
                 self._begin(epoch)

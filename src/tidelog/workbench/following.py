@@ -13,14 +13,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tidelog.errors import TidelogError
 from tidelog.serve.bodies import of_address
-from tidelog.serve.events import event
+from tidelog.serve.events import NOTHING, SILENCE, event
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import bad_request
 from tidelog.workbench.service import Service
 
 _EVENTS = MediaFormat("text/event-stream", "events")
-_SILENCE = 15.0
-"""Seconds until a comment shows whether the client is still there."""
 _AT_ONCE = 100
 """Epochs of one message of a server that catches up."""
 POLICY_VIOLATION = 1008
@@ -30,8 +28,9 @@ async def changes(request: Request, service: Service) -> Response:
     """Return the events of the epochs after `since`, or after the Last-Event-ID, or from now on.
 
     `begin` has the number of the epoch with which the client has to begin; `change` has an epoch's changes of each
-    `relation` that was asked for, by default of all; `missed` says which epochs are not kept any more, so that the
-    client has to read the relations again. Raise RequestError: E0601 (404), E0692, E0694 (406).
+    `relation` that was asked for, by default of all, and says by `rules` if the epoch changed rules or declarations;
+    `missed` says which epochs are not kept any more, so that the client has to read the relations again. Raise
+    RequestError: E0601 (404), E0692, E0694 (406).
     """
     accepted(request, (_EVENTS,))
     since, wanted = await run_in_threadpool(_asked, request, service)
@@ -89,7 +88,7 @@ def _asked(request: HTTPConnection, service: Service) -> tuple[int | None, froze
 
 async def _events(service: Service, since: int | None, wanted: frozenset[str]) -> AsyncIterator[str]:
     async for name, epoch, data in _messages(service, since, wanted):
-        yield event(name, data, str(epoch)) if name else ": no change\n\n"
+        yield event(name, data, str(epoch)) if name else NOTHING
 
 
 async def _messages(
@@ -110,7 +109,7 @@ async def _messages(
             for each in found:
                 yield "change", each.epoch, each.text(wanted)
                 at = each.epoch
-            if not found and not await feed.wait(at, _SILENCE):
+            if not found and not await feed.wait(at, SILENCE):
                 yield "", at, ""
     finally:
         feed.followers -= 1

@@ -44,7 +44,9 @@ class Service:
             return snapshot.epoch
 
     def _seal(self, draft: Draft, prospect: Prospect[AnyRows]) -> None:
-        self.feed.seal(self.db.workspace.epoch_number, draft, prospect, self.db.workspace.dictionary)
+        workspace = self.db.workspace
+        rules = draft.programs is not workspace.committed.programs
+        self.feed.seal(workspace.epoch_number, draft, prospect, workspace.dictionary, rules=rules)
 
     def _publish(self, change: Change) -> None:
         self.history.note(self.db.workspace.epoch_number, change)

@@ -43,8 +43,8 @@ class McpTool:
 _FACTS = {"type": "object", "additionalProperties": {"type": "array"}, "description": "rows by relation"}
 _RULE_CHANGES = {
     "type": "object",
-    "properties": {key: {"type": "array", "items": _TEXT} for key in ("add", "remove")},
-    "description": "texts of rules to add, and names of rules to remove",
+    "properties": {key: {"type": "array", "items": _TEXT} for key in ("add", "replace", "remove")},
+    "description": "texts of rules to add, texts that may be there already, and names of rules to remove",
 }
 TOOLS = {
     "relations": McpTool("All relations with their columns, sizes and rules", "/v1/relations"),

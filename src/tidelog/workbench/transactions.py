@@ -13,6 +13,7 @@ from tidelog.change import Change
 from tidelog.errors import Problem
 from tidelog.io.json_values import with_branches
 from tidelog.io.rows import place_in
+from tidelog.language import read
 from tidelog.serve.access import Right
 from tidelog.serve.bodies import body, of_address
 from tidelog.serve.media import content_type, unsupported
@@ -43,7 +44,7 @@ async def transactions(request: Request, service: Service, right: Right) -> Resp
         raise bad_request(f"change={form} is not known", "pass change=rows or change=sizes")
     data = await body(request, service.limits)
     changes, tables = await _changes(request, data)
-    if (changes.rules.add or changes.rules.remove) and right != "rules":
+    if (changes.rules.add or changes.rules.replace or changes.rules.remove) and right != "rules":
         hint = "use a token that may change rules"
         raise RequestError(403, Problem("E0693", "this token may not change rules", hint=hint))
     dry_run = parameters.one("dry_run") in ("", "true")
@@ -115,6 +116,8 @@ def _apply(
         transaction.rules.remove(*changes.rules.remove)
     for text in changes.rules.add:
         transaction.rules.add(text)
+    for text in changes.rules.replace:
+        service.db.load(read(f"{text}\n", name="<text>"), replace=True)  # A text, never a path.
     for name in changes.clear:
         transaction.clear(name)
     for verb, facts in (("delete", changes.delete), ("insert", changes.insert)):

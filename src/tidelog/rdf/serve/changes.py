@@ -1,13 +1,16 @@
 """/views/NAME/changes: the rows of a view, and then each change of them, as server-sent events.
 
-A client that comes back with `Last-Event-ID` gets the changes that it has missed, see `tidelog.serve.events`.
+A client that comes back with `Last-Event-ID` gets the changes that it has missed, and one that has missed too
+many hears so and begins anew. See `tidelog.serve.events`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
-from functools import partial
+from functools import cached_property
+from secrets import token_hex
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -19,11 +22,17 @@ from tidelog.errors import UsageError
 from tidelog.io.sorting import sorted_rows
 from tidelog.rdf.store import Store
 from tidelog.relation import Relation
-from tidelog.serve.events import Feed
+from tidelog.serve.events import NOTHING, SILENCE, Feed, event
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import RequestError
 
 _EVENTS = MediaFormat("text/event-stream", "events")
+_MOST = 1_000
+"""Changes of a view that are kept."""
+_MOST_ROWS = 1_000_000
+"""Rows of these changes."""
+_AT_ONCE = 100
+"""Changes that a client gets before the feed is looked at again."""
 _KEPT = 600.0
 """Seconds that the changes of a view are kept for clients that have lost their connection."""
 
@@ -54,8 +63,8 @@ class ViewFeeds:
         found.clients += 1
         try:
             await run_in_threadpool(found.follow)
-            async for event in found.feed.events(found.rows, last):
-                yield event
+            async for text in found.events(last):
+                yield text
         finally:
             found.clients -= 1
             asyncio.get_running_loop().call_later(_KEPT, self._forget, name, found)
@@ -66,12 +75,26 @@ class ViewFeeds:
             found.end()
 
 
+class _ViewChange:
+    """A change of a view with its number. The data of its event are made when the first client needs them."""
+
+    def __init__(self, number: int, change: RelationChange) -> None:
+        self.number = number
+        self.size = len(change.inserted) + len(change.deleted)
+        self._change = change
+
+    @cached_property
+    def data(self) -> str:
+        return json.dumps(self._change.to_dict(rows=True))
+
+
 class _ViewFeed:
     """The feed of a view, and the number of clients that follow it."""
 
     def __init__(self, store: Store, name: str) -> None:
-        self.feed = Feed()
         self.clients = 0
+        self._feed: Feed[_ViewChange] = Feed(0, _MOST, _MOST_ROWS)
+        self._run = token_hex(4)  # Numbers of another feed mean nothing here.
         self._store = store
         self._name = name
         self._end: Callable[[], None] | None = None
@@ -83,13 +106,43 @@ class _ViewFeed:
                 self._end = self._store.subscribe(self._hear, view=self._name)
 
     def _hear(self, change: RelationChange) -> None:
-        self.feed.add(len(change.inserted) + len(change.deleted), partial(change.to_dict, rows=True))
+        self._feed.add(_ViewChange(self._feed.last + 1, change))
 
-    def rows(self) -> tuple[dict[str, Any], int]:
+    async def events(self, last: str | None) -> AsyncIterator[str]:
+        """Yield the events for a client whose last event has the id `last`, None for a new one: the event `rows` at the
+        beginning, and again behind the event `lost`, for a client that has missed changes that are not kept; and a
+        `change` for each change."""
+        number = None if last is None else self._place(last)
+        has_lost = last is not None
+        while True:
+            found, start = self._feed.after(-1 if number is None else number, _AT_ONCE)
+            if number is None or not start <= number <= self._feed.last:
+                if has_lost:
+                    yield event("lost", json.dumps({"hint": "changes are missing; the rows follow again"}))
+                rows, begun = await run_in_threadpool(self._rows)
+                yield event("rows", json.dumps(rows), self._id(begun))
+                number = begun
+                has_lost = True
+                continue
+            for each in found:
+                number = each.number
+                yield event("change", await run_in_threadpool(getattr, each, "data"), self._id(each.number))
+            if not found and not await self._feed.wait(number, SILENCE):
+                yield NOTHING
+
+    def _id(self, number: int) -> str:
+        return f"{self._run}-{number}"
+
+    def _place(self, id: str) -> int | None:
+        """Return the number of a change by the id of its event, None for an id of another feed."""
+        run, _, number = id.partition("-")
+        return int(number) if run == self._run and number.isascii() and number.isdigit() else None
+
+    def _rows(self) -> tuple[dict[str, Any], int]:
         """Return the rows of the view, and the number of its last change."""
         with self._store.turns.changing:  # No commit comes between them.
             view = _found(self._store, self._name)
-            return {"columns": [each.name for each in view.columns], "rows": sorted_rows(view)}, self.feed.number
+            return {"columns": [each.name for each in view.columns], "rows": sorted_rows(view)}, self._feed.last
 
     def end(self) -> None:
         """Hear of no more changes."""

@@ -87,13 +87,11 @@ function draw(name, inserted, deleted) {
   relation.version += 1;
 }
 
-/** Take the changes of an epoch in; return false if a relation is new, so that the rules have changed. */
-function take({ epoch, changes }) {
-  let isKnown = true;
+/** Take the changes of an epoch in; return false if rules or declarations have changed. */
+function take({ epoch, changes, rules }) {
   for (const [name, { inserted, deleted }] of Object.entries(changes)) {
     const relation = state.relations.get(name);
-    if (!relation) isKnown = false;
-    else if (epoch > state.sizesAt) relation.size += count(inserted) - count(deleted);
+    if (relation && epoch > state.sizesAt) relation.size += count(inserted) - count(deleted);
     if (epoch > state.drawnAt) draw(name, count(inserted), count(deleted));
   }
   state.drawnAt = Math.max(epoch, state.drawnAt);
@@ -103,7 +101,7 @@ function take({ epoch, changes }) {
   if (state.feed.length > 2 * KEPT) state.feed.splice(0, state.feed.length - KEPT);
   unseen += sizeOf(changes);
   if (unseen > MOST_ROWS / 10) shrink();
-  return isKnown;
+  return !rules;
 }
 
 const sizeOf = (changes) => Object.values(changes).reduce((sum, { inserted, deleted }) => sum + count(inserted) + count(deleted), 0);
