@@ -31,6 +31,7 @@ from tidelog.options import DatabaseOptions
 from tidelog.profiling.profile import Profile
 from tidelog.profiling.recorder import Profiler, step
 from tidelog.queries.answers import Answers
+from tidelog.queries.meanings import Meanings
 from tidelog.queries.pattern import Pattern
 from tidelog.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
 from tidelog.storage.stored import StoredRelation
@@ -64,6 +65,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         self._profiler = Profiler()
         self._keeper = keeper
         self._answers = Answers(self.workspace)
+        self._meanings = Meanings(self.workspace.programs)
+        """What texts of queries mean for snapshots."""
         self._frozen: weakref.ref[FrozenEpoch] | None = None
         """The last epoch as snapshots read it, if there is one."""
         self.numbered: int | None = None
@@ -220,7 +223,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             frozen = None if self._frozen is None else self._frozen()
             if frozen is None:
                 number = self._epochs if self._keeper is None else self._keeper.next_epoch - 1
-                frozen = FrozenEpoch(self.engine, self.workspace, number)
+                self._meanings = self._meanings.of(self.workspace.committed.programs)
+                frozen = FrozenEpoch(self.engine, self.workspace, number, self._meanings)
                 self._frozen = weakref.ref(frozen)
             return Snapshot(frozen, self.turns, self._options)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NoReturn, Self
 
 from tidelog.certificate import Certificate, certificate_of, look
@@ -22,6 +22,7 @@ from tidelog.maintain.frozen import FrozenState
 from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
+from tidelog.queries.meanings import Meanings
 from tidelog.relation import Relation
 from tidelog.ruleset import RuleSet
 from tidelog.storage.dictionary import Dictionary, locks_of
@@ -102,13 +103,19 @@ class EmbeddedReads(ExplainingReads):
 class FrozenEpoch:
     """An epoch that snapshots share: its views, its program, and what its readers have found out."""
 
-    def __init__(self, engine: EngineState, workspace: Workspace[Any], number: int) -> None:
-        """Share the last epoch. The caller keeps the engine and the workspace from ending another one."""
+    def __init__(self, engine: EngineState, workspace: Workspace[Any], number: int, meanings: Meanings) -> None:
+        """Share the last epoch. The caller keeps the engine and the workspace from ending another one. `meanings` are
+        those of texts of queries, as far as they are known."""
         self.state = FrozenState(engine)
         self.workspace = workspace.as_committed()
         self.number = number
-        self.answers = Answers(self.workspace)
+        self.answers = Answers(self.workspace, meanings)
         self.explainer = Explainer(self.workspace)
+
+    @cached_property
+    def plans(self) -> EngineState:
+        """The state for queries and explanations. The caller has the `turns` of the readers."""
+        return self.state.shown()
 
 
 class Snapshot(EmbeddedReads):
@@ -187,8 +194,10 @@ class Snapshot(EmbeddedReads):
     @contextmanager
     def _certifying(self) -> Iterator[None]:
         with self._using():
-            self._plans()
-        yield  # Rows and births need no turns.
+            plans = self._plans()
+            for relations in (plans.views, plans.asserted):
+                list(relations.values())  # All of them are shown now.
+        yield  # Their rows and births need no turns.
 
     @contextmanager
     def _taking(self) -> Iterator[None]:
@@ -197,7 +206,7 @@ class Snapshot(EmbeddedReads):
             yield
 
     def _plans(self) -> EngineState:
-        return self._shared().state.plans
+        return self._shared().plans
 
     def _rows(self, name: str) -> CurrentRows | None:
         return self._shared().state.view(name)

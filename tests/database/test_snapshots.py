@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +18,12 @@ import tidelog
 from tests.maintain.churn import reclaiming_always
 from tests.sharing import plain_kernels, sharing
 from tests.snapshots import Copy, compare, meanwhile, problem_of
+from tidelog.errors import ProgramError
 from tidelog.io.split_text import split_text
 from tidelog.rdf import connect as connect_rdf
 from tidelog.snapshots import Snapshot
 from tidelog.storage import dictionary
+from tidelog.storage.stored import StoredRelation
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -367,6 +369,45 @@ def test_no_sweep_takes_the_words_of_a_snapshot(bulk: bool) -> None:
         db.commit()
         db.commit()
         assert db.workspace.dictionary.size < size / 2
+
+
+def test_a_query_shows_only_the_relations_that_it_reads() -> None:
+    db = tidelog.connect()
+    db.load(PROGRAM)
+    chain(db, 0, 6)
+    db.commit()
+    with db.snapshot() as snapshot:
+        assert set(snapshot.query("e(0, y)")) == {(0, 1)}
+        shown = snapshot._plans().views
+        assert dict.keys(shown) == {"e"}
+        assert len(shown) == len(db.engine.views)
+        assert rows_of(shown) == rows_of(db.engine.views)
+        snapshot.check()
+
+
+def rows_of(relations: Mapping[str, StoredRelation]) -> dict[str, set[tuple[int, ...]]]:
+    return {name: set(map(tuple, each.words().tolist())) for name, each in relations.items()}
+
+
+def test_queries_keep_their_meaning_as_long_as_declarations_stay() -> None:
+    """Also while an older snapshot has other declarations."""
+    db = tidelog.connect()
+    other = ".decl f(x: number, y: number)"
+    db.load(PROGRAM)
+    db.load(other + "  f(1, 2).")
+    db.commit()
+    old = db.snapshot()
+    assert set(old.query("f(1, x)")) == {(1, 2)}
+    db.load("", replace=other + "  f(1, 2).")
+    db.commit()
+    db.load('.decl f(x: symbol, y: number)  f("1", 3).')
+    db.commit()
+    with db.snapshot() as new:
+        for _ in range(2):
+            assert set(old.query("f(1, x)")) == {(1, 2)}
+            assert set(new.query('f("1", x)')) == {("1", 3)}
+            with pytest.raises(ProgramError, match="E02"):
+                new.query("f(1, x)")
 
 
 def test_a_store_that_is_opened_again_has_snapshots_with_its_epochs(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def _explanations(
 def goal_of(text: str, db: Database | SparkDatabase) -> tuple[str, tuple[Any, ...]]:
     """Return the relation and the values of a tuple. Raise ProgramError, or UsageError (E0673) for another text."""
     from tidelog.errors import Problem, UsageError
-    from tidelog.queries.answers import parsed
+    from tidelog.queries.meanings import parsed
     from tidelog.queries.pattern import atom_of, matching
 
     atom = atom_of(parsed(text))

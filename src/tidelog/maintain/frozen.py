@@ -8,7 +8,9 @@ in place, so that the epoch copies one before. A reader that comes later builds 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from functools import cached_property
+from typing import Any
 
 from tidelog.looking import Look, unlimited
 from tidelog.maintain.closures import rebuilt
@@ -83,15 +85,14 @@ class FrozenState:
             self.preserve(stored)
         return self._rows[id(stored)]
 
-    @cached_property
-    def plans(self) -> EngineState:
-        """The same as the state of an engine, for queries and explanations; births among it. The caller has the `turns`
-        of the readers."""
+    def shown(self) -> EngineState:
+        """Return the same as the state of an engine, for queries and explanations; births among it. The caller has the
+        `turns` of the readers, also when it reads a relation for the first time."""
         catalog = self.readers.catalog(self._bits)
         program, nodes, mirrors, unsettled = self._known
         found: dict[int, StoredRelation] = {}
         asserted, views = (
-            {name: self._shown(stored, catalog, found) for name, stored in each.items()}
+            ShownRelations(each, lambda stored: self._shown(stored, catalog, found))
             for each in (self._asserted, self._views)
         )
         return EngineState(
@@ -114,9 +115,43 @@ class FrozenState:
 
     def rebuilt(self, graph: Closure) -> Closure:
         """Build a closure from its edges. The caller has the `turns` of the readers."""
-        plans = self.plans
+        shown = self.shown()
         name, shape = next((name, shape) for name, (shape, each) in self._shapes.items() if each is graph)
-        return rebuilt(shape, plans.views, plans.asserted[name])
+        return rebuilt(shape, shown.views, shown.asserted[name])
+
+
+class ShownRelations(dict[str, StoredRelation]):
+    """Relations by name as plans read them, each made by `show` when it is asked for: a query reads few of them."""
+
+    def __init__(self, known: Mapping[str, StoredRelation], show: Callable[[StoredRelation], StoredRelation]) -> None:
+        super().__init__()
+        self._known = known
+        self._show = show
+
+    def __missing__(self, name: str) -> StoredRelation:
+        self[name] = found = self._show(self._known[name])
+        return found
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self._known else default
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def keys(self) -> KeysView[str]:  # type: ignore[override]  # another class of the same interface
+        return KeysView(self)
+
+    def values(self) -> ValuesView[StoredRelation]:  # type: ignore[override]  # another class of the same interface
+        return ValuesView(self)
+
+    def items(self) -> ItemsView[str, StoredRelation]:  # type: ignore[override]  # another class of the same interface
+        return ItemsView(self)
 
 
 class FrozenClosure:

@@ -1,36 +1,30 @@
 """Answers to queries over the views of an embedded engine.
 
 A query is one atom (`pattern`), whose answer are tuples of its relation, or any other body of a rule (`bodies`), whose
-answer are the values of its variables. `Answers` keeps what reading and checking has made of a text, until declarations
-change. Texts of one atom that differ in their constants only share that.
+answer are the values of its variables. `Answers` keeps what reading, checking and compiling has made of a text, until
+declarations change.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from operator import is_
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
-from tidelog.io.values import RANGES
-from tidelog.language import read
-from tidelog.language.inlining import INLINE
-from tidelog.language.reading import read_body
-from tidelog.language.syntax import CheckedProgram, Literal, Value
+from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.watch import guarded
 from tidelog.maintain.engine import evaluated
 from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
-from tidelog.queries.bodies import GIVEN, BodyQuery, body_of, declarations
+from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.evaluation import Evaluation
+from tidelog.queries.meanings import LastTexts, Meanings, Query, check_text
 from tidelog.queries.parameters import encoded
-from tidelog.queries.pattern import QUERY, Pattern, atom_of, matching, remaining
+from tidelog.queries.pattern import QUERY, Pattern, remaining
 from tidelog.relation import Relation, WordRows
 from tidelog.rules.path_forms import has_nodes
 from tidelog.workspace import Workspace
@@ -38,37 +32,29 @@ from tidelog.workspace import Workspace
 NO_ROWS: Mapping[str, Words] = {}
 NAME = "query"
 """The name of the answer to a query that is not one atom."""
-_MOST = 256
-"""Texts that are kept."""
-_SIMPLE = re.compile(r'\s*[\w?.]+\s*\((?:[^()\[\]"]|"[^"\\\n]*")*\)\s*\.?\s*')
-_LITERAL = re.compile(r'"[^"\\\n]*"|(?<![\w.$])-?[0-9]+(?![\w.])')
-
-Query: TypeAlias = Pattern | BodyQuery
 
 
 @dataclass
-class _Known:
-    """A query that has been asked, and the way to evaluate it under the rules of `committed`."""
+class _Compiled:
+    """A query that is the body of a rule, and its evaluation under the rules of `committed`."""
 
-    query: Query
-    committed: CheckedProgram | None = None
-    evaluation: Evaluation | None = None
+    committed: CheckedProgram
+    evaluation: Evaluation
 
 
 class Answers:
-    """The queries that the database of a workspace has been asked. The caller keeps other threads away."""
+    """The answers that the database of a workspace gives. The caller keeps other threads away. `meanings` are those
+    that others know already."""
 
-    def __init__(self, workspace: Workspace[Any]) -> None:
+    def __init__(self, workspace: Workspace[Any], meanings: Meanings | None = None) -> None:
         self._workspace = workspace
-        self._programs = workspace.programs
-        self._known: dict[tuple[str, ...], _Known] = {}
-        self._lifted: dict[str, Pattern | None] = {}
-        """Patterns by the text of their atom without its constants; None where the constants cannot be replaced."""
+        self._meanings = meanings or Meanings(workspace.programs)
+        self._compiled = LastTexts[_Compiled]()
 
     def query(self, text: str, names: Collection[str] = ()) -> Query:
         """Return a checked query; `names` are its parameters. Raise ProgramError or UsageError."""
         check_text(text)
-        return self._asked(text, names).query
+        return self._followed().query(text, names, self._workspace)
 
     def answer(
         self,
@@ -83,25 +69,33 @@ class Answers:
         given back meanwhile.
         """
         check_text(text)
-        pattern = None if values else self._with_constants(text)
-        if pattern is not None:
-            return answer(pattern, self._workspace, engine, options)
-        known = self._asked(text, values)
-        if isinstance(known.query, Pattern):
-            return answer(known.query, self._workspace, engine, options)
-        return self._of_body(known, known.query, values, engine, options)
+        meanings = self._followed()
+        query = (None if values else meanings.atom(text, self._workspace)) or meanings.query(
+            text, values, self._workspace
+        )
+        if isinstance(query, Pattern):
+            return answer(query, self._workspace, engine, options)
+        return self._of_body((text, *sorted(values)), query, values, engine, options)
+
+    def _followed(self) -> Meanings:
+        """Return the meanings under the declarations of now. What was compiled under others is forgotten."""
+        found = self._meanings.of(self._workspace.programs)
+        if found is not self._meanings:
+            self._meanings, self._compiled = found, LastTexts()
+        return found
 
     def _of_body(
         self,
-        known: _Known,
+        key: tuple[str, ...],
         body: BodyQuery,
         values: Mapping[str, object],
         engine: EngineState,
         options: DatabaseOptions,
     ) -> Relation:
         dictionary, committed = self._workspace.dictionary, self._workspace.committed.checked
-        if known.evaluation is None or (body.program.domains and known.committed is not committed):
-            known.evaluation, known.committed = body.evaluation(committed), committed
+        known = self._compiled.get(key)
+        if known is None or (body.program.domains and known.committed is not committed):
+            known = self._compiled.keep(key, _Compiled(committed, body.evaluation(committed)))
         facts = {GIVEN: encoded(values, body.parameters, dictionary)} if body.parameters else {}
         watch = options.watch()
         with guarded(watch):
@@ -110,99 +104,8 @@ class Answers:
 
     def release(self, engine: EngineState) -> None:
         """Release the memory of relations that an epoch has replaced."""
-        for known in self._known.values():
-            if known.evaluation is not None:
-                known.evaluation.release(engine)
-
-    # --- texts -------------------------------------------------------------------------------------------------------
-
-    def _asked(self, text: str, names: Collection[str]) -> _Known:
-        self._follow_declarations()
-        key = (text, *sorted(names))
-        known = self._known.get(key)
-        if known is None:
-            known = _Known(checked_query(parsed(text), names, self._workspace))
-            if len(self._known) >= _MOST:
-                del self._known[next(iter(self._known))]
-            self._known[key] = known
-        return known
-
-    def _with_constants(self, text: str) -> Pattern | None:
-        """Return the pattern of an atom by that of one with other constants; None for all that needs a closer look."""
-        self._follow_declarations()
-        if "#" in text or _SIMPLE.fullmatch(text) is None:
-            return None
-        values = _LITERAL.findall(text)
-        shape = _LITERAL.sub("#", text)
-        if shape not in self._lifted:
-            query = self.query(text)
-            fits = isinstance(query, Pattern) and query.program is None and len(query.constants) == len(values)
-            if len(self._lifted) >= _MOST:
-                del self._lifted[next(iter(self._lifted))]
-            self._lifted[shape] = query if fits and isinstance(query, Pattern) else None
-        known = self._lifted[shape]
-        if known is None:
-            return None
-        constants = []
-        for (column, _), literal in zip(known.constants, values, strict=True):
-            value = _value(literal, known.kinds[column])
-            if value is None:
-                return None
-            constants.append((column, value))
-        return replace(known, constants=tuple(constants))
-
-    def _follow_declarations(self) -> None:
-        """Forget everything if types or relations have been declared since."""
-        before, programs = self._programs, self._workspace.programs
-        if programs is not before:
-            one, other = (
-                [x for p in declarations(each) for x in (*p.types, *p.declarations, *p.rules)]
-                for each in (before, programs)
-            )
-            same = len(one) == len(other) and all(map(is_, one, other))
-            if not same:
-                self._known.clear()
-                self._lifted.clear()
-            self._programs = programs
-
-
-def check_text(text: object) -> None:
-    """Raise UsageError (E0635) if a query is no text."""
-    if not isinstance(text, str):
-        raise wrong_argument("a query", "the text of a query, such as 'edge(1, X)'", text)
-
-
-def parsed(text: str) -> tuple[Literal, ...]:
-    """Return the literals of a query. Raise ProgramError, or UsageError (E0607) for statements."""
-    try:
-        return read_body(text)
-    except ProgramError:
-        try:
-            program = read(f"{text.strip().removesuffix('.')}\n.", name="<query>")
-        except ProgramError:
-            pass
-        else:
-            if program.rules:
-                message = "a query is the body of a rule, without a head"
-                hint = 'write for example db.query("edge(1, X), edge(X, Y)"); add rules with db.rules.add'
-                raise UsageError(Problem("E0607", message, program.rules[0].span, hint=hint)) from None
-        raise
-
-
-def checked_query(literals: tuple[Literal, ...], names: Collection[str], workspace: Workspace[Any]) -> Query:
-    """Return a query of literals, checked against the declarations of a workspace."""
-    atom = None if names else atom_of(literals)
-    if atom is not None and atom.path is None and is_inline(workspace, atom.relation):
-        atom = None  # It has no tuples.
-    if atom is not None:
-        return matching(atom, workspace.programs)
-    return body_of(literals, names, workspace.programs, workspace.given)
-
-
-def is_inline(workspace: Workspace[Any], name: str) -> bool:
-    """Return True if a declared relation stands for the bodies of its rules."""
-    relation = workspace.program.relations.get(name)
-    return relation is not None and INLINE in relation.qualifiers
+        for known in self._compiled.values():
+            known.evaluation.release(engine)
 
 
 def answer(
@@ -238,13 +141,3 @@ def answer(
             found = evaluated(dictionary, asked.core, {**facts, **asked.facts}, watch)
             words = found.views[QUERY].words()
     return Relation(pattern.relation, WordRows(columns, dictionary, pattern.select(words, dictionary)))
-
-
-def _value(literal: str, kind: str) -> Value:
-    """Return the value of a plain literal in the place of one of this kind; None if it needs a closer look."""
-    if literal[0] == '"':
-        return literal[1:-1] if kind == "symbol" else None
-    if kind == "float":
-        return float(literal)
-    low, high = RANGES.get(kind, (1, 0))
-    return value if len(literal) < 20 and low <= (value := int(literal)) <= high else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Variable
-from tidelog.queries.answers import check_text, parsed
+from tidelog.queries.meanings import check_text, parsed
 from tidelog.queries.parameters import check_names, checked_value
 from tidelog.queries.pattern import Pattern, atom_of, matching
 from tidelog.workspace import Workspace

@@ -24,8 +24,9 @@ from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import EmbeddedEngine, evaluated
 from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
-from tidelog.queries.answers import NAME, Query
+from tidelog.queries.answers import NAME
 from tidelog.queries.bodies import GIVEN, BodyQuery
+from tidelog.queries.meanings import Query
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, remaining
 from tidelog.rules import compile_program
