@@ -85,28 +85,29 @@ def _follows(result: Any, store: Store, known: set[str]) -> bool:
     """Return True if a graph matches the triples of a store."""
     graph = pyoxigraph.Store()
     for quad in pyoxigraph.parse(store.to_text("ntriples", inferred=True), pyoxigraph.RdfFormat.N_TRIPLES):
-        graph.add(Quad(*(_by_value(term, known) for term in quad.triple)))
+        graph.add(Quad(*(by_value(term, known) for term in quad.triple)))
     patterns = [
-        _pattern(quad.triple, known) for quad in pyoxigraph.parse(path=str(_path(result)), base_iri=result.value)
+        pattern(quad.triple, known) for quad in pyoxigraph.parse(path=str(_path(result)), base_iri=result.value)
     ]
     return bool(graph.query(f"ASK {{ {' . '.join(patterns)} }}"))
 
 
-def _pattern(triple: Triple, known: set[str]) -> str:
-    return " ".join(_variable(_by_value(term, known), known) for term in triple)
+def pattern(triple: Triple, known: set[str]) -> str:
+    """Return a triple as a pattern of SPARQL, in which blank nodes are variables."""
+    return " ".join(_variable(by_value(term, known), known) for term in triple)
 
 
 def _variable(term: Any, known: set[str]) -> str:
     """Return a term of a pattern: blank nodes are variables."""
     if isinstance(term, BlankNode):
         return f"?b{term.value}"
-    return f"<<( {_pattern(term, known)} )>>" if isinstance(term, Triple) else str(term)
+    return f"<<( {pattern(term, known)} )>>" if isinstance(term, Triple) else str(term)
 
 
-def _by_value(term: Any, known: set[str]) -> Any:
+def by_value(term: Any, known: set[str]) -> Any:
     """Return a literal of a recognized datatype in a spelling that all of its value share."""
     if isinstance(term, Triple):
-        return Triple(*(_by_value(each, known) for each in term))
+        return Triple(*(by_value(each, known) for each in term))
     if isinstance(term, Literal) and (term.language or term.datatype.value in known) and not term.direction:
         value = value_of(str(term))
         return term if value is None else Literal(repr(value), datatype=NamedNode("urn:value"))

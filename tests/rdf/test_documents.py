@@ -261,8 +261,15 @@ def test_entities_that_grow_without_measure_are_an_error() -> None:
         assert caught.value.code == "E0460"
         assert str(caught.value.problems[0].place).startswith("<text>:2:")
     usual = '<!DOCTYPE r [<!ENTITY ns "http://x/"><!ENTITY a "&ns;a">]>'
+    store.insert(  # in single quotation marks, which are in the text as they are
+        f"""<!DOCTYPE r [<!ENTITY b 'http://x/'>\n<!ENTITY c 'say "b"'>]>
+        <rdf:RDF {rdf}><rdf:Description rdf:about="&b;b"><x:a>&c; '&#60;!ENTITY d '</x:a></rdf:Description>
+        </rdf:RDF>""",
+        "rdfxml",
+    )
     store.insert(
         f'{usual}<rdf:RDF {rdf}><rdf:Description rdf:about="&a;"><x:a>1</x:a></rdf:Description></rdf:RDF>', "rdfxml"
     )
     store.commit()
     assert store.contains("http://x/a", "http://x/a", '"1"')
+    assert store.contains("http://x/b", "http://x/a", literal("say \"b\" '<!ENTITY d '"))

@@ -35,6 +35,8 @@ _DEEPEST = 500
 """Triple terms around a triple term."""
 _TRIPLE_TERM = re.compile(rb'<<\(|\)>>|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ENTITY = re.compile("&([^#;&]+);")
+_QUOTED_ENTITY = re.compile(rb"(<!ENTITY\s+[^\s'\"<>%]+\s+)'([^'<>]*)'")
+"""A declaration in single quotation marks, which XML has and pyoxigraph cannot read."""
 _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s<>]*>|(?P<node>_:[^\s"<>]+)')
 """A blank node in a term; literals and IRIs match as well, so that none is found inside of them."""
 _TOKEN = 8
@@ -138,7 +140,7 @@ class Document:
         self.refuse_deep_terms()
         try:
             form = getattr(oxigraph.RdfFormat, self.format)
-            quads = oxigraph.parse(self.text, form, base_iri=self.base)
+            quads = oxigraph.parse(self.readable_xml(), form, base_iri=self.base)
             if form.supports_datasets:
                 quads = _triples(quads, oxigraph, graphs, places)
             written: bytes = oxigraph.serialize(quads, format=oxigraph.RdfFormat.N_TRIPLES)
@@ -208,6 +210,17 @@ class Document:
                 "check that the text is complete, and its format",
             )
             raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
+
+    def readable_xml(self) -> bytes:
+        """Return the text with the entities of RDF/XML in double quotation marks, in lines as they are."""
+        start = self.text.find(b"<!DOCTYPE") if self.format == "RDF_XML" else -1
+        end = self.text.find(b"]", start)
+        if start < 0 or end < 0:
+            return self.text
+        quoted = _QUOTED_ENTITY.sub(
+            lambda match: b'%b"%b"' % (match[1], match[2].replace(b'"', b"&#34;")), self.text[start:end]
+        )
+        return b"".join((self.text[:start], quoted, self.text[end:]))
 
     def refuse_deep_terms(self) -> None:
         """Raise DataError (E0460) for triple terms within triple terms that would overflow the stack of pyoxigraph,
