@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tidelog
+from tests.spark.test_pipeline import rows
 from tidelog.spark import Pipeline, Sink, Source
 
 PROGRAM = """
@@ -92,12 +93,15 @@ def test_a_batch_of_a_stream_has_its_number(
     with tidelog.connect(spark=spark) as db:
         db.load(PROGRAM)
         with jobs(spark) as begun:
-            db.maintain(stream, into="e", name="edges", sinks=[Sink("t", tmp_path / "t")]).processAllAvailable()
+            sinks = [Sink("t", tmp_path / "t"), Sink("t", tmp_path / "changes", what="changes")]
+            db.maintain(stream, into="e", name="edges", sinks=sinks).processAllAvailable()
     batch = [text for text in begun if "batch 0" in str(text) and "delivery" not in str(text)]
     assert batch == ["tidelog: stream edges, batch 0, read e"]  # Few rows take one job.
     assert "tidelog: stream edges, batch 1, read e" in begun
     assert "tidelog: stream edges, batch 1, quarantine" in begun
     assert f"tidelog: stream edges, batch 1, delivery, sink {tmp_path}/t" in begun
+    assert not [text for text in begun if str(tmp_path / "changes") in str(text)]  # This process has the rows.
+    assert rows(spark.read.parquet(f"{tmp_path}/changes/epoch=2")) == {("insert", "a", "b")}
     assert [text for text in begun if not str(text).startswith("tidelog: ")] == []
 
 

@@ -6,14 +6,16 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from tests.spark.test_pipeline import SMALL, rows
 from tidelog.errors import DataError, TidelogError, UsageError
 from tidelog.spark import Pipeline, Sink, Source
 from tidelog.spark.sinks.databases import DatabaseTarget
-from tidelog.spark.sinks.folders import _put_in_place
+from tidelog.spark.sinks.folders import _put_in_place, folder_of
 from tidelog.spark.sinks.kafka import records
 
 VIEWS = SMALL + "\n.decl v(x: number, y: symbol)\nv(x, y) :- e(x, y)."
@@ -99,6 +101,26 @@ def test_folders_have_partitions_and_are_replaced_in_one_step(spark: SparkSessio
     assert sorted(path.name for path in (tmp_path / "v").iterdir() if path.is_dir()) == ["x=2"]
     assert rows(spark.read.json(str(tmp_path / "e")).select("x", "y", "epoch")) == {(1, "a", 1), (2, "b", 2)}
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_changes_of_this_process_replace_an_attempt_and_are_compressed_as_in_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    sink = Sink("v", tmp_path / "changes", what="changes")
+    assert folder_of(spark, Sink("v", tmp_path, what="changes", options={"maxRecordsPerFile": 1})).codec is None
+    spark.conf.set("spark.sql.parquet.compression.codec", "gzip")
+    try:
+        target = folder_of(spark, sink)
+    finally:
+        spark.conf.unset("spark.sql.parquet.compression.codec")
+    for value in (1, 2):
+        (tmp_path / "changes/.epoch=7.new/killed").mkdir(parents=True)
+        target.append_table(pa.table({"op": ["insert"], "x": [value]}), 7)
+        assert sorted(path.name for path in (tmp_path / "changes").iterdir()) == ["_manifest.json", "epoch=7"]
+        assert rows(spark.read.parquet(str(tmp_path / "changes"))) == {("insert", value, 7)}
+    [file] = (tmp_path / "changes/epoch=7").glob("*.parquet")
+    assert parquet.ParquetFile(file).metadata.row_group(0).column(0).compression == "GZIP"
+    assert (tmp_path / "changes/epoch=7/_SUCCESS").exists()
 
 
 @pytest.mark.parametrize("exchanges", [True, False])

@@ -12,9 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import tidelog
 from tidelog.errors import TidelogError
@@ -134,6 +137,42 @@ def test_batches_of_any_size_are_accounted_for(
             ("y: null", '{"x":4,"y":null}', "1.csv"),
             ("y: null", '{"x":7,"y":null}', "2.csv"),
         ]
+
+
+def test_a_batch_behind_a_good_one_is_checked_as_well(spark: SparkSession, tmp_path: Path) -> None:
+    """The driver sees a value that does not fit without Spark's checks, which then say what is wrong."""
+    good = {"n": 1, "u": 1, "f": 1.0, "s": b"a"}
+    batches = [
+        [good],
+        [{**good, "n": 2, "f": -0.0}, {**good, "n": None}],
+        [{**good, "n": 3, "f": float("nan")}],
+        [{**good, "n": 4, "s": "ü".encode()}],
+        [{**good, "n": 5, "u": -1}],
+        [{**good, "n": 6, "u": 2**63 - 1}],
+        [{**good, "n": 7, "s": b"\xff"}, {**good, "n": 8}],
+    ]
+    schema = pa.schema([("n", pa.int64()), ("u", pa.int64()), ("f", pa.float64()), ("s", pa.binary())])
+    (tmp_path / "in").mkdir()
+    stream = spark.readStream.schema("n long, u long, f double, s binary").parquet(str(tmp_path / "in"))
+    with tidelog.connect(spark=spark) as db:
+        db.load(".decl r(n: number, u: unsigned, f: float, s: symbol)")
+        into = {"relation": "r", "columns": {"s": F.col("s").cast("string")}}
+        query = db.maintain(stream, into=into)
+        for number, batch in enumerate(batches):
+            parquet.write_table(pa.Table.from_pylist(batch, schema), tmp_path / f"{number}.parquet")
+            (tmp_path / f"{number}.parquet").rename(tmp_path / f"in/{number}.parquet")
+            query.processAllAvailable()
+        assert rows(db["r"]) == {
+            (1, 1, 1.0, "a"),
+            (2, 1, 0.0, "a"),
+            (4, 1, 1.0, "ü"),
+            (6, 2**63 - 1, 1.0, "a"),
+            (8, 1, 1.0, "a"),
+        }
+        bad = sorted(row.reason for row in db.quarantine().collect())
+        assert bad == ["f: NaN", "n: null", "s: not valid UTF-8", "u: negative"]
+        about = db.stats()["streams"]["r"]
+        assert [about[name] for name in ("batches", "read", "accepted", "quarantined")] == [7, 9, 5, 4]
 
 
 def test_a_stream_goes_on_where_it_was(spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]) -> None:

@@ -25,7 +25,7 @@ def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
     if not table.column_names:
         # A relation without columns is true or false; Spark's Arrow reader loses rows that have no columns.
         return session.range(table.num_rows).select()
-    schema = _spark_schema(table.schema)
+    schema = spark_schema(table.schema)
     if table.num_rows:
         return from_arrow(session, table.cast(schema))
     # PySpark cannot take columns without chunks, nor with Spark Connect a table without rows.
@@ -35,10 +35,10 @@ def to_spark(session: SparkSession, table: pa.Table) -> DataFrame:
 
 def schema_in_spark(given: pa.Schema) -> T.StructType:
     """Return the columns that a table with these has in Spark."""
-    return from_arrow_schema(_spark_schema(given))
+    return from_arrow_schema(spark_schema(given))
 
 
-def _spark_schema(given: pa.Schema) -> pa.Schema:
+def spark_schema(given: pa.Schema) -> pa.Schema:
     """Return the types next to those of `given` that Spark can read."""
     import pyarrow as pa
 

@@ -16,25 +16,28 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.engine import RowChange
 from tidelog.errors import TidelogError
-from tidelog.spark.arrow import schema_in_spark, to_spark
+from tidelog.spark.arrow import schema_in_spark, spark_schema, to_spark
 from tidelog.spark.failures import working
 from tidelog.spark.frames.parts import parts_frame
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows
 from tidelog.spark.sessions import is_on_one_machine
-from tidelog.spark.sinks.sink import Sink, wrong
+from tidelog.spark.sinks.sink import OP, Sink, wrong
 from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_epochs, schema_of, targets_of, write
 from tidelog.spark.sources.readers import literal, quoted
 from tidelog.store.outbox import Outbox
 from tidelog.store.tables import FactTables, PartFolder
 from tidelog.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SINKS, OUTBOX = "sinks", "outbox"
 """Notes: of each sink what it is and its last epoch; of each epoch that some lack, its relations and files."""
@@ -195,8 +198,27 @@ class Deliveries:
             yield epoch
 
     def _output(self, relation: str, epoch: int) -> EpochOutput:
-        read = partial(self._read, relation, epoch)
-        return EpochOutput(epoch, lambda: self._database[relation], lambda: read(True), lambda: read(False))
+        read, table = partial(self._read, relation, epoch), partial(self._table, relation, epoch)
+        return EpochOutput(epoch, lambda: self._database[relation], lambda: read(True), lambda: read(False), table)
+
+    def _table(self, relation: str, epoch: int) -> pa.Table | None:
+        """Return the changes of an epoch with their operations; None if executors have written them, and for columns
+        that Spark does not write. Raise DataError (E0682)."""
+        import pyarrow as pa
+
+        columns, sums = self._database.workspace.relation(relation).columns, self._kept[epoch]["files"]
+        is_in_parts = any(name.startswith(f"{relation}.") and name.endswith("/") for name in sums)
+        if is_in_parts or not columns or len({column.name.lower() for column in columns}) < len(columns):
+            return None
+        schema = spark_schema(self._database.workspace.dictionary.types.arrow_schema(columns))
+        tables = [schema.empty_table().add_column(0, OP, pa.array([], pa.string()))]
+        for inserts, operation in ((True, "insert"), (False, "delete")):
+            found = self._database.keeper.outbox.get(epoch, relation, inserts, sums)
+            assert not isinstance(found, PartFolder)
+            if found is not None:
+                rows = found.select(schema.names).cast(schema)
+                tables.append(rows.add_column(0, OP, pa.repeat(pa.scalar(operation), rows.num_rows)))
+        return pa.concat_tables(tables)
 
     def _read(self, relation: str, epoch: int, inserts: bool) -> DataFrame | None:
         """Return the tuples that an epoch inserted into a relation, or deleted; None for no tuples. Raise DataError

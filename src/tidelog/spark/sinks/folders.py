@@ -4,6 +4,9 @@ A folder `epoch=N` is written anew when the epoch comes again after a crash, so 
 `_manifest.json` names the epochs that count and is replaced in one step; readers that cannot wait look there. A view
 that replaces another one is written beside it, and changes places with it in one step where the driver can do that:
 on its own file system. Elsewhere Spark removes the old files first.
+
+Spark writes the files, with one exception. Changes that this process has go to Parquet files of its own file system
+without a Spark job, which would take longer than the rows.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,18 +29,28 @@ from tidelog.spark.sessions import is_on_one_machine
 from tidelog.spark.sinks.sink import EPOCH, Sink
 from tidelog.spark.sources.readers import is_address, located
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 MANIFEST = "_manifest.json"
 """Spark takes files that begin otherwise for data."""
+_SUCCESS = "_SUCCESS"
+"""The file by which readers know that Spark has written a folder to its end."""
 _AT_FDCWD, _EXCHANGE = -100, 2  # of renameat2(2)
+_CODECS = {"none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "zstd": "zstd"}
+"""Compressions of Parquet that Arrow has under the same name as Spark, or under another one."""
+_ENCRYPTION = "parquet.crypto.factory.class"
 
 
 @dataclass(frozen=True)
 class FolderTarget:
-    """A folder at `path`; `is_local` says that it is on the driver's file system for sure."""
+    """A folder at `path`; `is_local` says that it is on the driver's file system for sure. `codec` is the compression
+    of Parquet files that this process writes; None if Spark writes all files."""
 
     sink: Sink
     path: str
     is_local: bool
+    codec: str | None = None
     notes: tuple[str, ...] = ()
 
     def replace(self, rows: DataFrame) -> None:
@@ -60,6 +74,26 @@ class FolderTarget:
         write_files(rows.drop(EPOCH), self.sink, f"{self.path}/{EPOCH}={epoch}", "overwrite")
         note_epoch(self.path, epoch, only=self.sink.what == "view")
 
+    def append_table(self, rows: pa.Table, epoch: int) -> None:
+        """Do as `append` with rows of this process, without their epoch. Raise DataError (E0483)."""
+        from pyarrow import parquet
+
+        path = Path(os.path.realpath(self.path))
+        new, folder = path / f".{EPOCH}={epoch}.new", path / f"{EPOCH}={epoch}"
+        try:
+            shutil.rmtree(new, ignore_errors=True)  # of a process that was killed
+            new.mkdir(parents=True)
+            # Where Parquet's dictionaries have no memory, Arrow ends the process.
+            options = {"use_dictionary": False, "compression": self.codec, "store_schema": False}
+            parquet.write_table(rows, new / "part-00000.parquet", **options)
+            (new / _SUCCESS).touch()
+            _put_in_place(str(new), str(folder))
+        except OSError as error:
+            shutil.rmtree(new, ignore_errors=True)
+            said = error.strerror or str(error)
+            raise _failed(f"cannot write {self.sink.relation}: {said}", str(folder)) from error
+        note_epoch(self.path, epoch, only=False)
+
     def last_epoch(self) -> int | None:
         """Return the number of the last epoch that was appended; None without one, and where only Spark sees it."""
         if not self.is_local or not os.path.isdir(self.path):
@@ -72,7 +106,17 @@ def folder_of(session: SparkSession, sink: Sink) -> FolderTarget:
     """Return the folder of a sink with a path."""
     assert sink.path is not None
     path = located(session, sink.path).rstrip("/")
-    return FolderTarget(sink, path, is_on_one_machine(session) and not is_address(path))
+    is_local = is_on_one_machine(session) and not is_address(path)
+    return FolderTarget(sink, path, is_local, _codec(session, sink) if is_local else None)
+
+
+def _codec(session: SparkSession, sink: Sink) -> str | None:
+    """Return the compression of a sink of changes, if Arrow writes the same Parquet files as the session would."""
+    if sink.what != "changes" or sink.format != "parquet" or sink.options or sink.partition_by:
+        return None
+    if any(session.conf.get(f"{prefix}{_ENCRYPTION}", "") for prefix in ("", "spark.hadoop.")):
+        return None
+    return _CODECS.get(str(session.conf.get("spark.sql.parquet.compression.codec")).lower())
 
 
 def write_files(rows: DataFrame, sink: Sink, path: str, mode: str) -> None:

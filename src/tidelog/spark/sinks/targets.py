@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +27,9 @@ from tidelog.spark.sinks.tables import LAKES, TableTarget, partitions
 from tidelog.spark.sources.readers import located
 from tidelog.workspace import Workspace
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 SinkTarget: TypeAlias = FolderTarget | TableTarget | DatabaseTarget | TopicTarget
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -34,12 +37,16 @@ DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 @dataclass(frozen=True)
 class EpochOutput:
     """The output of an epoch for the sinks of a relation: its number, its view and its changes, which are read when
-    they are asked for. Changes are None if the epoch is known to have changed nothing."""
+    they are asked for. Changes are None if the epoch is known to have changed nothing.
+
+    `table` returns the changes with the column `op` before them if this process has their rows, otherwise None.
+    """
 
     epoch: int
     view: Callable[[], DataFrame]
     inserted: Callable[[], DataFrame | None]
     deleted: Callable[[], DataFrame | None]
+    table: Callable[[], pa.Table | None] = lambda: None
 
     def changes(self) -> DataFrame:
         """Return the changes with the column `op` before them."""
@@ -60,6 +67,9 @@ def write(target: SinkTarget, output: EpochOutput, *, whole: bool) -> None:
 def _write(target: SinkTarget, output: EpochOutput, whole: bool) -> None:
     sink = target.sink
     if sink.mode == "append":
+        if isinstance(target, FolderTarget) and target.codec is not None and (table := output.table()) is not None:
+            target.append_table(table, output.epoch)
+            return
         rows = output.changes() if sink.what == "changes" else output.view()
         target.append(rows.withColumn(EPOCH, F.lit(output.epoch).cast("long")), output.epoch)
     elif sink.mode != "merge":

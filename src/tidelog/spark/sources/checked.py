@@ -1,13 +1,14 @@
 """Evaluate mapped sources: the rows of each, checked, kept and counted.
 
-`check_sources` evaluates all of them in one job. The counts come from the very rows that go on, which are kept until
-the run ends. So read = accepted + quarantined holds even when a frame gives other rows the second time it is asked. Few
-rows are kept on the driver, others in Spark.
+`check_sources` evaluates all of them in one job, `check_batch` a batch of a stream. The counts come from the very rows
+that go on, which are kept until the run ends. So read = accepted + quarantined holds even when a frame gives other rows
+the second time it is asked. Few rows are kept on the driver, others in Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
@@ -124,15 +125,27 @@ class CheckedSource:
         return FactFrame(self.relation, lambda: frame, tuple(facts.values()), self.read - self.quarantined, False)
 
 
-def check_sources(sources: Sequence[Mapped], expected: int | None = None) -> list[CheckedSource]:
-    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. Raise DataError
-    (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures.
+def check_batch(mapping: Mapped, frame: DataFrame, place: str, expected: int | None, doubted: bool) -> CheckedSource:
+    """Evaluate a batch of a stream, mapped like another one, as `check_sources` does.
 
-    `expected` is about how many rows a single source has, if all of them are to come to the driver. One that turns out
-    to have more than MANY_ROWS is evaluated a second time.
+    `expected` is about how many rows it has, if all of them are to come to the driver. Then it is one job, unless it
+    turns out that there are more than MANY_ROWS, or that some do not fit although they were not `doubted`.
     """
-    if expected is not None and expected <= MANY_ROWS and (found := _at_once(sources[0])) is not None:
-        return [found]
+    if expected is not None and expected <= MANY_ROWS:
+        with step(f"read {mapping.relation}"), _failing_again():
+            if mapping.plain is not None and not doubted:
+                # Spark needs longer to plan all the checks than for the rest of the job.
+                table = to_arrow(mapping.plain(frame).limit(MANY_ROWS + 1))
+                if table.num_rows <= MANY_ROWS and _all_fit(table):
+                    return CheckedSource(replace(mapping, place=place), table.num_rows, 0, _with_reasons(table))
+            if (found := _on_driver(mapping.of(frame, place), MANY_ROWS)) is not None:
+                return found
+    return check_sources([mapping.of(frame, place)])[0]
+
+
+def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
+    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. Raise DataError
+    (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures."""
     try:
         for source in sources:
             source.frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -154,16 +167,37 @@ def check_sources(sources: Sequence[Mapped], expected: int | None = None) -> lis
     return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
 
 
-def _at_once(source: Mapped) -> CheckedSource | None:
-    """Return a source with its rows on the driver, None if it has more than MANY_ROWS, or if Spark fails: bad rows may
-    be too large for the driver, and what else is wrong shows again."""
+@contextmanager
+def _failing_again() -> Iterator[None]:
+    """End the block where Spark fails: bad rows may be too large for the driver, and what else is wrong shows again."""
     try:
-        with step(f"read {source.relation}"):
-            return _on_driver(source, MANY_ROWS)
+        yield
     except Exception as error:
         if not is_of_spark(error):
             raise
-        return None
+
+
+def _all_fit(table: pa.Table) -> bool:
+    """Return True if the values of plain leaves all fit, see `Leaf`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        table.validate(full=True)  # It looks for text that is not UTF-8.
+    except pa.ArrowInvalid:
+        return False
+    floats = [column for column in table.columns if pa.types.is_floating(column.type)]
+    has_nan = any(pc.any(pc.is_nan(column)).as_py() for column in floats)
+    return not has_nan and not any(column.null_count for column in table.columns)
+
+
+def _with_reasons(table: pa.Table) -> pa.Table:
+    """Return rows that fit with the columns that `Mapped.frame` has besides."""
+    import pyarrow as pa
+
+    for name in (REASON, ROW, FILE):
+        table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
+    return table
 
 
 def _on_driver(source: Mapped, most: int) -> CheckedSource | None:

@@ -45,12 +45,14 @@ _TEXTS = (T.StringType, T.CharType, T.VarcharType)
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column `name` of words of `kind`: `value` is the expression, `reason` says why it is wrong, or is null."""
+    """A column `name` of words of `kind`: `value` is the expression, `reason` says why it is wrong, or is null. If it
+    `is_plain`, the value is wrong where it is null, NaN or text that is not UTF-8, and nowhere else."""
 
     name: str
     kind: Kind
     value: Expression
     reason: Expression
+    is_plain: bool = False
 
 
 class WrongType(Exception):
@@ -79,7 +81,7 @@ def leaves(
             raise WrongType(_wrong_type(place, given, kind, _EXACT[kind]))
         value, reason = _primitive(column, given, kind, place)
         reason = F.when(column.isNull(), F.lit("null")).otherwise(reason)
-        return [Leaf(name, kind, value, F.concat(F.lit(f"{place}: "), reason))]
+        return [Leaf(name, kind, value, F.concat(F.lit(f"{place}: "), reason), _is_exact(given, kind))]
     if records[kind].branches:
         if not isinstance(given, _TEXTS):
             raise WrongType(_wrong_type(place, given, kind, f"a string such as ${records[kind].branches[0].name}"))

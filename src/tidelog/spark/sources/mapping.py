@@ -37,7 +37,7 @@ class Mapped:
 
     With an `operation` there is ASSERTS, and the columns `order` if `latest` keeps the latest events. `key` are the
     positions of the columns by which rows replace facts, None where they do not. `shape` makes such a frame of the
-    user's.
+    user's. `plain` makes one of the leaf columns alone, if these show that all rows fit (`Leaf`), otherwise it is None.
     """
 
     relation: str
@@ -49,6 +49,7 @@ class Mapped:
     key: tuple[int, ...] | None = None
     latest: Latest | None = None
     order: tuple[Leaf, ...] = ()
+    plain: Shape | None = None
 
     def of(self, frame: DataFrame, place: str) -> Mapped:
         """Return another frame with the same columns, mapped in the same way: without the many calls of Java that
@@ -132,7 +133,7 @@ def map_frame(
         broken = why if broken is None else F.coalesce(why, broken)
     reason = None if rejected is None else known[rejected].cast("string")
     mapped = _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
-    return mapped if opening is None else replace(mapped, shape=_after(opening, mapped.shape))
+    return mapped if opening is None else replace(mapped, shape=_after(opening, mapped.shape), plain=None)
 
 
 def map_exactly(
@@ -155,7 +156,7 @@ def map_exactly(
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
     shown = F.to_json(struct, {"ignoreNullFields": "false"}) if order else F.lit("{}")
     mapped = _source(program, declared, renamed(frame), found, shown, exact=True, operation=operation)
-    return replace(mapped, shape=_after(renamed, mapped.shape))
+    return replace(mapped, shape=_after(renamed, mapped.shape), plain=None)
 
 
 def no_stream(frame: DataFrame, relation: str) -> None:
@@ -230,8 +231,11 @@ def _source(
         keys = [declared.columns[position].name for position in key]
         decide = _deciding(of_columns(flat, key), flat, order, keys)
         shape = _after(_selecting(step, [*named, reason, shown, file]), decide)
+    plain = None
+    if broken is None and rejected is None and operation is None and flat and all(leaf.is_plain for leaf in flat):
+        plain = _selecting([leaf.value.alias(leaf.name) for leaf in flat])
     place = f"data for {declared.name}"
-    return Mapped(declared.name, shape(frame), shape, tuple(flat), operation, place, key, latest, tuple(order))
+    return Mapped(declared.name, shape(frame), shape, tuple(flat), operation, place, key, latest, tuple(order), plain)
 
 
 def _selecting(*steps: Sequence[Expression]) -> Shape:

@@ -34,7 +34,7 @@ from tidelog.spark.jobs import described, step
 from tidelog.spark.older import last_progress, to_arrow
 from tidelog.spark.records import Phases, Records
 from tidelog.spark.sessions import is_connect, is_on_one_machine
-from tidelog.spark.sources.checked import check_sources
+from tidelog.spark.sources.checked import check_batch
 from tidelog.spark.sources.facts import Counts, PendingFacts
 from tidelog.spark.sources.handover import Handover
 from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, map_frame
@@ -90,6 +90,8 @@ class Stream:
     """The mapping of its batches, and the program that it is for."""
     rows: int | None = None
     """The number of rows of the last batch."""
+    doubted: bool = False
+    """True if some of these did not fit."""
     temporary: str | None = None
     batches: int = 0
     repeated: int = 0
@@ -193,11 +195,11 @@ class Streams:
             raise UsageError(Problem("E0683", message, hint=hint))
         phases = Phases()
         with phases("read"):
-            source = self._mapping(stream, frame).of(frame, f"batch {number} of stream {stream.name}")
-            before = stream.rows
+            mapping, before = self._mapping(stream, frame), stream.rows
             is_local = before is not None and database.is_embedded_with(before)
-            [checked] = check_sources([source], before if is_local else None)
-        stream.rows = checked.read
+            place, expected = f"batch {number} of stream {stream.name}", before if is_local else None
+            checked = check_batch(mapping, frame, place, expected, stream.doubted)
+        stream.rows, stream.doubted = checked.read, checked.quarantined > 0
         late: list[int] = []
         try:
             if checked.quarantined:
