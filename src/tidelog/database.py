@@ -261,8 +261,10 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         """Return where the time of the last epochs went, at most 100 of them: by rule, plan and level. Only epochs are
         recorded that were committed with the option `profile`, see docs/how-to/profiles.md."""
         with self._using():
-            texts = {str(rule.name): str(rule) for rule in self.workspace.committed.checked.texts}
-            return Profile(self._profiler.epochs, texts, self._options.profile)
+            recorded, recording = tuple(self._profiler.epochs), self._options.profile
+            rules = self.workspace.committed.checked.texts
+        texts = {str(rule.name): str(rule) for rule in rules}  # Commits do not wait for it.
+        return Profile(tuple(each.profile for each in recorded), texts, recording)
 
     def births(self, name: str) -> Mapping[tuple[Value, ...], tuple[int, int]]:
         """Return the birth and the count of every tuple of a relation: see docs/theory.md. For tests and

@@ -394,10 +394,32 @@ def test_a_file_shows_a_run_without_a_server(serve: Serve, tmp_path: Path) -> No
         expect(page.get_by_text("The views of epoch 3 are right.")).to_be_visible()
 
 
+def test_the_slowest_rule_shows_the_plan_it_ran_with(serve: Serve, tmp_path: Path) -> None:
+    with serve() as site:
+        page = site.open("profile")
+        expect(page.get_by_text("Start it with --profile.")).to_be_visible()
+        site.db.options(profile=True, closures=False)
+        site.db.rules.add("onward: way(x, z) :- way(x, y), road(y, z), x > 0.")
+        site.commit("road", *((n, n + 1) for n in range(3, 20)))
+        page.reload()
+        expect(page.get_by_label("Time by rule and epoch")).to_be_visible()
+        page.get_by_role("button", name="Plans of rule onward").click()
+        plans = page.get_by_role("region", name="Plans of rule onward")
+        expect(plans.get_by_text("onward: way(x, z) :- way(x, y), road(y, z), x > 0.")).to_be_visible()
+        expect(plans.get_by_role("row", name="join").first).to_be_visible()
+        plans.get_by_role("button", name="Close").click()
+        page.get_by_role("button", name="Slowest rule").click()
+        expect(page.get_by_role("region", name="Plans of rule")).to_be_visible()
+        save_page(site.db, tmp_path / "run.html")
+        page = site.visitor.open((tmp_path / "run.html").as_uri() + "#/profile")
+        expect(page.get_by_role("button", name="Slowest rule")).to_be_visible()
+
+
 def test_pictures_of_all_pages(serve: Serve, pictures: Path) -> None:
     with serve() as site:
         page = site.open()
         expect(page.locator("g.box")).to_have_count(5)
+        site.db.options(profile=True)
         for n in range(1, 30):
             site.commit("road", (n, n + 1))
             site.commit("said", ("short" if n % 3 else MARKUP, n))
@@ -420,7 +442,8 @@ def test_pictures_of_all_pages(serve: Serve, pictures: Path) -> None:
         expect(page.get_by_text("− road(14, 15)")).to_be_visible()
         page.screenshot(path=pictures / "console-changes.png")
         visit(page, "Profile")
-        expect(page.locator("canvas")).to_be_visible()
+        page.get_by_role("button", name="Slowest rule").click()
+        expect(page.get_by_role("region", name="Plans of rule")).to_be_visible()
         page.screenshot(path=pictures / "console-profile.png")
         visit(page, "Trust")
         page.get_by_role("button", name="Check now").click()

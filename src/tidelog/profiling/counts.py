@@ -32,6 +32,8 @@ _VERBS = {
     layout.RANGE: "count up",
     layout.SHORTEST: "take the shortest list of",
 }
+_FIRST = 16
+"""So many levels run at most before the first one whose time is taken."""
 _ALONE = {layout.SCAN: "begin", layout.ROUTE: "take the shorter way"}
 """Levels that are about no literal of the body."""
 
@@ -81,7 +83,10 @@ class PlanCounts:
         sizes = [layout.K_LEVELS + 4 * len(plan.kinds) for plan in plans]
         self._starts = numpy.concatenate([[0], numpy.cumsum(sizes, dtype=numpy.int64)])
         self._block = Block(8 * int(self._starts[-1]))
-        self.reset()
+        numbers = numpy.arange(len(plans))
+        words = self._words()
+        words[self._starts[:-1] + layout.K_RANDOM] = numbers
+        words[self._starts[:-1] + layout.K_NEXT] = 1 + numbers % _FIRST
 
     @property
     def addresses(self) -> Words:
@@ -92,10 +97,12 @@ class PlanCounts:
         return self._block.view(numpy.int64, int(self._starts[-1]))
 
     def reset(self) -> None:
-        """Begin from zero."""
+        """Begin from zero. Which level is timed next stays as it is: in small epochs it would always be the first."""
         words = self._words()
+        samples = numpy.concatenate([self._starts[:-1] + each for each in (layout.K_NEXT, layout.K_RANDOM)])
+        kept = words[samples]
         words[:] = 0
-        words[self._starts[:-1] + layout.K_RANDOM] = numpy.arange(len(self.plans))
+        words[samples] = kept
 
     def at(self, address: int) -> Words:
         """Return the counts at one of the addresses."""

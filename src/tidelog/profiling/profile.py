@@ -102,8 +102,8 @@ class RuleProfile:
         """The tuples that were new by one of its derivations, or died because of it."""
         return sum(plan.new for plan in self.plans)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rule as JSON has it."""
+    def to_dict(self, plans: bool = True) -> dict[str, Any]:
+        """Return the rule as JSON has it, with its plans if they are wanted."""
         return {
             "name": self.name,
             "seconds": self.seconds,
@@ -111,7 +111,7 @@ class RuleProfile:
             "found": self.found,
             "new": self.new,
             "rounds": self.rounds,
-            "plans": [plan.to_dict() for plan in self.plans],
+            **({"plans": [plan.to_dict() for plan in self.plans]} if plans else {}),
         }
 
 
@@ -142,14 +142,14 @@ class NodeProfile:
     steps: Mapping[str, float]
     indexes: tuple[IndexProfile, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the hyper-node as JSON has it."""
+    def to_dict(self, plans: bool = True) -> dict[str, Any]:
+        """Return the hyper-node as JSON has it, with the plans of its rules if they are wanted."""
         return {
             "relations": list(self.relations),
             "strategy": self.strategy,
             "seconds": self.seconds,
             "rounds": self.rounds,
-            "rules": [rule.to_dict() for rule in self.rules],
+            "rules": [rule.to_dict(plans) for rule in self.rules],
             "steps": dict(self.steps),
             "indexes": [index.to_dict() for index in self.indexes],
         }
@@ -164,13 +164,13 @@ class EpochProfile:
     steps: Mapping[str, float]
     nodes: tuple[NodeProfile, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the epoch as JSON has it."""
+    def to_dict(self, plans: bool = True) -> dict[str, Any]:
+        """Return the epoch as JSON has it, with the plans of rules if they are wanted."""
         return {
             "epoch": self.epoch,
             "seconds": self.seconds,
             "steps": dict(self.steps),
-            "nodes": [node.to_dict() for node in self.nodes],
+            "nodes": [node.to_dict(plans) for node in self.nodes],
         }
 
 
@@ -203,14 +203,14 @@ class Profile:
                     found[name] = found.get(name, 0.0) + seconds
         return dict(sorted(found.items(), key=lambda each: -each[1]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the profile as JSON has it."""
+    def to_dict(self, plans: bool = True) -> dict[str, Any]:
+        """Return the profile as JSON has it: with the plans of each epoch, or only with those of all together."""
         return {
             "recording": self.recording,
             "seconds": self.seconds,
             "rules": [{**rule.to_dict(), "text": self.texts.get(rule.name, "")} for rule in self.rules],
             "steps": dict(self.steps),
-            "epochs": [epoch.to_dict() for epoch in self.epochs],
+            "epochs": [epoch.to_dict(plans) for epoch in self.epochs],
         }
 
     def __str__(self) -> str:

@@ -151,12 +151,8 @@ class Profiler:
     """The profiles of the last epochs of a database."""
 
     def __init__(self) -> None:
-        self._epochs: deque[Recorder] = deque(maxlen=REMEMBERED)
-
-    @property
-    def epochs(self) -> tuple[EpochProfile, ...]:
-        """The profiles, the oldest first."""
-        return tuple(recorder.profile for recorder in self._epochs)
+        self.epochs: deque[Recorder] = deque(maxlen=REMEMBERED)
+        """Their records, the oldest first."""
 
     @contextmanager
     def epoch(self) -> Iterator[Recorder]:
@@ -169,7 +165,7 @@ class Profiler:
             _current.reset(token)
         with suppress(MemoryError):  # The epoch has happened.
             recorder.finish()
-            self._epochs.append(recorder)
+            self.epochs.append(recorder)
 
 
 def begin_again() -> None:

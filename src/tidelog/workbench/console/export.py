@@ -36,6 +36,7 @@ def _data(snapshot: Snapshot, db: Database, epochs: Sequence[dict[str, Any]], ch
         "relations": relations_of(snapshot),
         "rules": rules_of(snapshot),
         "graph": graph_of(db.workspace.committed.core, snapshot.epoch, epochs),
+        "profile": db.profile().to_dict(plans=False),
         "check": {"epoch": snapshot.epoch, "last": check},
     }
     rows = (f"{json.dumps(name)}: {_rows(snapshot, name)}" for name in snapshot.relations)

@@ -1,8 +1,9 @@
-/** The page Profile: where the time of the last hundred epochs went, by hyper-node. */
+/** The page Profile: where the time of the last hundred epochs went, by hyper-node and by rule. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { heat, useGraph } from "console/graph";
 import { addressOf, Complaint, html, number, seconds } from "console/parts";
+import { SlowestRules } from "console/slowest";
 
 const SHOWN = 40;
 const CELL = 8;
@@ -11,12 +12,19 @@ const ROW = 22;
 export function Profile() {
   const [graph, error] = useGraph();
   if (!graph) return html`<${Complaint} error=${error} />`;
+  return html`<div>
+    <${Complaint} error=${error} />
+    <${HyperNodes} graph=${graph} />
+    <${SlowestRules} Map=${Map} />
+  </div>`;
+}
+
+function HyperNodes({ graph }) {
   const total = graph.boxes.reduce((sum, box) => sum + box.seconds, 0);
   const boxes = graph.boxes.filter((box) => box.history.length).sort((one, other) => other.seconds - one.seconds).slice(0, SHOWN);
   if (!boxes.length) return html`<p class="quiet">The server has not seen an epoch yet.</p>`;
   const [slowest] = boxes;
-  return html`<div>
-    <${Complaint} error=${error} />
+  return html`<section aria-label="Hyper-nodes">
     <p>${number(graph.epochs.length)} epochs took ${seconds(total)} in hyper-nodes.${" "}<a href=${addressOf("rules", slowest.title)}>Slowest: ${slowest.title}</a></p>
     <div class="heat">
       <table>
@@ -26,13 +34,13 @@ export function Profile() {
           <td>${seconds(box.seconds)}</td><td>${total ? Math.round((100 * box.seconds) / total) : 0} %</td>
           <td>${box.history.length}</td><td>${number(box.impact)}</td></tr>`)}</tbody>
       </table>
-      <${Map} boxes=${boxes} epochs=${graph.epochs} />
+      <${Map} boxes=${boxes} epochs=${graph.epochs} label="Time by hyper-node and epoch" />
     </div>
-  </div>`;
+  </section>`;
 }
 
 /** The heat map: a row for each row of the table beside it, a column for each epoch, the last one at the right. */
-function Map({ boxes, epochs }) {
+function Map({ boxes, epochs, label }) {
   const canvas = useRef(null);
   const width = Math.max(1, epochs.length) * CELL;
   const height = boxes.length * ROW;
@@ -52,7 +60,7 @@ function Map({ boxes, epochs }) {
   });
   const first = epochs[0]?.epoch;
   return html`<figure>
-    <canvas ref=${canvas} width=${width} height=${height} role="img" aria-label="Time by hyper-node and epoch"></canvas>
+    <canvas ref=${canvas} width=${width} height=${height} role="img" aria-label=${label}></canvas>
     <figcaption>epochs ${first} to ${epochs.at(-1)?.epoch}</figcaption>
   </figure>`;
 }

@@ -9,6 +9,7 @@ class Server {
   relations = () => json("/v1/relations");
   rules = () => json("/v1/rules");
   graph = () => json("/v1/graph");
+  profile = () => json("/v1/profile");
   lastCheck = () => json("/v1/check");
 
   rows(name, { filters = {}, order = "", descending = false, cursor = "" }) {
@@ -33,6 +34,7 @@ class File {
   relations = async () => this.data.relations;
   rules = async () => this.data.rules;
   graph = async () => this.data.graph;
+  profile = async () => this.data.profile;
   lastCheck = async () => this.data.check;
 
   async rows(name, { filters = {}, order = "", descending = false }) {
