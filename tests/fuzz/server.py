@@ -201,7 +201,8 @@ def main() -> None:
         statuses = ", ".join(f"{count:,} times {status}" for status, count in sorted(found.items()))
         show(f"{found.total():,} requests of seed {seed}: {statuses}")
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{address}/v1/openapi.json", "--checks", _CHECKS]
-        command += ["--exclude-path", "/v1/changes", "--max-time", str(seconds / 2), "--max-examples", "100000"]
+        half = str(max(1, round(seconds / 2)))  # It takes whole numbers.
+        command += ["--exclude-path", "/v1/changes", "--max-time", half, "--max-examples", "100000"]
         command += ["--phases", "coverage,fuzzing", "--suppress-health-check", "all", "--warnings", "off"]
         subprocess.run([*command, "--no-color", "--seed", str(seed)], check=True, cwd=name)
 

@@ -79,6 +79,90 @@ def test_changes_show_the_problems_of_the_whole_text(seed: int) -> None:
             assert own == agrees, text
 
 
+TYPES: tuple[tuple[str, ...], ...] = (
+    (".type A <: number", ".type A <: symbol", ".type A <: B", ".type A <: number  // the same", ""),
+    (".type B <: number", ".type B = number", ".type B <: A", ".type B = A | C", "", ".type B <: nothing"),
+    (".type C <: number", ".type C = A", ".type C <: unsigned", ".type C = [x: A]"),
+    (".type D <: B",),
+    (".type U = A | B", ".type U = A", ".type U = B | C", ".type U <: A", ""),
+    (".type V = A | C", ".type V = U", ".type V = U | C", ""),
+    (".type W = B", ".type W = A | U", ".type W = A | B | C", ""),
+    (".type R = [x: A, y: U]", ".type R = [x: A]", ".type R = [x: B, y: U]", ""),
+    (".type T = Leaf {x: A} | Node {l: T, r: T}", ".type T = Leaf {x: B} | Node {l: T, r: T}", ".type T = Leaf {x: A}"),
+    (".type S = Other {}", ".type S = Leaf {x: C}", ""),
+    (".functor f(x: A): U", ".functor f(x: A): B", ".functor f(x: A, y: B): A", ""),
+    (".decl a(x: A)", ".decl a(x: B)", ".decl a(x: A, y: A)", ""),
+    (".decl b(x: B)", ".decl b(x: U)"),
+    (".decl d(x: D)",),
+    (".decl u(x: U)", ".decl u(x: V)"),
+    (".decl v(x: V, y: V)", ".decl v(x: W, y: V)"),
+    (".decl w(x: W)", ".decl w(x: A)"),
+    (".decl r(x: R)", ".decl r(x: C)"),
+    (".decl t(x: T)",),
+)
+RULES = """
+u(x) :- a(x).
+u(x) :- b(x).
+a(x) :- d(x).
+a(x) :- u(x).
+w(x) :- u(x), v(x, _).
+v(x, y) :- u(x), w(y), x = y.
+b(as(x, B)) :- a(x).
+a(as(x, A)) :- w(x).
+r([x, y]) :- a(x), u(y).
+a(x) :- r([x, _]).
+t($Leaf(x)) :- a(x).
+a(x) :- t($Leaf(x)).
+t($Node(x, y)) :- t(x), t(y).
+u(@f(x)) :- a(x).
+v(x, y) :- v+(x, y).
+u(n) :- n = sum x : { a(x) }.
+a(1). b("c"). w(1.5). r(nil). v(1, 2).
+"""
+
+
+@pytest.mark.parametrize("seed", range(cases(8)))
+def test_changed_types_show_the_problems_of_the_whole_text(seed: int) -> None:
+    rng = random.Random(seed)
+    chosen = [rng.choice(each) if seed % 2 else each[0] for each in TYPES]
+    draft, checker = DraftText("<text>"), DraftChecker()
+    for _ in range(40):
+        text = "\n".join(chosen) + RULES
+        draft.change(text)
+        assert found(draft, checker) == expected(text), (seed, text)
+        place = rng.randrange(len(TYPES))
+        chosen[place] = rng.choice(TYPES[place])
+
+
+def test_a_changed_type_has_only_statements_with_it_checked_again() -> None:
+    lines = (
+        ".type A <: number", ".type B <: number", ".type C = A | B", ".type R = [x: B]", ".type T = Leaf {x: A}",
+        ".decl a(x: A)", ".decl b(x: B)", ".decl c(x: C)", ".decl r(x: R)", ".decl n(x: number)",
+        "c(x) :- a(x).", "c(x) :- b(x).", "r([x]) :- b(x).", "n(x) :- a(x), $Leaf(x) = $Leaf(1).",
+        "n(as(x, B)) :- n(x).",
+        "n(x) :- n(x), x > 1.",
+    )  # fmt: skip
+    text = "\n".join(lines)
+    draft, checker = DraftText("<text>", text), DraftChecker()
+    assert checker.check(draft.program()[0])[1] == []
+
+    def again(old: str, new: str) -> int:
+        """Return how many statements a change of the text has checked again."""
+        looks: list[None] = []
+        draft.change(text.replace(old, new))
+        checker.check(draft.program()[0], lambda: looks.append(None))
+        draft.change(text)
+        checker.check(draft.program()[0])
+        return len(looks)
+
+    assert again(".type A <: number", ".type A <: number // a comment") == 0
+    assert again(".type A <: number", ".type A <: unsigned") == 5  # C is broken, and with it B
+    assert again(".type C = A | B", ".type C = A") == 5
+    assert again("Leaf {x: A}", "Leaf {x: C}") == 1
+    assert again(".type R = [x: B]", ".type R = [y: B]") == 1
+    assert again("\n.decl a", "\n.type New <: number\n.decl a") == 0
+
+
 def test_a_change_reads_its_own_stretch_again() -> None:
     draft = DraftText("<text>", PROGRAM)
     before = list(draft.stretches)

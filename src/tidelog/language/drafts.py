@@ -2,7 +2,8 @@
 
 A `DraftText` keeps its text in stretches of about a statement. After a change it reads again only the stretches that
 the change touches. Each stretch is a source of its own, so that the places in the others stay right.
-`DraftChecker` keeps what it found about each statement until the statement, a type, or a relation in it changes.
+`DraftChecker` keeps what it found about each statement until the statement changes, or a relation, type, branch or
+functor in it (`differences`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tidelog.language.blocks import Statement, assemble
 from tidelog.language.check import check_rule, double_names, name_rules, with_instances
 from tidelog.language.components import expand
 from tidelog.language.declarations import Scheme, resolve
+from tidelog.language.differences import SchemeDifference, names_in
 from tidelog.language.directives import directive_problems
 from tidelog.language.equivalences import equivalence_problems
 from tidelog.language.inlining import inlined_relations
@@ -231,6 +233,8 @@ class _Known:
     checked: Rule
     problems: tuple[Problem, ...]
     relations: frozenset[str]
+    names: frozenset[str]
+    """The types, branches and functors in it."""
 
 
 @dataclass
@@ -289,7 +293,8 @@ class DraftChecker:
         else:
             state.scheme, problems = resolve((program,))
             state.problems = (*problems, *equivalence_problems(state.scheme))
-        changed, inline = self._changed(state), inlined_relations(state.scheme)
+        changed = None if state.scheme is last.scheme else SchemeDifference.between(last.scheme, state.scheme)
+        inline = inlined_relations(state.scheme)
         problems = [*state.problems, *directive_problems(program.directives, state.scheme)]
         problems += double_names(list(program.rules))
         named = name_rules((program,))[0].rules
@@ -338,24 +343,13 @@ class DraftChecker:
         parts = {name: tuple(map(same, getattr(program, name))) for name in ("types", "declarations", "rules")}
         return replace(program, **parts)  # type: ignore[arg-type]
 
-    def _changed(self, state: _State) -> frozenset[str] | None:
-        """Return the relations whose types are others than before; None if types or functors are."""
-        last = self._last
-        if state.scheme is last.scheme:
-            return frozenset()
-        if not _same(state.types, last.types):
-            return None
-        old, new = last.scheme.relations, state.scheme.relations
-        return frozenset(
-            name
-            for name in old.keys() | new.keys()
-            if old.get(name) != new.get(name) or (name in old and old[name].span != new[name].span)
-        )
-
-    def _known(self, statement: Rule, final: Rule, changed: frozenset[str] | None) -> _Known | None:
-        """Return the results for a statement from before, if they hold still."""
+    def _known(self, statement: Rule, final: Rule, changed: SchemeDifference | None) -> _Known | None:
+        """Return the results for a statement from before, if they hold still. Those with problems may name a place that
+        is another one, or a hint."""
         known = self._last.known.get(id(statement))
-        if known is None or changed is None or (changed and (known.problems or known.relations & changed)):
+        if known is None:
+            return None
+        if changed is not None and (known.problems or changed.concerns(known.relations, known.names)):
             return None
         if known.named.name != final.name:
             return replace(known, named=final, checked=replace(known.checked, name=final.name))
@@ -369,7 +363,7 @@ def _checked(statement: Rule, final: Rule, scheme: Scheme, inline: frozenset[str
         for atom in atoms(whole(statement))
         for step in (steps(atom.path) if atom.path is not None else (atom,))
     )
-    return _Known(statement, final, checked, tuple(with_instances(problems, statement.span)), used)
+    return _Known(statement, final, checked, tuple(with_instances(problems, statement.span)), used, names_in(statement))
 
 
 def _same(one: Sequence[object], other: Sequence[object]) -> bool:
