@@ -122,6 +122,31 @@ def test_numbers_keep_their_spelling_and_can_be_deleted() -> None:
     assert len(store) == 0
 
 
+def test_a_deletion_that_only_meets_what_follows_says_so() -> None:
+    store = store_of()
+    before = quads(store)
+    for text in (
+        "DELETE WHERE { :rex a :Animal }",
+        "DELETE { ?x a :Animal } WHERE { ?x a :Animal }",
+        "INSERT DATA { :max :age 3 } ; DELETE WHERE { ?x a :Animal }",
+    ):
+        with pytest.raises(UsageError) as caught:
+            store.update(text)
+        assert caught.value.code == "E0667"
+        assert "Dog> <http://www.w3.org/2000/01/rdf-schema#subClassOf>" in str(caught.value)
+        assert quads(store) == before
+    for text in (  # a condition, graphs that the update names, and nothing at all
+        "DELETE { ?x :age ?n } WHERE { ?x a :Animal ; :age ?n }",
+        "DELETE { ?x a :Animal } INSERT { ?x a :Beast } WHERE { ?x a :Animal }",
+        "DELETE { ?x a :Animal } USING :one WHERE { ?x a :Animal }",
+        "DELETE WHERE { ?x a :Plant }",
+    ):
+        store.update(text)
+        assert quads(store) == before, text
+    store.update("DELETE WHERE { :rex a ?c } ; DELETE WHERE { :rex a :Animal }")
+    assert not store.query("ASK { :rex a :Animal }")
+
+
 def test_a_triple_that_follows_cannot_be_deleted() -> None:
     store = store_of()
     before = quads(store)

@@ -54,8 +54,17 @@ class UpdateDraft:
         self.changes: dict[Any, bool] = {}
         """The net change."""
         self._created: set[Any] = set()
-        self.lacking: list[Any] = []
+        self._lacking: list[Any] = []
         """The quads to delete that are not asserted, but follow."""
+        self._passed: list[Any] = []
+        """Quads that follow, and that patterns over asserted triples have passed over."""
+
+    @property
+    def lacking(self) -> Any:
+        """Return a quad that the update cannot delete, because it follows; None if there is none. What patterns have
+        passed over counts if the update deletes nothing: it may follow from what is deleted."""
+        passed = self._passed if all(self.changes.values()) else []
+        return next((quad for quad in (*self._lacking, *passed) if not self.has(quad)), None)
 
     def has(self, quad: Any) -> bool:
         """Return True if a quad is there after the operations so far."""
@@ -110,11 +119,7 @@ class UpdateDraft:
         if self._chosen:
             plan = QueryPlan(plan.text, {**plan.options, **self._chosen})
         elif not operation.has("USING"):
-            options = dataset(self._mirror, self._inferred)
-            options["named_graphs"] = self._named()
-            if graph is not None:
-                options["default_graph"] = [_name(graph)]
-            plan = QueryPlan(plan.text, {**plan.options, **options})
+            plan = self._within(plan, graph, self._inferred)
         found = self._ask(plan, self)
         within = "" if graph is None else f"WITH <{graph}>"
         # DELETE WHERE has one block, which is pattern and template.
@@ -122,6 +127,23 @@ class UpdateDraft:
         made = [self._made(operation, within, template, found) if template else [] for template in templates]
         self._delete(made[0])
         self._insert(made[1])
+        is_default = not self._chosen and not operation.has("USING")
+        if templates[0] and not templates[1] and not made[0] and is_default and not self._inferred:
+            self._pass_over(operation, within, templates[0], self._within(plan, graph, inferred=True))
+
+    def _pass_over(self, operation: UpdateOperation, within: str, template: str, plan: QueryPlan) -> None:
+        """Note what a deletion would delete if patterns matched what follows, because it deletes nothing."""
+        if self._mirror.contains_named_graph(_name(INFERRED)):
+            quads = self._made(operation, within, template, self._ask(plan, self))
+            self._passed += (quad for quad in quads if not self.has(quad) and self._follows(quad))
+
+    def _within(self, plan: QueryPlan, graph: str | None, inferred: bool) -> QueryPlan:
+        """Return a plan for the graphs of the draft, with what follows or without; `graph` is the default graph if
+        WITH names one."""
+        options = dataset(self._mirror, inferred)
+        if graph is not None:
+            options["default_graph"] = [_name(graph), *options["default_graph"][1:]]
+        return QueryPlan(plan.text, {**plan.options, **options, "named_graphs": self._named()})
 
     def _made(self, operation: UpdateOperation, within: str, template: str, found: FoundTerms) -> list[Any]:
         """Return the quads that a template makes of solutions. Blank nodes of these are IRIs meanwhile, because data in
@@ -227,7 +249,7 @@ class UpdateDraft:
             if self.has(quad):
                 self._set(quad, False)
             elif self._follows(quad):
-                self.lacking.append(quad)
+                self._lacking.append(quad)
 
     def _set(self, quad: Any, is_there: bool) -> None:
         if (quad in self._mirror) == is_there:

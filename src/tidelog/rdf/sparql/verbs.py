@@ -109,8 +109,7 @@ class SparqlVerbs(GraphVerbs):
             with failed(text, NAME):
                 for operation in operations(text, self._declared, start):
                     draft.run(operation)
-            lacking = next((quad for quad in draft.lacking if not draft.has(quad)), None)
-            if lacking is not None:
+            if (lacking := draft.lacking) is not None:
                 raise self._follows(lacking)
             found = draft.changes.items()
             return {each: is_there for quad, is_there in found for each in self._spelled(quad, is_there)}
