@@ -1,4 +1,4 @@
-"""Lines of N-Triples, cut in parts, against the ordinary parser; files that come again; packed files."""
+"""Lines of N-Triples and N-Quads, cut in parts, against the ordinary parser; files that come again; packed files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import gzip
 import random
 from pathlib import Path
 
+import pyoxigraph
 import pytest
 
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError
 from tidelog.rdf import connect, lines
 from tidelog.rdf.documents import Document
+from tidelog.rdf.sparql.evaluation import symbol_of
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 SUBJECTS = ["<http://e.org/a>", "_:b0", "_:b.1", "<urn:x:1>", "<http://é.org/b>", "<http://e.org/\\u00E9>"]
@@ -49,7 +51,39 @@ def test_parts_of_lines_are_read_as_by_the_ordinary_parser(seed: int, monkeypatc
     rng = random.Random(seed)
     monkeypatch.setattr(lines, "_PART", rng.choice([60, 300, 1 << 24]))
     text = some_lines(rng, rng.choice([0.0, 0.2, 0.7]))
-    assert terms(text, "N_TRIPLES") == terms(text, "N_QUADS")
+    assert terms(text, "N_TRIPLES") == terms(text, "TURTLE")
+
+
+GRAPHS = [*SUBJECTS, "", ""]
+
+
+def quads(text: str, format: str) -> list[tuple[str, ...]]:
+    """The quads of a text, in which blank nodes keep their names."""
+    columns = Document(text.encode(), "<text>", format, None, None, keep=True).columns()
+    parts = [each.to_pylist() for each in (columns.subjects, columns.predicates, columns.objects)]
+    graphs = [""] * len(columns) if columns.graphs is None else columns.graphs.to_pylist()
+    return sorted(zip(*parts, graphs, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 60))
+def test_parts_of_quads_are_read_as_by_the_ordinary_parser(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    monkeypatch.setattr(lines, "_PART", rng.choice([60, 300, 1 << 24]))
+    oddness = rng.choice([0.0, 0.2, 0.7])
+    of_triples = [line for line in some_lines(rng, oddness).splitlines() if " ." in line and "#" not in line]
+    found = [line.rpartition(".")[0].rstrip() for line in of_triples]
+    text = "".join(f"{line} {graph}{' ' * bool(graph)}.\n" for line in found for graph in [rng.choice(GRAPHS)])
+    parsed = pyoxigraph.parse(text, pyoxigraph.RdfFormat.N_QUADS)
+    assert quads(text, "N_QUADS") == sorted(tuple(map(symbol_of, (*quad.triple, quad.graph_name))) for quad in parsed)
+
+
+def test_the_graph_of_inferred_triples_is_left_out() -> None:
+    text = '<a:s> <a:p> "<x> ." <urn:tidelog:inferred> .\n<a:s> <a:p> "a <urn:tidelog:inferred>" .\n'
+    expected = [("a:s", "a:p", '"a <urn:tidelog:inferred>"', "")]
+    assert quads(text, "N_QUADS") == quads(f"# odd\n{text}", "N_QUADS") == expected
+    trig = '<urn:tidelog:inferred> { <a:s> <a:p> 1 } <a:s> <a:p> "a <urn:tidelog:inferred>" .'
+    assert quads(trig, "TRIG") == expected
+    assert quads("", "N_QUADS") == quads("", "TRIG") == []
 
 
 WRONG = [

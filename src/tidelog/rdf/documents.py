@@ -1,27 +1,26 @@
 """A text on its way to columns of terms, with all errors that it can have.
 
-Lines of N-Triples in the canonical form are cut as they are (see `lines`), other lines and every other text after
-pyoxigraph has read them and written them as that; so pyoxigraph decides what is right wherever a text is not of the
-plainest form.
+Lines of N-Triples and N-Quads in the canonical form are cut as they are (see `lines`). Of other lines and every other
+text, pyoxigraph makes such lines first. So pyoxigraph decides what is right wherever a text is not of the plainest
+form.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 import numpy
 
 from tidelog.errors import DataError, Problem
 from tidelog.rdf.datatypes import ill_typed
-from tidelog.rdf.formats import INFERRED, load
-from tidelog.rdf.lines import TermColumns, TripleColumns, cut, lines_of, plain_parts, united
+from tidelog.rdf.formats import load
+from tidelog.rdf.lines import TermColumns, TripleColumns, cut, cut_quads, lines_of, plain_parts, united
 from tidelog.rdf.terms import NESTED
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s<>]*>|(?P<node>_:[^\s"<>]+)')
 """A blank node in a term; literals and IRIs match as well, so that none is found inside of them."""
 _TOKEN = 8
 """Bytes that tell the names of files, and those of stores, apart."""
+_OF_LINES = ("N_TRIPLES", "N_QUADS")
+"""The formats whose statements have a line each."""
 ONE_BY_ONE = "<triples>"
 """The name for messages of what is no text, but triples."""
 
@@ -77,31 +78,34 @@ class Document:
 
     def columns(self) -> TripleColumns:
         """Return its triples. Raise DataError (E0460 to E0465)."""
-        import pyarrow as pa
-
-        graphs: dict[str, int] = {"": 0}
-        places: list[int] = []
-        if self.format == "N_TRIPLES":
-            subjects, predicates, objects = self.of_lines()
+        if self.format in _OF_LINES:
+            found = self.of_lines(has_graphs=self.format == "N_QUADS")
         else:
-            subjects, predicates, objects = cut(lines_of(self.rewritten(graphs, places)))
+            found = self.of_other()
+        subjects, predicates, objects, *graphs = found
         ill = {term: term[term.rindex("<") + 1 : -1] for term in ill_typed(objects.dictionary)}
         names: dict[str, str] = {}
         subjects, predicates, objects = (self.named(part, names) for part in (subjects, predicates, objects))
-        if len(graphs) < 2:
+        if not graphs or graphs[0].dictionary.to_pylist() in ([], [""]):
             return TripleColumns(subjects, predicates, objects, None, ill)
-        named = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(list(graphs)))
-        return TripleColumns(subjects, predicates, objects, self.named(named, names), ill)
+        return TripleColumns(subjects, predicates, objects, self.named(graphs[0], names), ill)
 
-    def of_lines(self) -> TermColumns:
-        """Return the terms of N-Triples, where a triple has a line. Raise DataError (E0460 to E0465)."""
-        parts, others = plain_parts(self.text)
+    def of_lines(self, *, has_graphs: bool) -> TermColumns:
+        """Return the terms of N-Triples or N-Quads, where each statement has a line. Raise DataError (E0460 to
+        E0465)."""
+        parts, others = plain_parts(self.text, has_graphs=has_graphs)
         if others.strip():
             try:
-                parts.append(cut(lines_of(replace(self, text=others).rewritten({}, []))))
+                parts.append(replace(self, text=others).of_other())
             except DataError:  # Its place is one in the whole text.
-                parts = [cut(lines_of(self.rewritten({}, [])))]
-        return united(parts or [cut(lines_of(b""))])
+                parts = [self.of_other()]
+        return united(parts or [(cut_quads if has_graphs else cut)(lines_of(b""))])
+
+    def of_other(self) -> TermColumns:
+        """Return the terms of a text of any form, as pyoxigraph reads it, with graphs if the format has some. Raise
+        DataError (E0460 to E0465)."""
+        written, has_graphs = self.rewritten()
+        return (cut_quads if has_graphs else cut)(lines_of(written))
 
     def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
         """Return the column with the symbols of terms in its dictionary."""
@@ -132,18 +136,16 @@ class Document:
             return match[0]
         return names.get(match[0]) or names.setdefault(match[0], self.labels.new())
 
-    def rewritten(self, graphs: dict[str, int], places: list[int]) -> bytes:
-        """Return the text as canonical N-Triples. Number its graphs in `graphs`, as N-Triples spells them, and append
-        the number of the graph of each triple to `places`, if the format has graphs."""
+    def rewritten(self) -> tuple[bytes, bool]:
+        """Return the text as canonical N-Triples, or as N-Quads and True if its format has graphs."""
         oxigraph = load()
         self.refuse_broken_xml()
         self.refuse_deep_terms()
         try:
             form = getattr(oxigraph.RdfFormat, self.format)
             quads = oxigraph.parse(self.readable_xml(), form, base_iri=self.base)
-            if form.supports_datasets:
-                quads = _triples(quads, oxigraph, graphs, places)
-            written: bytes = oxigraph.serialize(quads, format=oxigraph.RdfFormat.N_TRIPLES)
+            lines = oxigraph.RdfFormat.N_QUADS if form.supports_datasets else oxigraph.RdfFormat.N_TRIPLES
+            written: bytes = oxigraph.serialize(quads, format=lines)
         except SyntaxError as error:
             raise self.wrong(error) from None
         except (TypeError, ValueError) as error:
@@ -151,7 +153,7 @@ class Document:
             raise DataError(
                 Problem("E0461", f"the base {self.base!r} is not an absolute IRI: {error}", hint=hint)
             ) from None
-        return written
+        return written, form.supports_datasets
 
     def wrong(self, error: SyntaxError) -> DataError:
         """Return pyoxigraph's complaint about a text that it cannot read, as an error."""
@@ -246,20 +248,6 @@ class Document:
         return (
             f"{self.name}, row {before.count(chr(10))}" if self.name == ONE_BY_ONE else f"{self.name}:{place(before)}"
         )
-
-
-def _triples(quads: Iterable[Any], oxigraph: Any, graphs: dict[str, int], places: list[int]) -> Iterator[Any]:
-    """Yield the triples of quads, see `Document.rewritten`; without those of the graph of inferred triples."""
-    numbers = {oxigraph.DefaultGraph(): 0}
-    inferred = oxigraph.NamedNode(INFERRED)
-    for quad in quads:
-        graph = quad.graph_name
-        if graph != inferred:
-            number = numbers.get(graph)
-            if number is None:
-                number = numbers[graph] = graphs.setdefault(str(graph), len(graphs))
-            places.append(number)
-            yield quad.triple
 
 
 def _blank_node(symbol: str) -> str | None:
