@@ -9,21 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
 from tidelog.editors.items import without_lines
 from tidelog.editors.names import NameOccurrence, names
-from tidelog.errors import Problem, ProgramError
-from tidelog.language.check import Checker
-from tidelog.language.drafts import DraftChecker, DraftStretch, DraftText
-from tidelog.language.reading import ProgramText, file_text, is_preprocessed, parse
-from tidelog.language.syntax import Program
-from tidelog.looking import Look, unlimited
-from tidelog.rules import Compiler
-from tidelog.rules.lints import warnings
-from tidelog.source import SourceText, Span
+from tidelog.errors import ProgramError
+from tidelog.language.drafts import DraftStretch, DraftText
+from tidelog.language.reading import file_text, is_preprocessed
 
 _INCLUDE = re.compile(r'^[^\S\n]*[#.]\s*include\s*"([^"\n]+)"', re.MULTILINE)
 _MOST_FILES = 500
@@ -196,52 +190,3 @@ class Documents:
             text = path.read_bytes().decode("utf-8", "replace")
             known = self._including[path] = (changed, included(path, text))
         return known[1]
-
-
-class DocumentChecker:
-    """Finds the problems of one program: those of the checker after each change, then those of all rules together."""
-
-    def __init__(self, documents: Documents, path: Path) -> None:
-        self._documents = documents
-        self._path = path
-        self._checker = DraftChecker()
-        self._late = (Checker(), Compiler())
-
-    def problems(self, look: Look = unlimited) -> tuple[list[Problem], Program | None]:
-        """Return the problems of syntax and of single statements, and without any the program for `late`."""
-        document = self._documents[self._path]
-        if document.is_plain:
-            program, problems = document.draft.program()
-        else:
-            given = ProgramText(SourceText(str(self._path), document.text.replace("\r\n", "\n")), self._path.parent)
-            try:
-                program, problems = parse(given, look=look, read_file=self._documents.text), []
-            except ProgramError as error:
-                return list(error.problems), None
-        if problems:
-            return problems, None
-        program, problems = self._checker.check(program, look)
-        return problems, None if problems else program
-
-    def late(self, program: Program, look: Callable[[], object]) -> list[Problem]:
-        """Return the problems that show only in all rules together, and the warnings. `look` may raise."""
-        checker, compiler = self._late
-        try:
-            checked = checker.check(program, look=look)
-            return warnings(checked, compiler.compile(checked, look))
-        except ProgramError as error:
-            return list(error.problems)
-
-    def is_there(self, span: Span) -> bool:
-        """Return True if the text of a place has not changed since it was found."""
-        return self._documents[self._path].draft.offset(span) is not None
-
-    def place(self, span: Span) -> tuple[Path, str, int, int]:
-        """Return the file of a place, its text, and the offsets there."""
-        document = self._documents[self._path]
-        start = document.draft.offset(span)
-        if start is not None:
-            return self._path, document.text, start, start + span.end - span.start
-        if span.source.name == str(self._path):
-            return self._path, span.source.text, span.start, span.end
-        return Path(os.path.normpath(Path(span.source.name).absolute())), span.source.text, span.start, span.end

@@ -1,6 +1,6 @@
 """`server`: the language of tidelog for editors, over the Language Server Protocol.
 
-documents    the open texts, the files that they include, and their problems
+documents    the open texts, and the files that they include;  checking  their problems
 names        the names in a text;  answers  where they lead;  completions, outline  what an editor lists
 diagnostics  problems, and the changes that hints propose;  places  offsets as positions
 sizes        the numbers of tuples in a store
@@ -21,9 +21,10 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from tidelog.editors import answers
+from tidelog.editors.checking import DocumentChecker
 from tidelog.editors.completions import completions
 from tidelog.editors.diagnostics import diagnostics, fixes
-from tidelog.editors.documents import DocumentChecker, Documents, ProgramDocument
+from tidelog.editors.documents import Documents, ProgramDocument
 from tidelog.editors.format import formatted
 from tidelog.editors.outline import outline
 from tidelog.editors.places import TextPlaces
@@ -101,7 +102,8 @@ class ProgramServer(LanguageServer):
             stopped = _Stopped()
             plain = self.documents[root].is_plain
             try:
-                # A plain text is checked here, where nobody else changes it meanwhile; others are read as a whole.
+                # A plain text is checked here, where nobody else changes it meanwhile; others go through the
+                # preprocessor as a whole.
                 problems, program = checker.problems() if plain else await asyncio.to_thread(checker.problems, stopped)
                 self._show(root, checker, [*problems, *self._kept(root, checker, program is not None)])
                 if program is not None:

@@ -357,7 +357,8 @@ class DraftChecker:
 
 
 def _checked(statement: Rule, final: Rule, scheme: Scheme, inline: frozenset[str]) -> _Known:
-    checked, problems = check_rule(final, scheme, inline)
+    checked, problems = check_rule(statement, scheme, inline)
+    checked = replace(checked, name=final.name) if checked.name != final.name else checked
     used = frozenset(
         step.relation
         for atom in atoms(whole(statement))

@@ -89,24 +89,31 @@ def parse(
 ) -> Program:
     """Parse the text of a program, as `read` does; `consulted` gets the files that it includes. `read_file` returns the
     text of one of them, in place of `file_text`."""
-    preprocessing, source = given.preprocessing, given.source
-    locate: Locate = partial(Span, source)
-    problems: list[Problem] = []
-    if preprocessing.enabled and (preprocessing.macros or _is_for_preprocessor(source.text)):
-        from tidelog.language.preprocessor import preprocess
-
-        consulted = consulted or Consulted()
-        reading = read_file or partial(file_text, consulted=consulted)
-        options = preprocessing.folders, preprocessing.macros
-        text, locate, problems = preprocess(source, given.folder, reading, *options, consulted)
-    else:
-        text = source.text
+    text, locate, problems = preprocessed(given, consulted=consulted, read_file=read_file)
     found, mistakes = statements(text, locate, look)
     program, unbalanced = assemble(found)
     problems = problems or mistakes or unbalanced  # a mistake brings others with it, which are no news
     if problems:
         raise ProgramError(*problems)
     return program
+
+
+def preprocessed(
+    given: ProgramText,
+    *,
+    consulted: Consulted | None = None,
+    read_file: Callable[[Path, str], str] | None = None,
+) -> tuple[str, Locate, list[Problem]]:
+    """Return the text that remains for the parser, the way back to the places in the texts that it comes from, and the
+    problems of the preprocessor; see `parse`."""
+    preprocessing, source = given.preprocessing, given.source
+    if not preprocessing.enabled or not (preprocessing.macros or _is_for_preprocessor(source.text)):
+        return source.text, partial(Span, source), []
+    from tidelog.language.preprocessor import preprocess
+
+    consulted = consulted or Consulted()
+    reading = read_file or partial(file_text, consulted=consulted)
+    return preprocess(source, given.folder, reading, preprocessing.folders, preprocessing.macros, consulted)
 
 
 _HEAD = "query() :- "
