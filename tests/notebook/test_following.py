@@ -11,7 +11,7 @@ import tidelog
 from tests.notebook.kernel import started
 from tests.workbench.serving import serving
 from tidelog.notebook import follow
-from tidelog.notebook.following import FollowedTable
+from tidelog.notebook.table import FollowedTable
 
 PROGRAM = """
 import tidelog

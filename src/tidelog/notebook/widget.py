@@ -8,7 +8,7 @@ from typing import Any
 from IPython.display import display
 
 from tidelog.errors import Problem, SetupError, how_to_install
-from tidelog.notebook.following import FollowedTable
+from tidelog.notebook.table import FollowedTable
 
 try:
     import anywidget

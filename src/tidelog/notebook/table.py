@@ -1,0 +1,81 @@
+"""`FollowedTable`: a table of a relation in HTML, which a cell of a running notebook replaces after each change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from IPython.display import HTML, DisplayHandle, display
+
+from tidelog.markup import change_table
+from tidelog.relation import Relation
+from tidelog.verbs import RelationVerbs
+
+
+class FollowedTable:
+    """A table that follows a relation, in HTML."""
+
+    def __init__(self, db: Any, relation: str, rows: int) -> None:
+        self._db = db
+        self._rows = rows
+        self._shown: list[DisplayHandle] = []
+        self.relation = relation
+        """The name of the relation."""
+        self.html = self._table(None)
+        """The table as of the last epoch."""
+        self._end: Callable[[], None] = db.subscribe(relation, self._hear)
+
+    def close(self) -> None:
+        """Follow no longer; the table stays as it is."""
+        self._end()
+
+    def _hear(self, change: Any) -> None:
+        self.html = self._table(change)
+        self._show()
+
+    def _show(self) -> None:
+        """Bring the new table to where it is shown."""
+        for handle in self._shown:
+            handle.update(HTML(self.html))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.relation}>"
+
+    def _ipython_display_(self) -> None:
+        self._shown.append(display(HTML(self.html), display_id=True))
+
+    def _table(self, change: Any) -> str:
+        """Return the table with the rows of a change marked."""
+        heads, first, size = self._now()
+        caption = f"{self.relation}: {size:,} tuple{'s' * (size != 1)}"
+        came: list[list[str]] = []
+        went: list[list[str]] = []
+        if change is not None:
+            counts = _counts(change)
+            caption += f", +{counts[0]:,} -{counts[1]:,}"
+            if getattr(change, "rows", True) is not None:  # A server has sent rows, not only their numbers.
+                came, went = _texts(change.inserted, self._rows), _texts(change.deleted, self._rows)
+        kept = [row for row in first if row not in came][: max(0, self._rows - len(came))]
+        rows = [*(("-", row) for row in went), *(("+", row) for row in came), *(("", row) for row in kept)]
+        return change_table(caption, heads, rows)
+
+    def _now(self) -> tuple[list[str], list[list[str]], int]:
+        """Return the names of the columns, the first rows as texts, and the number of rows."""
+        if isinstance(self._db, RelationVerbs):
+            relation = self._db.local(self.relation)
+            return [column.name for column in relation.columns], _texts(relation, self._rows), len(relation)
+        found = self._db.rows(self.relation, limit=self._rows)
+        return list(found.columns), _texts(found, self._rows), self._db.stats()["relations"][self.relation]
+
+
+def _counts(change: Any) -> tuple[int, int]:
+    """Return how many rows a change, of this process or of a server, has inserted and deleted."""
+    return getattr(change, "sizes", None) or (len(change.inserted), len(change.deleted))
+
+
+def _texts(relation: Any, rows: int) -> list[list[str]]:
+    """Return the first rows of a relation, of this process or of a server, as texts."""
+    if isinstance(relation, Relation):
+        return relation.cells(rows)
+    return [list(map(str, row)) for row in islice(relation, rows)]
