@@ -1,4 +1,5 @@
-"""Random views in SPARQL over random triples that change, against the answers of `store.query`."""
+"""Random views in SPARQL over random triples and axioms that change, in several graphs, against the answers of
+`store.query`."""
 
 from __future__ import annotations
 
@@ -7,9 +8,23 @@ from typing import Any
 
 from tidelog import UsageError
 from tidelog.rdf import Store, connect, literal
+from tidelog.rdf.terms import RDFS
 
 EXAMPLE = "http://example.org/"
 VALUES: tuple[Any, ...] = (1, 2, 4, 2.5, literal("x"))
+GRAPHS = (None, None, EXAMPLE + "g", EXAMPLE + "h")
+AXIOMS = [
+    (EXAMPLE + one, RDFS + name, EXAMPLE + other)
+    for name, one, other in (
+        ("subPropertyOf", "p", "q"),
+        ("subPropertyOf", "q", "r"),
+        ("subPropertyOf", "age", "p"),
+        ("domain", "p", "A"),
+        ("range", "r", "B"),
+        ("subClassOf", "A", "B"),
+    )
+]
+"""Triples of a schema for stores with rules."""
 
 
 def triple(rng: random.Random) -> tuple[str, str, Any]:
@@ -25,7 +40,14 @@ def pattern(rng: random.Random, depth: int = 2) -> str:
     one, other = rng.sample("xyz", 2)
     paths = (":p", ":q", ":r", "^:p", ":p*", ":q+", ":p/:q", ":p|:q", "^:p?")
     simple = rng.choice(
-        [f"?{one} {rng.choice(paths)} ?{other} .", f"?{one} :age ?n .", f"?{one} :p :{rng.choice('abc')} ."]
+        [
+            f"?{one} {rng.choice(paths)} ?{other} .",
+            f"?{one} {rng.choice(paths)} ?{other} .",
+            f"?{one} :age ?n .",
+            f"?{one} :p :{rng.choice('abc')} .",
+            f"?{one} a :{rng.choice('AB')} .",
+            f"GRAPH {rng.choice([':g', ':h', f'?{other}'])} {{ ?{one} :{rng.choice('pqr')} :{rng.choice('abc')} }}",
+        ]
     )
     if depth == 0:
         return simple
@@ -62,7 +84,7 @@ def select(rng: random.Random) -> str:
 def compared(seed: int, views: int, changes: int) -> int:
     """Compare views with queries after changes; return how many views there were, of those that were tried."""
     rng = random.Random(seed)
-    store = connect()
+    store = connect(rules=rng.choice([None, "rdfs"]))
     store.prefixes[""] = EXAMPLE
     texts: dict[str, str] = {}
     for number in range(views):
@@ -75,8 +97,10 @@ def compared(seed: int, views: int, changes: int) -> int:
         else:
             texts[f"view_{number}"] = text
     for _ in range(changes):
-        store.insert([triple(rng) for _ in range(rng.randint(0, 6))])
-        present = list(store.triples(inferred=False))
+        for _ in range(rng.randint(0, 3)):
+            data = [triple(rng) for _ in range(rng.randint(0, 4))]
+            store.insert([*data, *rng.sample(AXIOMS, rng.choice([0, 0, 1]))], graph=rng.choice(GRAPHS))
+        present = list(store.quads())
         store.delete(rng.sample(present, min(len(present), rng.randint(0, 3))))
         store.commit()
         for name, text in texts.items():
@@ -85,5 +109,5 @@ def compared(seed: int, views: int, changes: int) -> int:
 
 
 def _agree(store: Store, name: str, text: str, seed: int) -> None:
-    found, wanted = set(store[name]), set(store.query(text))
+    found, wanted = set(store[name]), set(store.query(text, union=True))
     assert found == wanted, (seed, text, sorted(found - wanted), sorted(wanted - found))
