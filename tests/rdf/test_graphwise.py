@@ -80,7 +80,12 @@ def test_a_triple_that_follows_in_a_graph_cannot_be_deleted_there() -> None:
         store.update("DELETE DATA { GRAPH :one { :rex a :Animal } }")
     assert raised.value.code == "E0667"
     assert "<http://example.org/rex>" in str(raised.value)
-    assert store.update("DELETE DATA { GRAPH :two { :rex a :Animal } }").inserted is not None
+    with pytest.raises(UsageError, match="E0667"):
+        store.update("DELETE WHERE { GRAPH ?g { :rex a :Thing } }")
+    before = set(store.quads())
+    store.update("DELETE DATA { GRAPH :two { :rex a :Animal } }")
+    store.update("DELETE WHERE { GRAPH :two { :rex a :Animal } }")
+    assert set(store.quads()) == before
 
 
 def test_explanations_are_those_of_a_graph() -> None:

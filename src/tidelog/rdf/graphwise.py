@@ -28,8 +28,9 @@ from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, without
-from tidelog.rdf.sparql.evaluation import symbol_of
-from tidelog.rdf.sparql.mirror import MEMORY, OFF, Mirror, read
+from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, symbol_of
+from tidelog.rdf.sparql.mirror import MEMORY, OFF, Mirror, MirrorCopy, read
+from tidelog.rdf.sparql.updating import UpdateDraft
 from tidelog.rdf.sparql.words import is_query, is_update
 from tidelog.rdf.store import Store
 from tidelog.rdf.tables import TableRule
@@ -131,7 +132,8 @@ class GraphwiseStore(Store):
 
     def _new_closure(self) -> Store:
         found = Store(self._closed_table, ())
-        found.options(timeout=self._options.timeout, max_rows=self._options.max_rows)
+        limits = self._options
+        found.options(timeout=limits.timeout, max_rows=limits.max_rows, memory=limits.memory)
         return found
 
     # --- changes -------------------------------------------------------------------------------------------------
@@ -294,6 +296,14 @@ class GraphwiseStore(Store):
     def _is_inferred(self, mirror: Any, quad: Any) -> bool:
         closure = self._closures.stores.get(symbol_of(quad.graph_name))
         return closure is not None and closure._triples.holds(*map(symbol_of, quad.triple))
+
+    def _asked_wider(
+        self, copy: MirrorCopy, seconds: float | None, plan: QueryPlan, draft: UpdateDraft
+    ) -> FoundTerms | None:
+        if draft.changes:  # The closures are those of the last commit.
+            return None
+        with self._sharing(inferred=True) as closed:
+            return self._asked(closed, seconds, plan, draft)
 
     def _proven(self, triple: tuple[str, str, str], graph: str) -> TripleProof:
         return self.explain(*triple, graph=graph)

@@ -42,15 +42,18 @@ class UpdateDraft:
         inferred: bool,
         chosen: Mapping[str, Any],
         follows: Callable[[Any], bool],
+        wider: Callable[[QueryPlan, UpdateDraft], FoundTerms | None],
     ) -> None:
         """`chosen` has the graphs that patterns match, as pyoxigraph takes them, if the call names them. `follows`
-        returns True for a quad that is not asserted, but follows."""
+        returns True for a quad that is not asserted, but follows. `wider` answers a plan over what follows as well, and
+        returns None if nothing does."""
         self._mirror = mirror
         self._ask = ask
         self._labels = labels
         self._inferred = inferred
         self._chosen = chosen
         self._follows = follows
+        self._wider = wider
         self.changes: dict[Any, bool] = {}
         """The net change."""
         self._created: set[Any] = set()
@@ -133,8 +136,9 @@ class UpdateDraft:
 
     def _pass_over(self, operation: UpdateOperation, within: str, template: str, plan: QueryPlan) -> None:
         """Note what a deletion would delete if patterns matched what follows, because it deletes nothing."""
-        if self._mirror.contains_named_graph(_name(INFERRED)):
-            quads = self._made(operation, within, template, self._ask(plan, self))
+        found = self._wider(plan, self)
+        if found is not None:
+            quads = self._made(operation, within, template, found)
             self._passed += (quad for quad in quads if not self.has(quad) and self._follows(quad))
 
     def _within(self, plan: QueryPlan, graph: str | None, inferred: bool) -> QueryPlan:

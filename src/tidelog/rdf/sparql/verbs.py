@@ -105,7 +105,8 @@ class SparqlVerbs(GraphVerbs):
                 first.found()
             check(text, self._declared, start)
             ask, follows = partial(self._asked, copy, seconds), partial(self._is_inferred, mirror)
-            draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen, follows)
+            wider = partial(self._asked_wider, copy, seconds)
+            draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen, follows, wider)
             with failed(text, NAME):
                 for operation in operations(text, self._declared, start):
                     draft.run(operation)
@@ -118,6 +119,13 @@ class SparqlVerbs(GraphVerbs):
         """Return True for a quad of pyoxigraph that is not asserted, but follows."""
         oxigraph = load()
         return oxigraph.Quad(*quad.triple, oxigraph.NamedNode(INFERRED)) in mirror
+
+    def _asked_wider(
+        self, copy: MirrorCopy, seconds: float | None, plan: QueryPlan, draft: UpdateDraft
+    ) -> FoundTerms | None:
+        """Return the answer to a query of an update over what follows as well; None if nothing follows."""
+        has_inferred = copy.store.contains_named_graph(load().NamedNode(INFERRED))
+        return self._asked(copy, seconds, plan, draft) if has_inferred else None
 
     def _proven(self, triple: tuple[str, str, str], graph: str) -> TripleProof:
         """Return why a triple holds in a graph."""
