@@ -175,11 +175,10 @@ class _Run:
     def machine(self, plan: Callable[[LiveStatistics], Sequence[Plan]]) -> Interpreter:
         """Plan for the sizes of now and assemble."""
         inputs = self.inputs
-        statistics = LiveStatistics(inputs.relations, self.internal)
         with step(PLANNING):
-            jobs = [Job(p, sight_of(p, inputs.relations)) for p in plan(statistics)]
+            plans = plan(LiveStatistics(inputs.relations, self.internal))
+            jobs = [Job(p, sight_of(p, inputs.relations)) for p in plans]
             machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs, inputs.threads)
-        machine.statistics = statistics
         machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
         read = [stored for name, stored in inputs.relations.items() if name not in self.internal]
         written = [stored for stored in read if stored.form == "written"]

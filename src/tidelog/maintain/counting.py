@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -16,32 +15,28 @@ from tidelog.maintain.assemble import Code, Sight
 from tidelog.maintain.lanes import Lane
 from tidelog.profiling.counts import CountedPlan, PlanCounts, end_run, start_of
 from tidelog.profiling.recorder import JOINS, Recorder
-from tidelog.rules.plans import Plan, Statistics, fanouts
+from tidelog.rules.plans import Plan
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
-Describe: TypeAlias = Callable[[], tuple[list[CountedPlan], list[int]]]
-"""Returns the plans of an interpreter, and the numbers of their heads."""
 
-
-def counted_plan(plan: Plan, sight: Sight | None, code: Code, statistics: Statistics | None) -> CountedPlan:
+def counted_plan(plan: Plan, sight: Sight | None, code: Code) -> CountedPlan:
     """Return the description of an assembled plan for profiles."""
     source, version = plan.source, code.version
     if sight is not None and sight.sifted is not None:
         source = sight.sifted
         version = layout.OUT if sight.states[source] == layout.GONE else layout.IN
-    expected = {} if statistics is None else fanouts(plan, statistics)
-    return CountedPlan(plan.rule, start_of(plan.rule, source, version), code.kinds, code.literals, expected)
+    return CountedPlan(plan.rule, start_of(plan.rule, source, version), code.kinds, code.literals, plan.fanouts)
 
 
 class Counting:
-    """The recorder that counts the plans whose `code` begins at `addresses`, if there is one. The memory of counts is
-    made when first needed, and lasts as long as the code."""
+    """The recorder that counts plans, if there is one. They begin at `starts` in the words of their `code`. `make`
+    returns memory for their counts, which lasts as long as the code."""
 
-    def __init__(self, code: Block, addresses: Words, describe: Describe) -> None:
+    def __init__(self, code: Words, starts: Iterable[Sequence[int]], make: Callable[[], PlanCounts]) -> None:
         self._code = code
-        self._fields = (addresses - code.address) // 8 + layout.P_COUNTS
-        self._describe = describe
+        self._starts = starts
+        self._make = make
         self._counts: PlanCounts | None = None
         self._attempt: object | None = None
         """The attempt of the recorder that counts."""
@@ -71,15 +66,17 @@ class Counting:
 
     def _begin(self, recorder: Recorder | None) -> None:
         """Let the code know where its plans are counted from now on."""
-        self._attempt = None if recorder is None else recorder.attempt
-        words = self._code.view(numpy.int64, self._code.size // 8)
+        fields = [start + layout.P_COUNTS for starts in self._starts for start in starts]
         if recorder is None:
-            words[self._fields] = 0
+            self._attempt = None
+            self._code[fields] = 0
             return
         if self._counts is None:
-            self._counts = PlanCounts(*self._describe())
-        self._counts.reset()
-        words[self._fields] = self._counts.addresses
+            self._counts = self._make()
+        else:
+            self._counts.reset()
+        self._attempt = recorder.attempt
+        self._code[fields] = self._counts.addresses
         recorder.count(self._counts)
 
     @contextmanager

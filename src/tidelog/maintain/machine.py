@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.calling import until_look
 from tidelog.kernels.compiling import between_kernels
@@ -24,9 +25,9 @@ from tidelog.maintain.lanes import BATCH, CALLED_BATCH, Lane, WidenError, narrow
 from tidelog.maintain.ledgers import Ledgers
 from tidelog.maintain.threads import SharedPlan, extend_indexes, share_plan
 from tidelog.maintain.waiting import Waiting
-from tidelog.profiling.counts import CountedPlan
+from tidelog.profiling.counts import PlanCounts
 from tidelog.profiling.recorder import recording
-from tidelog.rules.plans import Plan, Statistics
+from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
@@ -78,8 +79,6 @@ class Interpreter:
         self._assembler = Assembler(relations, frozenset(internal), dictionary, self._registry)
         self._codes: dict[str, list[Code]] = {}
         self._jobs: dict[str, list[Job]] = {}
-        self.statistics: Statistics | None = None
-        """What the plans of the jobs were made from, for profiles."""
         self.batch = self._deepest = 0
         self._kept_lanes: list[Lane] = []
         self.add(jobs)
@@ -127,10 +126,10 @@ class Interpreter:
                 starts[name].append(len(words))
                 words += code.words(registers.place)
         self._code = Block(8 * len(words) + 8)
-        self._code.view(numpy.int64, len(words))[:] = words
+        laid: Words = self._code.view(numpy.int64, len(words))
+        laid[:] = words
         self.plans = {name: self._code.address + 8 * numpy.array(s, numpy.int64) for name, s in starts.items()}
-        places = numpy.concatenate([numpy.empty(0, numpy.int64), *self.plans.values()])
-        self._counting = Counting(self._code, places, self._counted)
+        self._counting = Counting(laid, starts.values(), self._counts)
         self._register_count = registers.used + len(registers.constants)
         self._registers = Block(self._register_count * self.batch * self.catalog.dtype.itemsize)
         columns = self._columns()
@@ -169,12 +168,15 @@ class Interpreter:
         registers.reshape(self._register_count, BATCH)[:] = self._columns()[:, :BATCH]
         return Lane(levels, *blocks)
 
-    def _counted(self) -> tuple[list[CountedPlan], list[int]]:
-        """Return the plans as profiles describe them, and the numbers of their heads."""
+    def _counts(self) -> PlanCounts:
+        """Return memory for the counts of all plans."""
         codes = [code for group in self.plans for code in self._codes[group]]
         jobs = [job for group in self.plans for job in self._jobs[group]]
-        plans = [counted_plan(j.plan, j.sight, c, self.statistics) for j, c in zip(jobs, codes, strict=True)]
-        return plans, [code.head for code in codes]
+        return PlanCounts(
+            [len(code.levels) for code in codes],
+            [code.head for code in codes],
+            lambda place: counted_plan(jobs[place].plan, jobs[place].sight, codes[place]),
+        )
 
     def mark(self, relation: str, version: int) -> None:
         """Let the values in one of a relation's lists, OUT or IN, pass the sieves for it."""

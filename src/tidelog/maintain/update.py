@@ -163,7 +163,6 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
                 jobs += _jobs(rule, i, versions, internal, statistics, before)
     if jobs:
         before.machine.add(jobs)
-        before.machine.statistics = statistics
     before.settled = set() if change.added else before.settled | wanted
     return before
 
@@ -325,7 +324,6 @@ class NodeUpdate:
             machine = Interpreter(
                 inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs, inputs.threads
             )
-        machine.statistics = statistics
         for stored in self.external:
             stored.settle()
         self.run(machine, "", inserting, True, current)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy
@@ -74,53 +74,62 @@ def start_of(rule: CoreRule, source: int | None, version: int) -> str:
             return "everything"
 
 
-class PlanCounts:
-    """The counts of some plans, in memory of their own."""
+@dataclass(frozen=True)
+class PlanRuns:
+    """The runs of a plan in an epoch, with a copy of its counts."""
 
-    def __init__(self, plans: Sequence[CountedPlan], heads: Sequence[int]) -> None:
-        self.plans = plans
-        self._heads = heads
-        sizes = [layout.K_LEVELS + 4 * len(plan.kinds) for plan in plans]
-        self._starts = numpy.concatenate([[0], numpy.cumsum(sizes, dtype=numpy.int64)])
-        self._block = Block(8 * int(self._starts[-1]))
-        numbers = numpy.arange(len(plans))
-        words = self._words()
-        words[self._starts[:-1] + layout.K_RANDOM] = numbers
-        words[self._starts[:-1] + layout.K_NEXT] = 1 + numbers % _FIRST
+    describe: Callable[[int], CountedPlan] = field(repr=False)
+    place: int
+    counts: Words
 
     @property
-    def addresses(self) -> Words:
-        """Return the address of the counts of each plan."""
-        return self._block.address + 8 * self._starts[:-1]
+    def plan(self) -> CountedPlan:
+        """The plan."""
+        return self.describe(self.place)
 
-    def _words(self) -> Words:
-        return self._block.view(numpy.int64, int(self._starts[-1]))
+
+class PlanCounts:
+    """The counts of some plans, in memory of their own: `levels` are how many levels they have, `heads` the numbers of
+    their heads. `describe` returns a plan by its place, once somebody looks at a profile."""
+
+    def __init__(self, levels: Sequence[int], heads: Sequence[int], describe: Callable[[int], CountedPlan]) -> None:
+        self._heads = heads
+        self._describe = describe
+        starts = numpy.zeros(len(levels) + 1, numpy.int64)
+        numpy.cumsum([layout.K_LEVELS + 4 * number for number in levels], out=starts[1:])
+        self._starts = starts
+        self._block = Block(8 * int(starts[-1]))
+        self._words: Words = self._block.view(numpy.int64, int(starts[-1]))
+        self.addresses: Words = self._block.address + 8 * starts[:-1]
+        """The address of the counts of each plan."""
+        places = numpy.arange(len(levels))
+        self._words[starts[:-1] + layout.K_RANDOM] = places
+        self._words[starts[:-1] + layout.K_NEXT] = 1 + places % _FIRST
 
     def reset(self) -> None:
         """Begin from zero. Which level is timed next stays as it is: in small epochs it would always be the first."""
-        words = self._words()
         samples = numpy.concatenate([self._starts[:-1] + each for each in (layout.K_NEXT, layout.K_RANDOM)])
-        kept = words[samples]
-        words[:] = 0
-        words[samples] = kept
+        kept = self._words[samples]
+        self._words[:] = 0
+        self._words[samples] = kept
 
     def at(self, address: int) -> Words:
         """Return the counts at one of the addresses."""
         start = (address - self._block.address) // 8
         place = int(numpy.searchsorted(self._starts, start))
-        return self._words()[start : self._starts[place + 1]]
+        return self._words[start : self._starts[place + 1]]
 
     def end(self, table: NDArray[numpy.int64]) -> None:
         """End the runs that are under way and that nobody will finish. `table` is that of the catalog."""
-        words, now = self._words(), time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        words, now = self._words, time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         for place in numpy.flatnonzero(words[self._starts[:-1] + layout.K_BEGAN]).tolist():
             end_run(words[self._starts[place] : self._starts[place + 1]], table[self._heads[place]], now)
 
-    def runs(self) -> list[tuple[CountedPlan, Words]]:
-        """Return the plans that have run, with copies of their counts."""
-        words = self._words()
+    def runs(self) -> list[PlanRuns]:
+        """Return the runs so far of each plan that has run."""
+        words = self._words
         ran = numpy.flatnonzero(words[self._starts[:-1] + layout.K_RUNS]).tolist()
-        return [(self.plans[i], words[self._starts[i] : self._starts[i + 1]].copy()) for i in ran]
+        return [PlanRuns(self._describe, i, words[self._starts[i] : self._starts[i + 1]].copy()) for i in ran]
 
 
 def end_run(counts: Words, head: Words, now: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from tidelog.arrays import Words
 from tidelog.kernels import layout
 from tidelog.markup import table
-from tidelog.profiling.counts import CountedPlan
+from tidelog.profiling.counts import CountedPlan, PlanRuns
 
 _SHOWN = 20
 """Rules of a text,"""
@@ -313,11 +313,12 @@ def _merged_levels(levels: Sequence[LevelProfile]) -> LevelProfile:
     )
 
 
-def rules_of(runs: Iterable[tuple[CountedPlan, Words]]) -> list[RuleProfile]:
+def rules_of(runs: Iterable[PlanRuns]) -> list[RuleProfile]:
     """Return the profiles of the rules whose plans have run, from the counts of the plans."""
     found: dict[str, list[PlanProfile]] = {}
-    for plan, counts in runs:
-        found.setdefault(plan.rule.origin, []).append(_plan_of(plan, counts))
+    for run in runs:
+        plan = run.plan
+        found.setdefault(plan.rule.origin, []).append(_plan_of(plan, run.counts))
     return [
         RuleProfile(name, sum(plan.seconds for plan in plans), _merged_plans(plans), max(plan.runs for plan in plans))
         for name, plans in found.items()

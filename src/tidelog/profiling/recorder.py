@@ -13,8 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tidelog.arrays import Words
-from tidelog.profiling.counts import CountedPlan, PlanCounts
+from tidelog.profiling.counts import PlanCounts, PlanRuns
 from tidelog.profiling.profile import EpochProfile, IndexProfile, NodeProfile, RuleProfile, rules_of
 from tidelog.rules.core import HyperNode
 
@@ -36,7 +35,7 @@ class _Visit:
     node: HyperNode
     steps: dict[str, float] = field(default_factory=dict)
     counted: list[PlanCounts] = field(default_factory=list)
-    runs: list[tuple[CountedPlan, Words]] = field(default_factory=list)
+    runs: list[PlanRuns] = field(default_factory=list)
     indexes: list[IndexProfile] = field(default_factory=list)
     relations: tuple[str, ...] = ()
     strategy: str = ""

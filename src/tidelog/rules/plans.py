@@ -13,8 +13,8 @@ tuples. Sources: Section 4.2 of the elastic paper; Ngo, Porat, Ré, Rudra, "Wors
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Protocol, TypeAlias
 
@@ -88,6 +88,8 @@ class Plan:
     route: Route | None = None
     shared: tuple[tuple[int, ...], ...] = ()
     """Atoms that bind one variable together, in the order in which they come; the first stands for them all."""
+    fanouts: Mapping[int, float] = field(default_factory=dict, compare=False, repr=False)
+    """How many bindings each atom behind the scan was expected to make of one, for profiles."""
 
 
 def variables(literal: CoreLiteral) -> frozenset[str]:
@@ -146,7 +148,13 @@ class _Planner:
         literal = self.rule.body[i]
         if not isinstance(literal, CoreAtom):
             return 1.0 if isinstance(literal, Computation) and literal.declared is not None else 10.0
-        return _atom_fanout(literal, bound, self.statistics)
+        columns = _keys(literal, bound)
+        size = self.statistics.size(literal.relation)
+        if not columns:
+            return size
+        if len(columns) == len(literal.args):
+            return 0.5
+        return size / self.statistics.distinct(literal.relation, columns)
 
     def index_cost(self, i: int, bound: frozenset[str]) -> float:
         """Return the cost of making an index for atom `i`, in bindings; 0 if there is one."""
@@ -199,30 +207,6 @@ _Partial = tuple[tuple[int, ...], frozenset[int], frozenset[str]]
 _Found = tuple[float, tuple[int, ...]]
 
 
-def _atom_fanout(atom: CoreAtom, bound: frozenset[str], statistics: Statistics) -> float:
-    columns = _keys(atom, bound)
-    size = statistics.size(atom.relation)
-    if not columns:
-        return size
-    if len(columns) == len(atom.args):
-        return 0.5
-    return size / statistics.distinct(atom.relation, columns)
-
-
-def fanouts(plan: Plan, statistics: Statistics) -> dict[int, float]:
-    """Return how many bindings the planner expects each atom behind the scan to make of one."""
-    body, found = plan.rule.body, dict[int, float]()
-    bound: frozenset[str] = frozenset() if plan.source is None else variables(body[plan.source])
-    for i in plan.order:
-        literal = body[i]
-        negated = isinstance(literal, CoreAtom) and literal.negated
-        if isinstance(literal, CoreAtom) and not negated:
-            found[i] = _atom_fanout(literal, bound, statistics)
-        if not negated:
-            bound |= variables(literal)
-    return found
-
-
 def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
     """Return the plan that evaluates a rule over everything."""
     planner = _Planner(rule, statistics)
@@ -253,6 +237,7 @@ def _sharing(
     bound = frozenset[str]() if plan.source is None else variables(body[plan.source])
     rows = 1.0 if plan.source is None else statistics.size(planner.relation(plan.source))
     groups: list[tuple[int, ...]] = []
+    fanouts: dict[int, float] = {}
 
     def is_cheap(i: int) -> bool:
         probe = planner.relation(i), _keys(planner.atom(i), bound)
@@ -267,8 +252,9 @@ def _sharing(
                 group = (i, *(j for j in others if is_cheap(j)))
                 groups += [group] if len(group) > 1 else []
             rows *= fanout
+            fanouts[i] = fanout
         bound |= planner.binds[i]
-    return replace(plan, shared=tuple(groups))
+    return replace(plan, shared=tuple(groups), fanouts=fanouts)
 
 
 def _shareable(planner: _Planner, i: int, bound: frozenset[str]) -> str | None:
