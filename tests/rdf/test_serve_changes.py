@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -116,6 +117,20 @@ def test_large_changes_are_not_kept_for_long(server: Server, monkeypatch: pytest
         assert [next(events)[0], next(events)[:2]] == ["lost", ("rows", rows("max", "rex", "tim", "tom"))]
     with following(server, second) as events:
         assert next(events)[:2] == ("change", changed(["tim", "tom"], []))
+
+
+def test_streams_end_with_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    with ExitStack() as connections:
+        with serving() as server:
+            server.store.view("pets", PETS)
+            server.store.commit()
+            events = connections.enter_context(following(server))
+            assert next(events)[0] == "rows"
+            assert server.update("INSERT DATA { :max a :Dog }").status == 204
+        assert next(events)[:2] == ("change", changed(["max"], []))
+        with pytest.raises(KeyError):  # The stream is whole, and has no other event.
+            next(events)
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
 
 
 def test_a_client_that_reads_slowly_holds_up_nobody(server: Server) -> None:

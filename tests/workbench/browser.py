@@ -19,6 +19,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 import tidelog
@@ -356,6 +357,29 @@ def test_all_controls_have_names_and_keys_reach_them(serve: Serve) -> None:
             page.goto(f"{site.address}/#/{where}")
             expect(page.locator(f"a[aria-current=page][href='#/{where.partition('/')[0]}']")).to_be_visible()
             assert page.locator(controls).evaluate_all(NAMELESS) == [], where
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_checker_of_accessibility_finds_nothing(serve: Serve, dark: bool) -> None:
+    with serve() as site:
+        page = site.open("rules", dark=dark)
+
+        def look() -> None:
+            found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]})
+            assert found.response["violations"] == [], page.url
+
+        page.get_by_role("button", name="hyper-node way").click()
+        look()
+        page.get_by_role("button", name="Edit rule base").click()
+        page.get_by_label("Text of the rule").fill("base: way(x) :- ")
+        expect(page.get_by_text("E0101").first).to_be_visible()
+        look()
+        page.goto(f"{site.address}/#/views/way")
+        page.locator("tbody tr").first.click()
+        look()
+        for name in ("Changes", "Profile", "Trust"):
+            visit(page, name)
+            look()
 
 
 def test_a_program_of_500_rules_opens_and_follows_a_fast_feed(serve: Serve) -> None:

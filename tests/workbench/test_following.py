@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from tests.workbench.serving import EDGES, Server, serving
@@ -109,6 +112,21 @@ def test_a_socket_gets_the_same_events() -> None:
             server.change(insert={"edge": [[4, 5]]})
             expected = {"edge": {"inserted": [[4, 5]], "deleted": []}}
             assert json.loads(socket.recv(timeout=20)) == {"event": "change", "epoch": 2, "changes": expected}
+
+
+def test_streams_end_with_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    with ExitStack() as connections:
+        with serving() as server:
+            events = connections.enter_context(server.events())
+            socket = connections.enter_context(connect(f"{server.address.replace('http', 'ws')}/v1/changes"))
+            assert next(events) == ("begin", {"epoch": 1})
+            socket.recv(timeout=20)
+            server.change(insert={"edge": [[4, 5]]})
+        assert [data["epoch"] for _, data in events] == [2]  # and no error: the stream is whole
+        assert json.loads(socket.recv(timeout=20))["epoch"] == 2
+        with pytest.raises(ConnectionClosed):
+            socket.recv(timeout=20)
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
 
 
 def test_changes_are_there_after_a_restart(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ class Feed(Generic[Entry]):
         """The number of the last change."""
         self.followers = 0
         """Clients that follow the changes, for those who serve them to count."""
+        self.has_ended = False
+        """Whether no more changes come, so that streams of them end."""
         self._most = most
         self._most_size = most_size
         self._kept: deque[Entry] = deque()
@@ -69,15 +71,24 @@ class Feed(Generic[Entry]):
             start = max(0, number + 1 - first)
             return [self._kept[i] for i in range(start, min(start + most, len(self._kept)))], first - 1
 
+    def end(self) -> None:
+        """Let the streams of the changes end."""
+        with self._lock:
+            self.has_ended = True
+            wake = list(self._wake)
+        for call in wake:
+            call()
+
     async def wait(self, number: int, seconds: float) -> bool:
-        """Wait until there is a change after this one, for so many seconds at most; return True if there is one."""
+        """Wait until there is a change after this one, for so many seconds at most; return True if there is one,
+        or if no more come."""
         loop, arrived = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
             loop.call_soon_threadsafe(arrived.set)
 
         with self._lock:
-            if self.last > number:
+            if self.last > number or self.has_ended:
                 return True
             self._wake.add(wake)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 
 import uvicorn
 from starlette.applications import Starlette
@@ -65,4 +66,16 @@ def server_for(application: Starlette, certificate: ServerCertificate | None = N
         ssl_keyfile=None if certificate is None else certificate.key,
         ssl_keyfile_password=None if certificate is None else certificate.password,
     )
-    return uvicorn.Server(config)
+    return _EndingServer(config)
+
+
+class _EndingServer(uvicorn.Server):
+    """A server that ends streams without end before it waits for what is under way: the application of ASGI has a
+    function for it, `state.end_streams`, if it has such streams."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the server."""
+        end: Callable[[], None] | None = getattr(self.config.app.state, "end_streams", None)  # type: ignore[union-attr]
+        if end is not None:
+            end()
+        await super().shutdown(sockets)

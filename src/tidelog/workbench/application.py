@@ -150,6 +150,7 @@ def application(
     handlers = {TidelogError: respond, HTTPException: respond, Exception: respond}
     middleware = [Middleware(InterfaceHeader)]
     made = Starlette(routes=routes, exception_handlers=handlers, middleware=middleware, lifespan=lifespan)
+    made.state.end_streams = service.feed.end
     return made
 
 

@@ -109,6 +109,8 @@ async def _messages(
             for each in found:
                 yield "change", each.epoch, each.text(wanted)
                 at = each.epoch
+            if not found and feed.has_ended:
+                return
             if not found and not await feed.wait(at, SILENCE):
                 yield "", at, ""
     finally:

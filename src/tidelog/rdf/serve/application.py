@@ -65,7 +65,9 @@ def application(store: Store, tokens: tuple[AccessToken, ...] = (), limits: Serv
     ]
     routes += [Route(path, page) for path in FILES]  # for everybody: they have no data
     handlers = dict.fromkeys((TidelogError, HTTPException, ClientDisconnect, Exception), respond)
-    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    made = Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    made.state.end_streams = feeds.end
+    return made
 
 
 async def _answer(

@@ -69,6 +69,11 @@ class ViewFeeds:
             found.clients -= 1
             asyncio.get_running_loop().call_later(_KEPT, self._forget, name, found)
 
+    def end(self) -> None:
+        """Let all streams end."""
+        for each in self._feeds.values():
+            each.end()
+
     def _forget(self, name: str, found: _ViewFeed) -> None:
         if not found.clients and self._feeds.get(name) is found:
             del self._feeds[name]
@@ -127,6 +132,8 @@ class _ViewFeed:
             for each in found:
                 number = each.number
                 yield event("change", await run_in_threadpool(getattr, each, "data"), self._id(each.number))
+            if not found and self._feed.has_ended:
+                return
             if not found and not await self._feed.wait(number, SILENCE):
                 yield NOTHING
 
@@ -145,7 +152,8 @@ class _ViewFeed:
             return {"columns": [each.name for each in view.columns], "rows": sorted_rows(view)}, self._feed.last
 
     def end(self) -> None:
-        """Hear of no more changes."""
+        """Hear of no more changes, and let the streams of clients end."""
+        self._feed.end()
         if self._end is not None:
             self._end()
 

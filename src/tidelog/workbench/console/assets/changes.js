@@ -29,7 +29,7 @@ export function Changes() {
       ${source.isLive && html`<${Between} show=${setBetween} />`}
     </div>
     ${between && html`<section class="card" aria-label="Difference">
-      <h3>From epoch ${between.from} to ${between.to}</h3>
+      <h2>From epoch ${between.from} to ${between.to}</h2>
       <button type="button" onClick=${() => setBetween(null)}>Close</button>
       <${Tuples} changes=${chosen(between.changes, filter)} />
     </section>`}
@@ -50,7 +50,7 @@ function Epoch({ epoch, changes, missed, relations }) {
   const [facts, views] = [part(false), part(true)];
   return html`<li><details open=${isOpen} onToggle=${(event) => setOpen(event.currentTarget.open)}>
     <summary><strong>${epoch}</strong> ${sizes("facts", facts)} ${sizes("views", views)} <small>${Object.keys(changes).slice(0, 6).join(", ")}</small></summary>
-    ${isOpen && html`<h4>Facts</h4><${Tuples} changes=${facts} /><h4>Views</h4><${Tuples} changes=${views} />`}
+    ${isOpen && html`<h3>Facts</h3><${Tuples} changes=${facts} /><h3>Views</h3><${Tuples} changes=${views} />`}
   </details></li>`;
 }
 

@@ -30,7 +30,7 @@ function Console() {
   const Page = PAGES[name];
   return html`
     <header>
-      <strong>tidelog</strong>
+      <h1>tidelog</h1>
       <nav aria-label="Pages">${Object.keys(PAGES).map((each) => html`
         <a href=${addressOf(each)} aria-current=${each === name ? "page" : undefined}>${title(each)}</a>`)}</nav>
       <span class="status" data-status=${status}>${source.isLive ? `epoch ${epoch} · ${status}` : `a file of epoch ${epoch}`}</span>

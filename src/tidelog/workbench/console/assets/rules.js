@@ -29,7 +29,7 @@ export function Rules({ chosen }) {
       ${source.isLive && html`<button type="button" onClick=${() => setEdited({ name: "", text: "" })}>New rule</button>`}
       ${edited && html`<${Editor} key=${edited.name} rule=${edited} close=${() => setEdited(null)} />`}
       ${box && html`<${Box} box=${box} rules=${rules.filter((rule) => box.rules.includes(rule.name))} edit=${setEdited} />`}
-      <h3>${number(rules.length)} rules</h3>
+      <h2>${number(rules.length)} rules</h2>
       <input type="search" aria-label="Filter rules" placeholder="Filter" value=${filter} onInput=${(event) => setFilter(event.target.value)} />
       <ul class="list" aria-label="Rules">${list}</ul>
     </aside>
@@ -40,7 +40,7 @@ function Box({ box, rules, edit }) {
   const { relations } = useLive();
   const sizes = box.relations.filter((name) => relations.has(name));
   return html`<section class="card" aria-label=${`Box ${box.title}`}>
-    <h3>${box.title}</h3>
+    <h2>${box.title}</h2>
     <p>${sizes.map((name) => html`<a href=${addressOf("views", name)}>${name}</a> has ${number(relations.get(name).size)} tuples. `)}
       ${box.recursive && "Its rules are recursive."}</p>
     ${rules.map((rule) => html`<div class="rule" key=${rule.name}>
@@ -65,7 +65,7 @@ function Editor({ rule, close }) {
   const body = isSame || (isEmpty && !rule.name) ? null : { rules: changes };
   const title = rule.name ? `Edit ${rule.name}` : "New rule";
   return html`<section class="card" aria-label=${title}>
-    <h3>${title}</h3>
+    <h2>${title}</h2>
     <textarea rows="5" spellcheck="false" aria-label="Text of the rule" value=${text} onInput=${(event) => setText(event.target.value)}
       placeholder="name: head(x) :- body(x)."></textarea>
     ${rule.name && html`<button type="button" onClick=${() => setText("")}>Remove the rule</button>`}

@@ -51,7 +51,7 @@ export function Trial({ body, done }) {
     <div aria-live="polite">
       ${!isCurrent && html`<p class="quiet">Trying …</p>`}
       ${isCurrent && tried.error && html`<${Complaint} error=${tried.error} />`}
-      ${isCurrent && tried.made && html`<h4>The change that it would make</h4><${Changes} changes=${tried.made.changes} />`}
+      ${isCurrent && tried.made && html`<h3>The change that it would make</h3><${Changes} changes=${tried.made.changes} />`}
     </div>
     <button type="button" class="main" disabled=${busy || !isCurrent || !tried.made} onClick=${commit}>Commit</button>
   </div>`;
