@@ -107,3 +107,12 @@ def test_files_of_facts_are_steps(tidelog: Run, closure: Path) -> None:
         ("reading e", 0, 1, False),
         ("reading e", 0, 1, True),
     ]
+
+
+def test_opening_a_store_is_a_step(tidelog: Run, closure: Path) -> None:
+    assert tidelog("init", "store", "closure.dl").code == 0
+    heard: list[library.Progress] = []
+    with library.progress(heard.append):
+        assert tidelog("show", "store", "t").code == 0
+    assert [(state.work, state.ended) for state in heard][:1] == [("opening store", False)]
+    assert heard[-1].ended

@@ -124,7 +124,7 @@ class RequestMaker:
             (
                 f'{{"insert":{{{name}:[{row},{row}]}}}}',
                 f'{{"delete":{{{name}:[{row}]}},"clear":[{name}]}}',
-                f'{{"rules":{{"add":[{json.dumps(self._text(rng.choice(_RULES)))}]}}}}',
+                f'{{"rules":{{"{rng.choice(("add", "replace"))}":[{json.dumps(self._text(rng.choice(_RULES)))}]}}}}',
                 f'{{"rules":{{"remove":[{name}]}}}}',
                 f'{{"insert":{{{name}:{rng.choice(_ATOMS)}}}}}',
             )

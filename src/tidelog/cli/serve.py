@@ -37,6 +37,7 @@ def serve(arguments: argparse.Namespace) -> int:
     mcp: Literal["read", "write"] | None = "write" if arguments.mcp_write else "read" if arguments.mcp else None
     if mcp is not None:
         need_packages("mcp", extras=("serve", "mcp"))
+    from tidelog.limits.progress import step_of
     from tidelog.serve.bodies import ServerLimits
     from tidelog.serve.running import address_of, listening, run
     from tidelog.store import StoredDatabase, is_marked
@@ -47,7 +48,9 @@ def serve(arguments: argparse.Namespace) -> int:
     with listening(arguments.host, arguments.port, bool(tokens)) as listener:
         is_new = not is_marked(arguments.store)
         functors = functors_of(arguments)
-        with StoredDatabase(arguments.store, read_only=arguments.read_only, functors=functors) as db:
+        with step_of(f"opening {arguments.store.name}", 0, 1):
+            db = StoredDatabase(arguments.store, read_only=arguments.read_only, functors=functors)
+        with db:
             if arguments.program is not None and not len(db.rules) and not db.relations:
                 db.load(arguments.program)
                 db.commit()

@@ -183,9 +183,11 @@ def served(address: str, arguments: argparse.Namespace) -> RemoteDatabase:
 def existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:
     """Open the store in a folder. Raise UsageError (E0654) without a store there, and make nothing."""
     from tidelog.errors import Problem, UsageError
+    from tidelog.limits.progress import step_of
     from tidelog.store import StoredDatabase, is_marked
 
     if not is_marked(folder):
         hint = "make one with `tidelog init STORE PROG.dl`"
         raise UsageError(Problem("E0654", "the folder contains no store", place=str(folder), hint=hint))
-    return StoredDatabase(folder, read_only=read_only, functors=functors)
+    with step_of(f"opening {folder.name}", 0, 1):
+        return StoredDatabase(folder, read_only=read_only, functors=functors)
