@@ -111,6 +111,7 @@ class Aside:
                 local = {name: found.local() for name, found in rows.items()}
                 return DriverRows(evaluated(self._workspace.dictionary, core, local, watch).views[QUERY].words())
         other = self._another()
+        other.is_brief = True
         self._engines.append(other)
         changes = {name: RowChange(found, no_rows(found.arity)) for name, found in rows.items()}
         other.epoch(core, changes, options.watch(), options)
@@ -128,6 +129,7 @@ class Aside:
             self._check(program, engine, engine, watch)
             return
         ranked = self._another()
+        ranked.is_brief = True
         ranked.limits = replace(ranked.limits, ranked=True)
         try:
             facts = {name: engine.facts(name) for name in committed.checked.relations}

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.depth import cases
 from tests.scripts import script_for
-from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster, followed
+from tests.spark.cluster.harness import NOTHING_EVERYWHERE, SKEWED, Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.options import DatabaseOptions
+from tidelog.spark.cluster import manifest
 from tidelog.spark.cluster.exchange.rounds import Task
+from tidelog.spark.cluster.manifest import ClusterManifest
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.cluster.processes.serve import Keeper
@@ -76,6 +79,52 @@ def test_partitions_that_are_lost_and_tasks_that_run_twice(way: tuple[int, Place
     for seed in range(FIRST_SEED + 700, FIRST_SEED + 706):
         problem = followed(script_for(seed), *way, executors=Forgetful(seed))
         assert not problem, f"{problem}\n{script_for(seed)}"
+
+
+@pytest.mark.parametrize("way", [(3, SKEWED), (2, PlacementLimits())], ids=str)
+def test_lost_partitions_that_save_themselves_now_and_then(
+    way: tuple[int, PlacementLimits], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClusterManifest, "is_far_ahead", property(lambda manifest: manifest.epoch % 3 == 1))
+    for seed in range(FIRST_SEED + 700, FIRST_SEED + 700 + cases(2)):
+        restarts, folder = random.Random(seed), tmp_path / str(seed)
+        problem = followed(script_for(seed), *way, restarts, executors=Forgetful(seed), folder=folder)
+        assert not problem, f"{problem}\n{script_for(seed)}"
+
+
+def test_lost_partitions_evaluate_what_has_come_since_they_saved_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "_MANY_UNSAVED", 100)
+    executors = LocalExecutors()
+    with Cluster(3, NOTHING_EVERYWHERE, executors=executors) as db:
+        db.load(PROGRAM)
+        db.insert("e", [(i, i + 1) for i in range(20)])
+        db.insert("name", NAMES)
+        first = db.commit()
+        saved = db.engine.committed.snapshot
+        assert saved is not None
+        assert saved.token == db.engine.committed.token
+        executors.keepers.clear()  # What the epoch has changed is not in their files.
+        assert len(db.changes(first)["t"][0]) == 20 * 21 // 2
+        db.insert("e", [(40, 41)])
+        db.delete("name", [(6, "n6")])
+        db.commit()
+        db.rules.add("more: degree(x, 0) :- name(x, _).")
+        db.insert("name", [(7, "n7")])
+        db.commit()
+        facts, blamed = sorted(db["name"]), str(db.blame("t", (1, 3)))
+        assert db.engine.committed.snapshot is not None
+        assert db.engine.committed.snapshot.token == saved.token
+        executors.keepers.clear()
+        db.insert("e", [(41, 42)])
+        change = db.changes(db.commit())
+        assert change["t"] == ({(40, 42), (41, 42)}, set())
+        stats = db.engine.stats()
+        assert (stats["restored"], stats["replayed"] < 25) == (3, True), stats
+        partitions = [keeper.partition for keeper in executors.keepers.values()]
+        assert not any(each is None or each.engine.stats()["bootstraps"] for each in partitions)
+        assert (sorted(db["name"]), str(db.blame("t", (1, 3)))) == (facts, blamed)
+        assert len(db["t"]) == 20 * 21 // 2 + 3
+        db.check()
 
 
 def filled(db: Cluster | tidelog.Database) -> None:

@@ -24,7 +24,7 @@ from tidelog.callables import Named
 from tidelog.durable.damage import damaged
 from tidelog.durable.remote import TakenOverError
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
-from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
@@ -36,10 +36,19 @@ from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
 from tidelog.spark.cluster.exchange.rounds import Lookup, Task
-from tidelog.spark.cluster.manifest import BEFORE, MANIFEST, ClusterManifest, continued, files_of, read_past
+from tidelog.spark.cluster.manifest import (
+    BEFORE,
+    MANIFEST,
+    ClusterManifest,
+    SavedPartitions,
+    continued,
+    files_of,
+    read_past,
+)
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved, relation_of
 from tidelog.spark.cluster.processes.executors import Executors
+from tidelog.spark.failures import letting_go
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.dictionary import Dictionary
@@ -78,6 +87,8 @@ class PartitionedEngine:
         self.limits = limits or PlacementLimits()
         self.temporary = temporary
         self.lasting = not temporary if lasting is None else lasting
+        self.is_brief = False
+        """True if it is for one epoch, after which partitions need not save themselves."""
         self.epoch_number = 0
         """The number of the next epoch, see `Engine`."""
         self.explanation = Explanation()
@@ -192,6 +203,9 @@ class PartitionedEngine:
                 if isinstance(error, OSError):
                     raise self.folder.unusable(error) from error
                 raise
+            with suppress(TidelogError, OSError, MemoryError), letting_go():  # The epoch is safe without.
+                if manifest.is_far_ahead and not self.is_brief:
+                    self.save()
             with suppress(OSError, MemoryError):
                 self.clean()
             return Outcome(deltas, epoch.report())
@@ -207,7 +221,8 @@ class PartitionedEngine:
         symbols = {*manifest.symbols, *self.symbols}
         self.starts = {name: start for name, start in self.starts.items() if name in symbols}
         needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols}
-        needed |= {name for name, _ in manifest.saved.values()}
+        if manifest.snapshot is not None:
+            needed |= {manifest.snapshot.plan, *(name for name, _ in manifest.snapshot.files.values())}
         self.folder.remove(name for name in self.folder.names() if name not in needed and name != LOCK)
 
     def tasks(self, what: str, arguments: tuple[Any, ...] = ()) -> list[Task]:
@@ -225,7 +240,7 @@ class PartitionedEngine:
                 what,
                 arguments=arguments,
                 functions=tuple(self.functions.values()),
-                saved=(manifest.plan, *manifest.saved[number]) if number in manifest.saved else None,
+                saved=manifest.saved(number),
             )
             for number in range(manifest.partitions)
         ]
@@ -341,6 +356,7 @@ class PartitionedEngine:
             "bytes_shuffled": last.bytes,
             "rows_shuffled": last.rows,
             "restored": last.restored,
+            "replayed": last.replayed,
             "repartitioned": last.repartitioned,
             "state": self.folder.address,
             "files": len(self.folder.names()),
@@ -374,12 +390,13 @@ class PartitionedEngine:
         ]
 
     def save(self) -> None:
-        """Have partitions write all that they have, so that another process does not have to derive it."""
-        if self.plan is None or self.committed.saved or self.functions:
+        """Have partitions write all that they have, so that other processes do not have to derive it."""
+        if self.plan is None or self.committed.is_saved or self.functions:
             return
         with step("save the partitions"):
             files = self.executors.run(self.tasks("save", (f"saved-{self.committed.token}",)))
-        saved = replace(self.committed, saved=dict(enumerate(files)))
+        snapshot = SavedPartitions(self.committed.token, self.committed.plan, dict(enumerate(files)))
+        saved = replace(self.committed, snapshot=snapshot, unsaved=0)
         self.folder.write(MANIFEST, wire.dumps(saved))
         self.committed = saved
 

@@ -44,8 +44,8 @@ _SHOWN = 5
 @dataclass
 class Explanation:
     """The course of the last epoch: rounds with the seconds of each, and the messages, bytes and rows that partitions
-    sent each other; restored partitions, recursions evaluated from scratch or retracted in part, and the evaluation of
-    each hyper-node."""
+    sent each other; restored partitions, and the rows of earlier epochs that these have evaluated again; recursions
+    evaluated from scratch or retracted in part, and the evaluation of each hyper-node."""
 
     rounds: int = 0
     messages: int = 0
@@ -53,6 +53,7 @@ class Explanation:
     rows: int = 0
     seconds: list[float] = field(default_factory=list)
     restored: int = 0
+    replayed: int = 0
     repartitioned: str = ""
     """Why there are more or fewer partitions than before, or nothing."""
     resets: int = 0
@@ -117,6 +118,8 @@ class Attempt:
         self.reports: list[tuple[Reply, bool]] = []
         self.explanation = Explanation()
         self.past = ""
+        self.snapshot = None if self.moves else self.committed.snapshot
+        """The snapshot from which partitions are restored, if the log has it at its beginning."""
         self.narrowed: list[str] = []
         """Relations whose facts have been everywhere up to now, and are to be by their first column."""
         self.spread: list[str] = []
@@ -167,6 +170,9 @@ class Attempt:
             log = self.moved()
         elif is_long(log := continued(log, rounds), manifest.kept):
             log = self.shortened()
+            self.snapshot = self.snapshot if manifest.is_saved else None
+        if self.snapshot is not None and manifest.is_saved:
+            self.snapshot = replace(self.snapshot, entries=len(log))
         self.past = f"past-{self.token}"
         self.folder.write(self.past, wire.dumps((manifest.plan, log)))
 
@@ -221,6 +227,7 @@ class Attempt:
             what,
             arguments=arguments,
             functions=tuple(self.engine.functions.values()),
+            saved=None if self.snapshot is None else self.snapshot.of(number, self.snapshot.entries),
         )
 
     # --- facts -----------------------------------------------------------------------------------------------------
@@ -392,6 +399,7 @@ class Attempt:
         self.replies[reply.partition] = reply
         self.reports.append((reply, bool(round.cycles)))
         self.explanation.restored += reply.restored
+        self.explanation.replayed += reply.replayed
         for message in reply.messages:
             self.pending.setdefault(message.level, []).append(message)
             self.explanation.messages += 1
@@ -442,6 +450,7 @@ class Attempt:
 
     def manifest(self) -> ClusterManifest:
         """Return the manifest that commits the attempt."""
+        rows, changed = sum(sum(each.values()) for each in self.sizes.values()), sum(self.changed().values())
         return ClusterManifest(
             self.partitions,
             self.committed.epoch + 1,
@@ -456,6 +465,8 @@ class Attempt:
             self.sizes,
             self.kept,
             frequent=self.frequent,
+            snapshot=self.snapshot,
+            unsaved=rows if self.snapshot is None else self.committed.unsaved + changed,
         )
 
     def changed(self) -> dict[str, int]:

@@ -1,9 +1,10 @@
 """The manifest of a state directory, which each commit replaces at once.
 
 A partition is restored in two steps, so that also what the last epoch has changed is known again: the relations as they
-were before it (`past`: a plan, and what has been told each partition), then the rounds of that epoch (`since`). When
-an engine is closed, partitions save what they have, derived rows included; a later process asks for no change of the
-last epoch, and restores them from that.
+were before it (`past`: a plan, and what has been told each partition), then the rounds of that epoch (`since`).
+
+Partitions save what they have, derived rows included, when an engine is closed, and when much has changed since they
+last did (`SavedPartitions`). They are restored from that, and from what they have been told since then.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TypeAlias
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Round, RoundState
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Round, RoundState, Saved
 from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent
 
@@ -25,7 +26,24 @@ BEFORE = "manifest-before"
 _ENTRIES = 40
 _PER_ENTRY = 1 << 19
 _BYTES = 1 << 24
+_MANY_UNSAVED = 100_000
+"""Partitions derive fewer rows faster than a Spark job begins."""
 Log: TypeAlias = tuple[Logged, ...]
+
+
+@dataclass(frozen=True)
+class SavedPartitions:
+    """The files, with checksums, in which partitions have saved all that they had after the epoch `token`, by its
+    `plan`. The first `entries` of the log had led there."""
+
+    token: str
+    plan: str
+    files: Mapping[int, tuple[str, str]]
+    entries: int = 0
+
+    def of(self, partition: int, entries: int | None) -> Saved:
+        """Return what a partition has saved, with so many entries of the log."""
+        return Saved(self.plan, *self.files[partition], entries)
 
 
 @dataclass(frozen=True)
@@ -48,8 +66,27 @@ class ClusterManifest:
     kept: Mapping[int, int] = field(default_factory=dict)
     frequent: Mapping[int, Mapping[str, Frequent]] = field(default_factory=dict)
     """The frequent words of relations in each partition."""
-    saved: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    """The files that partitions have saved when the engine was closed at this epoch, with their checksums."""
+    snapshot: SavedPartitions | None = None
+    unsaved: int = 0
+    """The number of rows that have changed since then, or that there are if there is no snapshot."""
+
+    @property
+    def is_saved(self) -> bool:
+        """Return True if the snapshot is that of this epoch."""
+        return self.snapshot is not None and self.snapshot.token == self.token
+
+    @property
+    def is_far_ahead(self) -> bool:
+        """Return True if partitions that were lost would derive so much anew that saving them is worth it. Over all
+        epochs this writes two rows for each that has changed, at most."""
+        rows = sum(sum(sizes.values()) for sizes in self.sizes.values())
+        return self.unsaved >= max(_MANY_UNSAVED, rows // 2)
+
+    def saved(self, partition: int) -> Saved | None:
+        """Return what a partition has saved."""
+        if self.snapshot is None:
+            return None
+        return self.snapshot.of(partition, None if self.is_saved else self.snapshot.entries)
 
     def state(self, partition: int) -> RoundState:
         """Return the last state of a partition."""

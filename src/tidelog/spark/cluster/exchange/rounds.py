@@ -75,10 +75,20 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Saved:
+    """All that a partition had in some epoch: the file of the plan of that time, and a file with its checksum. The
+    first `entries` of the log had led there; None if the partition has been sent nothing since."""
+
+    plan: str
+    file: str
+    checksum: str
+    entries: int | None
+
+
+@dataclass(frozen=True)
 class Task:
-    """The task of a partition. It is to be in `state`; where it is not, it is restored from the file `past` and the
-    rounds `since` then (names of files), with the `symbols` known by now, or from the files of the plan and of what it
-    has `saved`, whose checksum is the third.
+    """The task of a partition. It is to be in `state`; where it is not, it is restored from what it has `saved`, the
+    rest of the log in the file `past`, and the rounds `since` then (names of files), with the `symbols` known by now.
 
     It imports the `functions` of functors, also from the `paths` of the worker that brings the task: the folder, where
     others may write, names none.
@@ -97,7 +107,12 @@ class Task:
     arguments: tuple[Any, ...] = ()
     functions: tuple[Named, ...] = ()
     paths: tuple[str, ...] = ()
-    saved: tuple[str, str, str] | None = None
+    saved: Saved | None = None
+
+    @property
+    def reads_changes(self) -> bool:
+        """Return True if the partition has to know what the last epoch has changed, which it does not save."""
+        return self.what in ("came", "went", "changes")
 
 
 @dataclass(frozen=True)
@@ -118,6 +133,8 @@ class Reply:
     symbols: str
     seconds: float
     restored: bool
+    replayed: int
+    """The rows of earlier epochs that the partition has evaluated again, because it was restored."""
     frequent: Mapping[str, Frequent]
     """The frequent words of relations."""
     clock: int

@@ -3,12 +3,12 @@
 Spark gives a task to any idle Python worker, so a worker cannot keep a partition in memory for the next round. Instead,
 the first task that finds no host of its application on its machine starts one. The host forks a process for each
 partition on request, and hands connections over to it. The partitions of a database end when it is closed. All ends
-with the worker daemon that started the host, or after an hour without a call. A killed process comes back from the
-files of the state directory.
+with the last of the worker daemons whose tasks have called the host, or after an hour without a call. So an executor
+may go while there are others on its machine. A killed process comes back from the files of the state directory.
 
-A connection begins with (folder, partition), continues with a Task and then carries the answer: ("done" | "rows" |
-"failed", value), and behind it rows as bytes, the last empty. `multiprocessing.connection` frames and pickles them. The
-system identifies the other end; the check of that module needs a key, a secret to hand to every task.
+A connection begins with (folder, partition, daemon), continues with a Task and then carries the answer: ("done" |
+"rows" | "failed", value), and behind it rows as bytes, the last empty. `multiprocessing.connection` frames and pickles
+them. The system identifies the other end; the check of that module needs a key, a secret to hand to every task.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def stop(application: str, folder: str) -> None:
     with handle, suppress(OSError, EOFError):
         handle.connect(_address(application))
         with Connection(handle.detach()) as connection:
-            connection.send((folder, None))
+            connection.send((folder, None, None))
             connection.recv_bytes()  # until the host has closed it
 
 
@@ -107,7 +107,7 @@ def _connected(application: str, task: Task) -> Connection:
             handle.connect(address)
             if _is_mine(handle):  # Pickles of others are not to be trusted.
                 connection = Connection(handle.detach())
-                connection.send((task.folder, task.partition))
+                connection.send((task.folder, task.partition, os.getppid()))
                 return connection
         if time.monotonic() > deadline:
             raise InternalError(Problem("E0901", f"the host of the partitions in {task.folder} does not start"))
@@ -143,10 +143,12 @@ def _address(application: str) -> str:
 
 Children: TypeAlias = dict[tuple[str, int], tuple[int, socket.socket]]
 """Folder and partition -> process and the socket that it takes connections from."""
+Callers: TypeAlias = dict[int, int | None]
+"""Worker daemons -> handles that become readable when they end, if the system has such."""
 
 
 def serve(application: str, parent: int) -> None:
-    """Run the host until its parent has ended or nobody has called for long."""
+    """Run the host until its parent and all other callers have ended, or nobody has called for long."""
     from tidelog.spark.cluster.processes.warm import warm
 
     address = _address(application)
@@ -162,18 +164,21 @@ def serve(application: str, parent: int) -> None:
         os.dup2(nothing.fileno(), sys.stdout.fileno())
     warm()  # Whoever calls meanwhile waits until it is over, and partitions are forked from what it has loaded.
     gc.freeze()  # They share it as long as no collection of garbage writes to it.
-    watched = _watch(parent)
+    callers: Callers = {parent: _watch(parent)}
     children: Children = {}
+    called = time.monotonic()
     try:
-        while True:
-            handles: list[Any] = [listening, *watched]
-            ready, _, _ = select.select(handles, [], [], _IDLE if watched else 1.0)
-            if any(each in ready for each in watched) or (not watched and not _alive(parent)):
-                return
+        while callers and time.monotonic() < called + _IDLE:
+            handles: list[Any] = [listening, *(each for each in callers.values() if each is not None)]
+            ready, _, _ = select.select(handles, [], [], 1.0 if None in callers.values() else _IDLE)
+            for caller, handle in list(callers.items()):
+                if handle in ready or (handle is None and not _alive(caller)):
+                    del callers[caller]
+                    if handle is not None:
+                        os.close(handle)
             if listening in ready:
-                _welcome(listening, children)
-            elif watched:
-                return
+                called = time.monotonic()
+                _welcome(listening, children, callers)
     finally:
         _end(children, list(children))
         listening.close()
@@ -181,20 +186,22 @@ def serve(application: str, parent: int) -> None:
             Path(address).unlink(missing_ok=True)
 
 
-def _welcome(listening: socket.socket, children: Children) -> None:
-    """Hand a new connection to the process of its partition, or end those of a folder."""
+def _welcome(listening: socket.socket, children: Children, callers: Callers) -> None:
+    """Hand a new connection to the process of its partition, or end those of a folder; note who calls."""
     handle, _ = listening.accept()
     if not _is_mine(handle):
         handle.close()
         return
     with Connection(handle.detach()) as connection:
         try:
-            folder, partition = connection.recv()
+            folder, partition, caller = connection.recv()
         except (EOFError, OSError):
             return
         if partition is None:
             _end(children, [key for key in children if key[0] == folder])
             return
+        if caller not in callers:
+            callers[caller] = _watch(caller)
         key = folder, partition
         for _ in range(2):
             if key not in children:
@@ -273,12 +280,12 @@ def _is_mine(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-def _watch(parent: int) -> list[int]:
+def _watch(process: int) -> int | None:
     """Return a handle that becomes readable when a process ends, if the system has such."""
     try:
-        return [os.pidfd_open(parent)]
+        return os.pidfd_open(process)
     except (AttributeError, OSError):
-        return []
+        return None
 
 
 def _alive(process: int) -> bool:

@@ -31,7 +31,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, PieceMessage, read_pieces
-from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Task
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Saved, Task
 from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, OWN, PARTITIONS, homes_of, owners, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, is_shown, moved
@@ -67,6 +67,10 @@ class Partition:
         self.state: RoundState = NOWHERE
         self.came_from: RoundState = NOWHERE
         self.restored = False
+        self.replayed = 0
+        """The rows of the log that it has evaluated again for that."""
+        self.knows_changes = True
+        """False if it is restored from what it has saved after the last epoch."""
         self.established: frozenset[ExportRoute] = frozenset()
         self.reply: Reply | None = None
         self.epoch = ""
@@ -86,14 +90,19 @@ class Partition:
         partition = cls(Folder(task.folder), task.partition, task.partitions)
         partition.give(task)
         partition.known = task.symbols
-        if task.saved is not None:
-            partition.load(*task.saved)
-        elif task.past:
-            plan, log = wire.loads(partition.folder.read(task.past))
-            if plan:
-                partition.repeat(plan, log)
-        for name in () if task.saved else task.since:
-            partition.apply(wire.loads(partition.folder.read(name)), task.options, send=False)
+        saved = task.saved
+        if saved is not None and saved.entries is None and task.reads_changes:
+            saved = None
+        if saved is not None:
+            partition.load(saved)
+        partition.knows_changes = saved is None or saved.entries is not None
+        if partition.knows_changes:
+            plan, log = wire.loads(partition.folder.read(task.past)) if task.past else ("", ())
+            rest = log if saved is None else log[saved.entries :]
+            if plan and (saved is None or rest or plan != saved.plan):
+                partition.repeat(plan, rest)
+            for name in task.since:
+                partition.apply(wire.loads(partition.folder.read(name)), task.options, send=False)
         partition.state = task.state
         partition.restored = True
         return partition
@@ -106,19 +115,19 @@ class Partition:
                 self.given.put(function.given("an executor"))
                 self.functions[function.name] = function
 
-    def load(self, plan: str, name: str, checksum: str) -> None:
+    def load(self, saved: Saved) -> None:
         """Become the partition that has saved itself in a file. Raise DataError (E0682), also where that was another
         version of tidelog."""
-        self.go_to(plan)
+        self.go_to(saved.plan)
         assert self.plan is not None
-        with self.folder.open(name) as file:
-            if checksum_of(file) != checksum:
-                raise damaged(self.folder.address, f"the checksum of {name} is another")
+        with self.folder.open(saved.file) as file:
+            if checksum_of(file) != saved.checksum:
+                raise damaged(self.folder.address, f"the checksum of {saved.file} is another")
             file.seek(0)
-            saved = Checkpoint(Path(self.folder.address, name), file)
-            found = saved.restore(self.base, self.dictionary, hidden_facts=True)
+            checkpoint = Checkpoint(Path(self.folder.address, saved.file), file)
+            found = checkpoint.restore(self.base, self.dictionary, hidden_facts=True)
         if found is None:
-            raise damaged(self.folder.address, f"{name} is of another version of tidelog")
+            raise damaged(self.folder.address, f"{saved.file} is of another version of tidelog")
         self.engine = found
         self.established = frozenset(self.plan.routes().values())
 
@@ -128,32 +137,38 @@ class Partition:
         return name, self.folder.write_by(name, EngineImage(self.engine, "", values=False).write)
 
     def repeat(self, plan: str, log: Sequence[Logged]) -> None:
-        """Come to what a log of rounds has led to, as far as relations go."""
+        """Come from what is here to what a log of rounds has led to, as far as relations go."""
         rows: dict[str, list[PieceChange]] = {}
+        is_new, had = self.plan is None, dict(self.engine.asserted)
         for entry in log:
             for name in entry.forget:
-                rows.pop(name, None)
+                rows[name] = [self.present(name)._replace(asserts=False)] if name in had else []
             for name in [each for each in rows if entry.withdraw and watched(each)]:
                 told = [each._replace(relation=str(watched(name)), asserts=False) for each in rows.pop(name)]
                 rows.setdefault(str(watched(name)), []).extend(told)
             for name in entry.narrow:
                 rows[name] = [each._replace(words=self.living(each.words, True)) for each in rows.get(name, ())]
+                if name in had:
+                    rows[name].insert(0, _without_others(self, name))
             for each in read_pieces(self.folder, self.number, entry.shared, entry.bundles):
                 rows.setdefault(each.relation, []).append(each._replace(epoch=each.epoch or entry.epoch))
         self.go_to(plan)
         assert self.plan is not None
         known = self.program.relations
         facts = [each for name, statements in rows.items() if name in known for each in statements]
-        self.step([*self.own(), *facts], watch_of({}), EpochOptions(threads=1))
+        self.replayed = sum(len(each.words) for each in facts)
+        self.engine.epoch_number = 0
+        self.step([*(self.own() if is_new else []), *facts], watch_of({}), EpochOptions(threads=1))
         for name in map(facts_name, self.plan.facts):
-            if name in rows and name in known:
-                self.date(name, rows[name])
+            if rows.get(name) and name in known:
+                self.date(name, rows[name], is_new)
         self.established = frozenset(self.plan.routes().values())
 
-    def date(self, facts: str, statements: Sequence[PieceChange]) -> None:
-        """Give all facts of a relation here the epochs in which these statements brought them."""
+    def date(self, facts: str, statements: Sequence[PieceChange], is_new: bool) -> None:
+        """Give the facts of a relation here the epochs in which these statements brought them: all facts, if the
+        partition `is_new`."""
         stored = self.engine.asserted[facts]
-        if len({each.epoch for each in statements}) == 1:  # Mostly so, and much faster.
+        if is_new and len({each.epoch for each in statements}) == 1:  # Mostly so, and much faster.
             stored.epochs = RowEpochs(numpy.array([(0, statements[0].epoch)]))
             return
         changes = [(each.asserts, each.words, numpy.full(len(each.words), each.epoch)) for each in statements]
@@ -255,10 +270,12 @@ class Partition:
             made,
             time.perf_counter() - started,
             self.restored,
+            self.replayed,
             self.lookout.look(plan, self.engine.views, deltas),
             self.engine.round,
         )
-        self.restored = False
+        if send:
+            self.restored, self.replayed = False, 0
         return self.reply
 
     def statements(self, round: Round) -> list[PieceChange]:
@@ -272,9 +289,7 @@ class Partition:
             if name in asserted
         ]
         self.narrowed |= frozenset(round.narrow)
-        for name in round.narrow:
-            words = asserted[name].words().astype(numpy.int64)
-            forgotten.append(PieceChange(name, False, words[owners(words[:, 0], self.partitions) != self.number]))
+        forgotten += [_without_others(self, name) for name in round.narrow]
         told = read_pieces(self.folder, self.number, round.shared, round.bundles)
         return [each for each in [*forgotten, *told] if each.relation in relations]
 
@@ -497,6 +512,12 @@ class Partition:
             return words if self.number == 0 else words[:0]
         here: Words = words[owners(words[:, 0], self.partitions) == self.number]
         return here
+
+
+def _without_others(partition: Partition, copy: str) -> PieceChange:
+    """Return the statement that takes back what a partition has asserted for a relation and lives in others."""
+    words = partition.engine.asserted[copy].words().astype(numpy.int64)
+    return PieceChange(copy, False, words[owners(words[:, 0], partition.partitions) != partition.number])
 
 
 def watch_of(options: Mapping[str, Any]) -> Watch:

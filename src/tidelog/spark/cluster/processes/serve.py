@@ -28,12 +28,18 @@ class Keeper:
 
     def partition_for(self, task: Task) -> Partition:
         """Return the partition in the state that the task wants, restored from files where it is not."""
-        if self.partition is None or self.partition.state != task.state:
+        found = self.partition if self._fits(task) else None
+        if found is None:
             self.partition = None
-            self.partition = Partition.at(task)
+            self.partition = found = Partition.at(task)
         else:
-            self.partition.give(task)
-        return self.partition
+            found.give(task)
+        return found
+
+    def _fits(self, task: Task) -> bool:
+        """Return True if the partition is in the state that the task wants."""
+        found = self.partition
+        return found is not None and found.state == task.state and (found.knows_changes or not task.reads_changes)
 
     @_WITHIN_MEMORY
     def perform(self, task: Task) -> Any:
@@ -90,7 +96,7 @@ class Keeper:
             yield from self._found(task)
 
     def _found(self, task: Task) -> Iterator[Words]:
-        if self.partition is None or self.partition.state != task.state:
+        if self.partition is None or not self._fits(task):
             try:
                 self.partition = Partition.at(task)
             except FileNotFoundError:
