@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -22,17 +23,21 @@ class FollowedTable:
         self._shown: list[DisplayHandle] = []
         self.relation = relation
         """The name of the relation."""
-        self.html = self._table(None)
-        """The table as of the last epoch."""
-        self._end: Callable[[], None] = db.subscribe(relation, self._hear)
+        # Changes come in other threads, and one that comes first must not be followed by an older table.
+        self._lock = threading.RLock()
+        with self._lock:
+            self._end: Callable[[], None] = db.subscribe(relation, self._hear)
+            self.html = self._table(None)
+            """The table as of the last epoch."""
 
     def close(self) -> None:
         """Follow no longer; the table stays as it is."""
         self._end()
 
     def _hear(self, change: Any) -> None:
-        self.html = self._table(change)
-        self._show()
+        with self._lock:
+            self.html = self._table(change)
+            self._show()
 
     def _show(self) -> None:
         """Bring the new table to where it is shown."""

@@ -29,8 +29,9 @@ class WidgetTable(FollowedTable):
     """A table that follows a relation, as a widget. A page without widgets shows the HTML of the moment."""
 
     def __init__(self, db: Any, relation: str, rows: int) -> None:
+        self._widget = TableWidget()
         super().__init__(db, relation, rows)
-        self._widget = TableWidget(html=self.html)
+        self._show()
 
     def close(self) -> None:
         """Follow no longer, and take the widget away."""
