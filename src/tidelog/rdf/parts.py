@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TypeAlias
 
 from tidelog.rdf.lists import CHAIN, INTERSECTION, KEY
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.specialise import (
+    InstancesOfRule,
     RuleInstance,
     binding_atoms,
     expanded,
-    instances_of,
     instances_of_lists,
     is_generic,
     named,
@@ -44,7 +44,7 @@ def sources(table: Iterable[TableRule]) -> dict[object, RuleSource]:
     for number, rule in enumerate(table):
         if not is_generic(rule):
             predicates = tuple(dict.fromkeys(triple.predicate for triple in binding_atoms(rule)))
-            found[number] = RuleSource(predicates, partial(instances_of, rule))
+            found[number] = RuleSource(predicates, InstancesOfRule(rule))
     cells = (f"{RDF}first", f"{RDF}rest")
     found["lists"] = RuleSource((INTERSECTION, CHAIN, KEY, *cells), instances_of_lists)
     return found

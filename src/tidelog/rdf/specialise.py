@@ -109,10 +109,35 @@ def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool =
 
 def instances_of(rule: TableRule, facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
     """Yield the instances of one rule."""
-    about = binding_atoms(rule)
-    rest = TableRule(rule.name, tuple(triple for triple in rule.body if triple not in about), rule.head, rule.unequal)
+    about, rest = _parted(rule)
     for binding, used in matches(about, facts, {}):
         yield from _bound(rest, binding, used * guarded)
+
+
+class InstancesOfRule:
+    """Makes the instances of one rule, which are not guarded. It keeps those of the last facts: a change of the
+    ontology brings few others."""
+
+    def __init__(self, rule: TableRule) -> None:
+        self._about, self._rest = _parted(rule)
+        self._known: dict[tuple[Triple, ...], tuple[RuleInstance, ...]] = {}
+        """By the facts about the schema that they are for."""
+
+    def __call__(self, facts: SchemaFacts) -> Iterator[RuleInstance]:
+        """Yield the instances for the facts of a schema."""
+        known = self._known
+        self._known = {
+            used: known.get(used) or tuple(_bound(self._rest, binding, ()))
+            for binding, used in matches(self._about, facts, {})
+        }
+        return chain.from_iterable(self._known.values())
+
+
+def _parted(rule: TableRule) -> tuple[list[Triple], TableRule]:
+    """Return the atoms of a rule that bind its properties and classes, and the rule without them."""
+    about = binding_atoms(rule)
+    body = tuple(triple for triple in rule.body if triple not in about)
+    return about, TableRule(rule.name, body, rule.head, rule.unequal)
 
 
 def instances_of_lists(facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
