@@ -32,7 +32,7 @@ from tidelog.maintain.threads import cores, share_removals
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.graph import coarsened
-from tidelog.storage.changes import call_all_new, date, settle_change
+from tidelog.storage.changes import call_all_new, date, having, settle_change, total
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.memory import Block
@@ -211,9 +211,8 @@ class EpochState:
 
     def list_deaths(self) -> None:
         """List the rows that die, which readers in other threads need after the end. Nothing changes any more."""
-        for number, stored in self.opened.items():
-            if stored.journal.listed(layout.OUT):
-                self.died[number] = stored.journal.rows(layout.OUT).astype(numpy.int32)
+        for stored in having(self.opened.values(), layout.R_OUT_N):
+            self.died[id(stored)] = stored.journal.rows(layout.OUT).astype(numpy.int32)
 
     def finish(
         self, state: Mapping[str, Any], dropped: tuple[NodeReport, ...], visited: Mapping[int, NodeReport]
@@ -221,9 +220,10 @@ class EpochState:
         """Make the result the state of the engine. Nothing in here can fail."""
         engine, self.reserve = self.engine, None
         engine.readers.commit((stored, self.died.get(number)) for number, stored in self.begun.items())
+        dying = having(self.opened.values(), layout.R_OUT_N)
         share_removals(
-            [work for stored in self.opened.values() for work in stored.removals()],
-            sum(stored.journal.listed(layout.OUT) for stored in self.opened.values()),
+            [work for stored in dying for work in stored.removals()],
+            total(dying, layout.R_OUT_N),
             self.threads,
             engine.catalog.hashes,
         )

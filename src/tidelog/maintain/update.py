@@ -34,7 +34,7 @@ from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
-from tidelog.storage.changes import assert_facts, bear_supported, retract
+from tidelog.storage.changes import assert_facts, bear_supported, having, retract, total
 from tidelog.storage.stored import StoredRelation
 
 WORK_BEFORE_LOOK = 100_000
@@ -238,6 +238,7 @@ class NodeUpdate:
         self.machine = maintained.machine
         self.machine.threads = inputs.threads
         self.derived = {name: inputs.relations[name] for name in node.relations}
+        self.own = [*self.derived.values()]
         self.scanned = [name for name in maintained.scanned if inputs.relations[name].changing]
         for name in self.scanned:
             maintained.scanned[name] -= 1
@@ -256,8 +257,7 @@ class NodeUpdate:
         # nothing to do load from the cache: they are not held against this one.
         self.deadline = float("inf")
         self.run(self.machine, "", False, True, 0)
-        for stored in self.derived.values():
-            bear_supported(stored, 0)
+        self.bear(0)
         self.seconds, self.deadline = seconds, time.thread_time() + seconds
 
     def weigh(self) -> None:
@@ -282,15 +282,16 @@ class NodeUpdate:
             self.once(change.dropped, AT_START, AT_START, False, 0)
         self.scan("delete", layout.OUT, False, 0)
         self.run(self.machine, "delete", False, False, 0)
-        for name, stored in self.derived.items():
-            if stored.fields[layout.R_ABSENT]:
-                refuse_impure(self.node, name)
+        if total(self.own, layout.R_ABSENT):
+            for name, stored in self.derived.items():
+                if stored.fields[layout.R_ABSENT]:
+                    refuse_impure(self.node, name)
 
     def insert(self, change: NodeChange) -> int:
         """Re-derive rows, then insert new ones, until no more rows are born."""
         current = self.inputs.round + 1
         self.bear(current)
-        for stored in self.derived.values():
+        for stored in having(self.own, layout.R_OUT_N, layout.R_OUT_LOW, layout.R_OUT_HIGH, layout.R_IN_HIGH):
             stored.journal.show_nothing()
         self.look()
         for name, words in change.came.items():
@@ -305,7 +306,7 @@ class NodeUpdate:
 
     def bear(self, current: int) -> None:
         """Re-derive the rows that died and have derivations left."""
-        for stored in self.derived.values():
+        for stored in having(self.own, layout.R_OUT_N):
             bear_supported(stored, current)
 
     def scan(self, group: str, version: int, inserting: bool, current: int) -> None:
@@ -348,7 +349,7 @@ class NodeUpdate:
         """Raise if a limit has been reached. Kernels are compiled whatever the price: an update that did not get that
         far would be given up each time."""
         watch = self.inputs.watch
-        watch.look(sum(stored.journal.listed(layout.IN) for stored in self.derived.values()))
+        watch.look(total(self.own, layout.R_IN_N))
         if watch.sizes:
             for name, stored in self.derived.items():
                 watch.look_at(name, len(stored) + stored.journal.listed(layout.IN))

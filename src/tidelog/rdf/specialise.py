@@ -115,7 +115,7 @@ def instances_of(rule: TableRule, facts: SchemaFacts, *, guarded: bool = False) 
 
 
 class InstancesOfRule:
-    """Makes the instances of one rule, which are not guarded. It keeps those of the last facts: a change of the
+    """A source of the instances of one rule, which are not guarded. It keeps those for the last facts: a change of the
     ontology brings few others."""
 
     def __init__(self, rule: TableRule) -> None:

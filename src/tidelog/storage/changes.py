@@ -7,7 +7,7 @@ of a hyper-node charges and gives single derivations: `retract`, `bear_supported
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy
@@ -21,6 +21,10 @@ from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
 _NONE = numpy.empty(0, numpy.int64)
+LISTED = layout.R_OUT_N, layout.R_IN_N
+"""The fields with the numbers of rows that have died and were born."""
+_MANY = 8
+"""So many descriptors are looked at as an array."""
 
 
 def change_facts(stored: StoredRelation, gone: AnyWords, came: AnyWords) -> None:
@@ -100,6 +104,32 @@ def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
     while (done := assert_rows(table, stored.number, buffer.address, done, len(words), current, tag)) < len(words):
         stored.ensure(SPARE)
         stored.journal.grow()
+
+
+# --- many relations at a time ----------------------------------------------------------------------------------------
+
+
+def having(relations: Iterable[StoredRelation], *fields: int) -> list[StoredRelation]:
+    """Return those of some relations of one catalog whose descriptors have another value than 0 in one of the fields.
+    Of the hundreds of a hyper-node, mostly few change."""
+    found = list(relations)
+    if len(found) < _MANY:
+        return [stored for stored in found if any(stored.fields[field] for field in fields)]
+    return [found[i] for i in numpy.flatnonzero(_values(found, fields).any(axis=1)).tolist()]
+
+
+def total(relations: Sequence[StoredRelation], field: int) -> int:
+    """Return the sum of a field in the descriptors of relations of one catalog."""
+    if len(relations) < _MANY:
+        return sum(stored.fields[field] for stored in relations)
+    return int(_values(relations, (field,)).sum())
+
+
+def _values(relations: Sequence[StoredRelation], fields: Sequence[int]) -> NDArray[numpy.int64]:
+    """Return fields of the descriptors of relations of one catalog, a row for each relation."""
+    numbers = numpy.array([stored.number for stored in relations])
+    found: NDArray[numpy.int64] = relations[0].catalog.table[numbers[:, None], fields]
+    return found
 
 
 # --- how it has ended ------------------------------------------------------------------------------------------------

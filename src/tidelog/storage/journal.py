@@ -146,6 +146,8 @@ class ChangeJournal:
         """Empty the lists, and give them back where they have become large. It asks for no memory."""
         from tidelog.kernels.changes import forget_journal
 
+        if not any(self._fields[listed] for listed, _, _ in _LISTS):
+            return
         forget_journal(self._fields.catalog.table, self._fields.number)
         self._empty()
         if self._fields[layout.R_ROOM] > _MOST_ROOM:

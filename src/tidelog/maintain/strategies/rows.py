@@ -28,7 +28,7 @@ from tidelog.maintain.update import forget_indexes
 from tidelog.rules.closures import copied
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
-from tidelog.storage.changes import absorb, difference
+from tidelog.storage.changes import LISTED, absorb, difference, having
 from tidelog.storage.stored import StoredRelation
 
 _DIFFERING = 2e-7
@@ -69,8 +69,9 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         impact = sum(len(state.deltas.get(name, ())) for name in node.relations if not is_hidden(name, node))
     else:
         state.kept.append(node)
-        changes = {name: state.note(name, state.views[name]) for name in node.relations}
-        impact = sum(changed for name, changed in changes.items() if not is_hidden(name, node))
+        changed = {id(stored) for stored in having(map(state.views.__getitem__, node.relations), *LISTED)}
+        changes = {name: state.note(name, each) for name in node.relations if id(each := state.views[name]) in changed}
+        impact = sum(count for name, count in changes.items() if not is_hidden(name, node))
         reason = told(state, node.relations, reason)
     state.watch.derived += impact if strategy == "update" else sum(len(state.views[name]) for name in node.relations)
     reason = with_mode(with_demand(reason, node), node, state.program.obstacles, state.unsettled)
