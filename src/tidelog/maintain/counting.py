@@ -30,27 +30,31 @@ def counted_plan(plan: Plan, sight: Sight | None, code: Code) -> CountedPlan:
 
 
 class Counting:
-    """The recorder that counts plans, if there is one. They begin at `starts` in the words of their `code`. `make`
-    returns memory for their counts, which lasts as long as the code."""
+    """The recorder that counts plans, if there is one. They begin at `starts` in the words of their `code`. The memory
+    of their counts lasts as long as the code."""
 
-    def __init__(self, code: Words, starts: Iterable[Sequence[int]], make: Callable[[], PlanCounts]) -> None:
+    def __init__(self, code: Words, starts: Iterable[Sequence[int]]) -> None:
         self._code = code
         self._starts = starts
-        self._make = make
         self._counts: PlanCounts | None = None
         self._attempt: object | None = None
         """The attempt of the recorder that counts."""
 
-    def by(self, recorder: Recorder | None, table: NDArray[numpy.int64]) -> AbstractContextManager[None]:
-        """Return the block in which kernels count plans for a recorder. `table` is that of the catalog."""
+    def by(
+        self, recorder: Recorder | None, table: NDArray[numpy.int64], make: Callable[[], PlanCounts]
+    ) -> AbstractContextManager[None]:
+        """Return the block in which kernels count plans for a recorder. `table` is that of the catalog, `make` returns
+        memory for counts."""
         if recorder is None and self._attempt is None:
             return nullcontext()
-        return self._by(recorder, table)
+        return self._by(recorder, table, make)
 
     @contextmanager
-    def _by(self, recorder: Recorder | None, table: NDArray[numpy.int64]) -> Iterator[None]:
+    def _by(
+        self, recorder: Recorder | None, table: NDArray[numpy.int64], make: Callable[[], PlanCounts]
+    ) -> Iterator[None]:
         if recorder is None or recorder.attempt is not self._attempt:
-            self._begin(recorder)
+            self._begin(recorder, make)
         if recorder is None:
             yield
             return
@@ -64,7 +68,7 @@ class Counting:
         finally:
             recorder.leave()
 
-    def _begin(self, recorder: Recorder | None) -> None:
+    def _begin(self, recorder: Recorder | None, make: Callable[[], PlanCounts]) -> None:
         """Let the code know where its plans are counted from now on."""
         fields = [start + layout.P_COUNTS for starts in self._starts for start in starts]
         if recorder is None:
@@ -72,7 +76,7 @@ class Counting:
             self._code[fields] = 0
             return
         if self._counts is None:
-            self._counts = self._make()
+            self._counts = make()
         else:
             self._counts.reset()
         self._attempt = recorder.attempt

@@ -129,7 +129,7 @@ class Interpreter:
         laid: Words = self._code.view(numpy.int64, len(words))
         laid[:] = words
         self.plans = {name: self._code.address + 8 * numpy.array(s, numpy.int64) for name, s in starts.items()}
-        self._counting = Counting(laid, starts.values(), self._counts)
+        self._counting = Counting(laid, starts.values())
         self._register_count = registers.used + len(registers.constants)
         self._registers = Block(self._register_count * self.batch * self.catalog.dtype.itemsize)
         columns = self._columns()
@@ -213,7 +213,7 @@ class Interpreter:
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
         budget = int(self.levels[layout.S_BUDGET])
         ledgers: Ledgers | None = None
-        with self._counting.by(recording(), self.catalog.table):
+        with self._counting.by(recording(), self.catalog.table, self._counts):
             while True:
                 self.levels[layout.S_BUDGET] = until_look(budget)
                 with between_kernels(compiling or look):
