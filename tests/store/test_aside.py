@@ -17,7 +17,9 @@ import pytest
 import tidelog
 from tests.depth import cases
 from tests.scripts import Follower, script_for
+from tests.store.disks import WRITES
 from tests.suite import FIRST_SEED, views
+from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import Problem, UsageError
 from tidelog.store.database import StoredDatabase
 from tidelog.store.image import EngineImage
@@ -100,7 +102,9 @@ def test_epochs_go_on_while_a_checkpoint_is_written(db: StoredDatabase) -> None:
     assert gate.written == 1
     stats = db.stats()["store"]
     assert (stats["checkpoint"], stats["segments"], stats["epoch"]) == (2, 2, 4)
-    assert (files_in(db, "checkpoints"), files_in(db, "segments")) == (["00000002"], ["00000003", "00000004"])
+    commit(db, ("f", "g"))  # It removes what has been replaced.
+    left = ["00000003", "00000004", "00000005"]
+    assert (files_in(db, "checkpoints"), files_in(db, "segments")) == (["00000002"], left)
     kept = views(db)
     db.close()
     with tidelog.connect(db.folder) as again:
@@ -170,6 +174,18 @@ def test_a_full_disk_loses_nothing(db: StoredDatabase) -> None:
     db.close()
     with tidelog.connect(db.folder) as again:
         assert len(again["path"]) == 10
+
+
+def test_other_syncs_wait_for_a_part_of_the_file_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.durable.files._AT_ONCE", 100)
+    disk, steps = SimulatedDisk(), list[str]()
+    files = disk.files()
+    files.establish()
+    disk.before = lambda operation, name: steps.append(operation) if operation in WRITES else None
+    found = files.write("big", lambda file: [file.write(bytes(50)), file.write(bytes(230))], gently=True)
+    assert steps == ["create", "write", "write", "sync file", "write", "sync file", "write", "sync file"]
+    assert files.read("big") == bytes(280)
+    assert found == files.checksum("big")
 
 
 def test_closing_ends_the_thread(db: StoredDatabase) -> None:

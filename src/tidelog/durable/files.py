@@ -17,8 +17,12 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
+
+_AT_ONCE = 1 << 22
+"""Bytes between two syncs of a file that is written gently."""
 
 FileKind: TypeAlias = Literal["file", "folder", "link", "other"]
 
@@ -53,11 +57,12 @@ class Output(io.RawIOBase):
 
 
 class Summed(io.RawIOBase):
-    """An output with the checksum of the bytes written so far."""
+    """An output with the checksum of the bytes written so far. A `sync` is called every few megabytes."""
 
-    def __init__(self, output: Output | IO[bytes]) -> None:
+    def __init__(self, output: Output | IO[bytes], sync: Callable[[], object] | None = None) -> None:
         self._output = output
         self._digest = hashlib.sha256()
+        self._sync = sync
 
     def writable(self) -> bool:
         return True
@@ -67,7 +72,15 @@ class Summed(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         self._digest.update(data)
-        return self._output.write(data)
+        if self._sync is None:
+            return self._output.write(data)
+        view = memoryview(data).cast("B")
+        for start in range(0, len(view), _AT_ONCE):
+            before = self._output.tell() // _AT_ONCE
+            self._output.write(view[start : start + _AT_ONCE])
+            if self._output.tell() // _AT_ONCE > before:
+                self._sync()
+        return len(view)
 
     @property
     def checksum(self) -> str:
@@ -152,10 +165,11 @@ class Files(ABC):
 
     # --- what stores make of it ----------------------------------------------------------------------------------
 
-    def write(self, name: str, write: Callable[[IO[bytes]], object]) -> str:
-        """Write a new file in place of one that may be there, and have its contents on the disk; its checksum."""
+    def write(self, name: str, write: Callable[[IO[bytes]], object], *, gently: bool = False) -> str:
+        """Write a new file in place of one that may be there, and have its contents on the disk; its checksum. Where
+        others sync files meanwhile, write `gently`: file systems let them wait for what was written and not synced."""
         with self._new(name) as file:
-            summed = Summed(file)
+            summed = Summed(file, partial(self.sync, file) if gently else None)
             write(summed)  # type: ignore[arg-type]  # IO is no protocol; this is one for writing, from start to end
             self.sync(file)
             return summed.checksum

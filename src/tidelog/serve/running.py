@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import Callable
 
@@ -49,6 +50,7 @@ def address_of(listener: socket.socket, certificate: ServerCertificate | None = 
 def run(application: Starlette, listener: socket.socket, certificate: ServerCertificate | None = None) -> None:
     """Serve until the process is interrupted, by TLS with a certificate. Requests under way may end within five
     seconds."""
+    gc.freeze()  # Programs are hundreds of thousands of objects: each look at them all would hold up all requests.
     server_for(application, certificate).run(sockets=[listener])
 
 

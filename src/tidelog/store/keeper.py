@@ -44,6 +44,8 @@ RULES = "rules"
 """The note of the epochs in which rules came."""
 _PATIENCE = 5.0
 """Checkpoints that another thread writes are so much rarer: that takes cores and the disk from the epochs meanwhile."""
+_FEW = 10
+"""So many files that a checkpoint has replaced go after an epoch: to remove them all would hold up the next one."""
 
 
 class FolderKeeper:
@@ -129,6 +131,7 @@ class FolderKeeper:
             self._recovering, self.spent, self._recorded, self._chosen = False, seconds, None, None
             return
         self.spent += seconds
+        self.state.drop_old(_FEW)
         if self._aside is not None and self._aside.is_written:
             self._take_aside(self._aside)
         if GONE in self.state.manifest.notes:

@@ -107,6 +107,8 @@ class StateFolder:
         self._owner: Owner | None = None
         self._settled = True
         """Whether the manifest on the disk is `manifest`, for good."""
+        self._old: list[str] = []
+        """What a checkpoint has replaced, and is still to be removed."""
         with self._using():
             self._files = files or (RemoteFiles(text, NAME) if is_address else LocalFiles(Path(self.address)))
         try:
@@ -271,13 +273,14 @@ class StateFolder:
         with self._changing():
             try:
                 self._take(manifest, self._written(manifest.number, write))
+                self.drop_old()
             except BaseException:
                 self.drop_checkpoint(manifest.number)
                 raise
 
-    def _written(self, number: int, write: Callable[[IO[bytes]], object]) -> tuple[str, str]:
+    def _written(self, number: int, write: Callable[[IO[bytes]], object], *, gently: bool = False) -> tuple[str, str]:
         """Write a checkpoint of an epoch; return its name and its checksum."""
-        found = self._files.write(_checkpoint(number), write)
+        found = self._files.write(_checkpoint(number), write, gently=gently)
         self._files.sync_folder("checkpoints")
         return _name(number), found
 
@@ -288,21 +291,25 @@ class StateFolder:
         notes = {key: note for key, note in manifest.notes.items() if key != GONE}
         self._replace(replace(manifest, checkpoint=checkpoint, segments=segments, notes=notes))
         if old.checkpoint is not None:
-            self._drop(f"checkpoints/{old.checkpoint[0]}")
-        for segment in old.segments.keys() - segments.keys():
-            self._drop(f"segments/{segment}")
+            self._old.append(f"checkpoints/{old.checkpoint[0]}")
+        self._old += (f"segments/{segment}" for segment in old.segments if segment not in segments)
 
     def write_aside(self, number: int, write: Callable[[IO[bytes]], object]) -> str:
         """Write the output of `write` as the checkpoint of an epoch, and return its checksum. Any thread may call this
         while others commit. Raise UsageError (E0681)."""
         with self._using():
-            return self._written(number, write)[1]
+            return self._written(number, write, gently=True)[1]
 
     def take_aside(self, number: int, found: str) -> None:
         """Replace the checkpoint by one that was written aside, and the segments up to its epoch; no relation has gone
-        since. Raise UsageError (E0681); the state is then as before."""
+        since. Files that this replaces are for `drop_old`. Raise UsageError (E0681); the state is then as before."""
         with self._changing():
             self._take(self.manifest, (_name(number), found))
+
+    def drop_old(self, most: int | None = None) -> None:
+        """Remove files that a checkpoint has replaced, at most so many."""
+        for _ in range(len(self._old) if most is None else min(most, len(self._old))):
+            self._drop(self._old.pop())
 
     def drop_checkpoint(self, number: int) -> None:
         """Remove the checkpoint of an epoch, or what was written of it, unless it is the valid one."""
@@ -325,6 +332,8 @@ class StateFolder:
 
     def close(self) -> None:
         """Release the folder for other processes."""
+        if self.is_own:
+            self.drop_old()
         if self._owner is not None:
             self._owner.release()
             self._owner = None
