@@ -1,0 +1,1 @@
+"""`tidelog serve` under load: `python -m benchmarks.server`."""
