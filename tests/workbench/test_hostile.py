@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import socket
 import time
 from collections.abc import Callable
@@ -74,6 +75,18 @@ def test_arrow_streams_with_wrong_bytes_are_refused() -> None:
             data[i] ^= 0xFF
             answer = server.send("POST", "/v1/transactions?dry_run", part(bytes(data)), **FORM)
             assert answer.status in (200, 400), (i, answer.text)
+
+
+def test_forms_that_are_cut_write_nothing_to_the_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The handlers of pytest would take the messages that a server of its own writes to the standard error.
+    monkeypatch.setattr(logging.getLogger("python_multipart"), "propagate", False)
+    with serving() as server:
+        for body in (b"no boundary", b"--cut\r\nX\r\n\r\n", b"--cux\r\n"):
+            answer = server.send("POST", "/v1/transactions", body, **FORM)
+            assert (answer.status, answer.problem["code"]) == (400, "E0692")
+    assert capsys.readouterr().err == ""
 
 
 def test_what_each_token_may_not_do() -> None:

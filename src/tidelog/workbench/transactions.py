@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -22,6 +23,9 @@ from tidelog.transaction import Transaction
 from tidelog.workbench.bodies import JSON, TransactionBody, decoded
 from tidelog.workbench.rows import ARROW, as_json
 from tidelog.workbench.service import Service
+
+# The answer says what is wrong with a form: without a handler, its parser would write that to the standard error, too.
+logging.getLogger("python_multipart").addHandler(logging.NullHandler())
 
 PARTS = "multipart/form-data"
 _NAMES = ("dry_run", "change")
