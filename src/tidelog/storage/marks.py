@@ -44,6 +44,36 @@ class Marks:
         return list(zip(firsts.tolist(), self.births[firsts].tolist(), strict=True))
 
 
+@dataclass(frozen=True)
+class KeptMarks:
+    """Copies of the marks of the first `rows` rows of a relation, dead ones among them."""
+
+    rows: int
+    counts: NDArray[numpy.int32] | None
+    kept_births: KeptBirths
+    supports: NDArray[numpy.int32] | None
+
+    def births(self) -> AnyWords:
+        """Return the birth of every row."""
+        runs, block = self.kept_births
+        return _of_runs(runs, self.rows) if block is None else block.view(numpy.int32, self.rows)
+
+    def of(self, live: NDArray[numpy.int64]) -> Marks:
+        """Return the marks of the live rows, whose numbers are given."""
+        counts, supports = (None if each is None else each[live] for each in (self.counts, self.supports))
+        if supports is not None:
+            supports &= MOST_COUNTED
+        return Marks(counts, self.births()[live], supports, self.kept_births[1] is not None)
+
+
+def _of_runs(runs: list[tuple[int, int]], rows: int) -> NDArray[numpy.int64]:
+    """Return the birth of every row from runs of them."""
+    if not runs:
+        return numpy.zeros(rows, numpy.int64)
+    starts, births = numpy.array(runs, numpy.int64).T
+    return numpy.repeat(births, numpy.diff(numpy.append(starts, rows)))
+
+
 class RowMarks:
     """The marks of the rows of a relation, whose descriptor is `fields` and which has no room for rows yet.
 
@@ -137,10 +167,7 @@ class RowMarks:
         """Return the birth of every row; 0 for relations that no rule derives."""
         if self._births is not None:
             return self._births.view(numpy.int32, self._rows).astype(numpy.int64)
-        if not self.runs:
-            return numpy.zeros(self._rows, numpy.int64)
-        starts, births = numpy.array(self.runs, numpy.int64).T
-        return numpy.repeat(births, numpy.diff(numpy.append(starts, self._rows)))
+        return _of_runs(self.runs, self._rows)
 
     def births_of(self, numbers: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
         """Return the births of the rows with these numbers."""
@@ -232,11 +259,17 @@ class RowMarks:
 
     # --- all of them -------------------------------------------------------------------------------------------------
 
+    def keep(self) -> KeptMarks:
+        """Return copies of the marks, between two epochs."""
+        rows = self._rows
+        counts, supports = (
+            None if block is None else block.view(numpy.int32, rows).copy() for block in (self._counts, self._supports)
+        )
+        return KeptMarks(rows, counts, self.births_below(rows), supports)
+
     def of(self, live: NDArray[numpy.int64]) -> Marks:
         """Return the marks of the live rows, whose numbers are given, between two epochs."""
-        counts = self.counts()[live] if self.counted else None
-        supports = self.supports()[live] if self.keeps_supports else None
-        return Marks(counts, self.births()[live], supports, self.keeps_births)
+        return self.keep().of(live)
 
     def become(self, marks: Marks) -> None:
         """Take over the marks of rows that have been inserted in the same order, and are all that there are."""

@@ -26,7 +26,7 @@ from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import texts_of
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.frozen import FrozenRows
-from tidelog.storage.marks import Marks
+from tidelog.storage.marks import KeptMarks, Marks
 from tidelog.storage.members import ClosedMembers
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.usage import Usage, renumbered, translated
@@ -45,11 +45,11 @@ class _Rows:
     rows: FrozenRows
     kinds: tuple[Kind, ...]
     epochs: RowEpochs | None
-    kept: Marks | None
+    kept: KeptMarks | None
 
     def marks(self) -> Marks:
         """Return the marks that were kept, or those of now."""
-        return self.kept or self.stored.marks.of(self.rows.live())
+        return (self.kept or self.stored.marks).of(self.rows.live())
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class EngineImage:
 
     def _rows_of(self, stored: StoredRelation, kinds: tuple[Kind, ...], apart: bool) -> _Rows:
         rows = self._frozen.rows(stored)
-        epochs = None if stored.epochs is None else stored.epochs.among(rows.live())
-        return _Rows(stored, rows, kinds, epochs, stored.marks.of(rows.live()) if apart else None)
+        epochs = None if stored.epochs is None else RowEpochs(stored.epochs.runs())
+        return _Rows(stored, rows, kinds, epochs, stored.marks.keep() if apart else None)
 
     def write(self, file: IO[bytes], look: Look = unlimited) -> None:
         """Write the image, from the start of the file to its end. Leave out symbols and records that are in no
@@ -147,7 +147,7 @@ class EngineImage:
                 if getattr(marks, name) is not None:
                     yield f"{name}.{i}", getattr(marks, name)
             if each.epochs is not None:
-                yield f"epochs.{i}", each.epochs.runs()
+                yield f"epochs.{i}", each.epochs.among(each.rows.live()).runs()
         for i, memory in enumerate(self._memories.values()):
             yield f"arguments.{i}", translated(memory.kinds, memory.arguments, numbers)
             yield f"sizes.{i}", memory.sizes
