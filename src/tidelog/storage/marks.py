@@ -267,10 +267,6 @@ class RowMarks:
         )
         return KeptMarks(rows, counts, self.births_below(rows), supports)
 
-    def of(self, live: NDArray[numpy.int64]) -> Marks:
-        """Return the marks of the live rows, whose numbers are given, between two epochs."""
-        return self.keep().of(live)
-
     def become(self, marks: Marks) -> None:
         """Take over the marks of rows that have been inserted in the same order, and are all that there are."""
         if marks.counts is not None:

@@ -394,7 +394,7 @@ class StoredRelation(SharedRows):
         other = StoredRelation(catalog, self.arity, self.marks.counted or counted)
         for live in in_parts(self.live(), look):
             other.insert(self.take(live))
-        other.marks.become(self.marks.of(self.live()))
+        other.marks.become(self.marks.keep().of(self.live()))
         if self.epochs is not None:
             other.epochs = self.epochs.among(self.live())
         return other

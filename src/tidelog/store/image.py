@@ -49,7 +49,7 @@ class _Rows:
 
     def marks(self) -> Marks:
         """Return the marks that were kept, or those of now."""
-        return (self.kept or self.stored.marks).of(self.rows.live())
+        return (self.kept or self.stored.marks.keep()).of(self.rows.live())
 
 
 @dataclass(frozen=True)
