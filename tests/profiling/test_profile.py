@@ -124,6 +124,17 @@ def test_best_tuples_are_counted() -> None:
         assert figures(last(db))["more"][1] == 3
 
 
+def test_an_update_of_best_tuples_without_recursion_is_counted() -> None:
+    program = ".decl e(x: number, c: number) .decl d(x: number, c: number) min(c)\nall: d(x, c) :- e(x, c)."
+    with recorded(program, strategy="update") as db:
+        db.insert("e", [(1, 5), (1, 3), (2, 4)])
+        db.commit()
+        db.insert("e", [(1, 1)])
+        db.commit()
+        assert last(db).nodes[-1].strategy == "update"
+        assert figures(last(db)) == {"all": (1, 1, 1, 1)}
+
+
 def test_a_closure_has_the_seconds_of_its_hyper_node() -> None:
     with tidelog.connect() as db:
         db.options(profile=True)

@@ -170,8 +170,8 @@ class Interpreter:
 
     def _counts(self) -> PlanCounts:
         """Return memory for the counts of all plans."""
-        codes = [code for group in self.plans for code in self._codes[group]]
-        jobs = [job for group in self.plans for job in self._jobs[group]]
+        codes = [code for codes in self._codes.values() for code in codes]
+        jobs = [job for jobs in self._jobs.values() for job in jobs]
         return PlanCounts(
             [len(code.levels) for code in codes],
             [code.head for code in codes],
