@@ -66,7 +66,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         self._keeper = keeper
         self._answers = Answers(self.workspace)
         self._meanings = Meanings(self.workspace.programs)
-        """What texts of queries mean for snapshots."""
+        """The meanings of the texts of queries, which snapshots share."""
         self._frozen: weakref.ref[FrozenEpoch] | None = None
         """The last epoch as snapshots read it, if there is one."""
         self.numbered: int | None = None

@@ -13,8 +13,7 @@ from tests import depth
 from tests.rdf.random_ontologies import triple
 from tests.rdf.stores import EXAMPLE, full
 from tidelog import LimitError, UsageError
-from tidelog.rdf import TYPE, Store, StoreChange, connect
-from tidelog.rdf.graphwise import GraphwiseChange, GraphwiseStore
+from tidelog.rdf import TYPE, GraphwiseChange, GraphwiseStore, Store, StoreChange, connect
 
 PREFIXES = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> ."""

@@ -344,8 +344,8 @@ class DraftChecker:
         return replace(program, **parts)  # type: ignore[arg-type]
 
     def _known(self, statement: Rule, final: Rule, changed: SchemeDifference | None) -> _Known | None:
-        """Return the results for a statement from before, if they hold still. Those with problems may name a place that
-        is another one, or a hint."""
+        """Return the results for a statement from before, if they still hold. Each change of the declarations ends
+        those with problems, whose messages may name a place or a hint that is another one now."""
         known = self._last.known.get(id(statement))
         if known is None:
             return None

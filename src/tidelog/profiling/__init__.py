@@ -2,7 +2,7 @@
 
     recorder   the clock of the epoch under way: each moment counts for one step
     counts     what kernels count of plans (`kernels.counting`), and how it is read
-    profile    the result as its user sees it
+    profile    the result as its user sees it;  rules  from the counts to the profiles of rules
 
 The engine names its steps by `recorder.step`, whether anybody records or not.
 """

@@ -33,7 +33,7 @@ _VERBS = {
     layout.SHORTEST: "take the shortest list of",
 }
 _FIRST = 16
-"""So many levels run at most before the first one whose time is taken."""
+"""The most runs of levels before the first one that is timed."""
 _ALONE = {layout.SCAN: "begin", layout.ROUTE: "take the shorter way"}
 """Levels that are about no literal of the body."""
 
@@ -89,8 +89,9 @@ class PlanRuns:
 
 
 class PlanCounts:
-    """The counts of some plans, in memory of their own: `levels` are how many levels they have, `heads` the numbers of
-    their heads. `describe` returns a plan by its place, once somebody looks at a profile."""
+    """The counts of the plans of an interpreter, in memory of their own. `levels` has the number of levels of each
+    plan, `heads` the number of its head in the catalog. `describe` returns a plan by its place: a commit does not wait
+    for that, only a user who looks at a profile."""
 
     def __init__(self, levels: Sequence[int], heads: Sequence[int], describe: Callable[[int], CountedPlan]) -> None:
         self._heads = heads

@@ -9,15 +9,12 @@ from html import escape
 from textwrap import shorten
 from typing import Any
 
-from tidelog.arrays import Words
-from tidelog.kernels import layout
 from tidelog.markup import table
-from tidelog.profiling.counts import CountedPlan, PlanRuns
 
 _SHOWN = 20
-"""Rules of a text,"""
+"""The most rules in a table."""
 _WIDTH = 100
-"""and characters of each."""
+"""The most characters of a rule in a text."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,7 @@ class PlanProfile:
 @dataclass(frozen=True)
 class RuleProfile:
     """One rule of the user's, by its `name`: bindings `tried`, derivations `found`, and tuples that were `new` or died
-    because of them. `rounds` is how often that plan ran which ran most often.
+    because of them. `rounds` is the number of runs of its most frequent plan.
 
     A rule that is evaluated without plans, of a closure or with an aggregate, has only `seconds`.
     """
@@ -117,7 +114,7 @@ class RuleProfile:
 
 @dataclass(frozen=True)
 class IndexProfile:
-    """An index that got `rows` rows: on these `columns` of a relation, in so many `bytes`."""
+    """An index of a `relation` by the positions `columns`. The epoch entered `rows` rows; `bytes` is its size."""
 
     relation: str
     columns: tuple[int, ...]
@@ -277,7 +274,7 @@ def merged(rules: Iterable[RuleProfile]) -> tuple[RuleProfile, ...]:
         RuleProfile(
             name,
             sum(each.seconds for each in parts),
-            _merged_plans([plan for each in parts for plan in each.plans]),
+            merged_plans([plan for each in parts for plan in each.plans]),
             sum(each.rounds for each in parts),
         )
         for name, parts in found.items()
@@ -285,7 +282,8 @@ def merged(rules: Iterable[RuleProfile]) -> tuple[RuleProfile, ...]:
     return tuple(sorted(together, key=lambda rule: -rule.seconds))
 
 
-def _merged_plans(plans: Sequence[PlanProfile]) -> tuple[PlanProfile, ...]:
+def merged_plans(plans: Sequence[PlanProfile]) -> tuple[PlanProfile, ...]:
+    """Return plans with the figures of all that have the same start and levels together, the slowest first."""
     found: dict[tuple[str, ...], list[PlanProfile]] = {}
     for plan in plans:
         found.setdefault((plan.start, *(level.text for level in plan.levels)), []).append(plan)
@@ -311,41 +309,3 @@ def _merged_levels(levels: Sequence[LevelProfile]) -> LevelProfile:
         sum(level.estimated for level in levels),
         sum(level.seconds for level in levels),
     )
-
-
-def rules_of(runs: Iterable[PlanRuns]) -> list[RuleProfile]:
-    """Return the profiles of the rules whose plans have run, from the counts of the plans."""
-    found: dict[str, list[PlanProfile]] = {}
-    for run in runs:
-        plan = run.plan
-        found.setdefault(plan.rule.origin, []).append(_plan_of(plan, run.counts))
-    return [
-        RuleProfile(name, sum(plan.seconds for plan in plans), _merged_plans(plans), max(plan.runs for plan in plans))
-        for name, plans in found.items()
-    ]
-
-
-def _plan_of(plan: CountedPlan, counts: Words) -> PlanProfile:
-    seconds = float(counts[layout.K_SECONDS]) / 1e9
-    levels = counts[layout.K_LEVELS :].reshape(-1, 4)
-    spent = [_spent(level) for level in levels]
-    scale = min(1.0, seconds / sum(spent)) if any(spent) else 0.0
-    expected = float(levels[0][layout.K_MADE])
-    profiles = []
-    for i, level in enumerate(levels):
-        literal = plan.literals[i]
-        if i and literal is not None and plan.literals[i - 1] != literal:
-            expected *= plan.fanouts.get(literal, 1.0)
-        tried, made = int(level[layout.K_TRIED]), int(level[layout.K_MADE])
-        profiles.append(LevelProfile(plan.text(i), tried, made, expected, spent[i] * scale))
-    changed = int(counts[layout.K_BORN] + counts[layout.K_DIED])
-    new = changed or int(counts[layout.K_ROWS])
-    return PlanProfile(plan.start, int(counts[layout.K_RUNS]), seconds, profiles[-1].made, new, tuple(profiles))
-
-
-def _spent(level: Words) -> float:
-    """Return the seconds of a level as its samples have it."""
-    sampled = int(level[layout.K_SAMPLED])
-    if not sampled:
-        return 0.0
-    return float(level[layout.K_SPENT]) / sampled * float(level[layout.K_TRIED] + level[layout.K_MADE]) / 1e9

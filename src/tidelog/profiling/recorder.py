@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tidelog.profiling.counts import PlanCounts, PlanRuns
-from tidelog.profiling.profile import EpochProfile, IndexProfile, NodeProfile, RuleProfile, rules_of
+from tidelog.profiling.profile import EpochProfile, IndexProfile, NodeProfile, RuleProfile
+from tidelog.profiling.rules import rules_of
 from tidelog.rules.core import HyperNode
 
 REMEMBERED = 100
 """Epochs that a database keeps the profiles of."""
 JOINS, PLANNING, INDEXES, BOOKKEEPING, OTHER = "joins", "planning", "indexes", "bookkeeping", "other"
-"""Steps: kernels that run plans, most of which is that of the plans; making plans; entering rows into indexes; the rest
+"""Steps: kernels that run plans, whose time is mostly that of rules; making plans; entering rows into indexes; the rest
 of a hyper-node; the rest of an epoch."""
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
@@ -155,7 +156,7 @@ class Profiler:
 
     @contextmanager
     def epoch(self) -> Iterator[Recorder]:
-        """Record the epoch that the block makes, unless it raises. The block raises nothing else."""
+        """Record the epoch that the block makes, unless the block raises. Lack of memory loses the record only."""
         recorder = Recorder()
         token = _current.set(recorder)
         try:

@@ -12,7 +12,9 @@
     quads       the graphs of triples;  graph_verbs  triples in and out, graph by graph
     derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and
                 texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
+    justifications  the asserted triples from which inconsistencies follow
     store       all of it together;  connect  a new one;  change, output  its results
+    graphwise   a store whose named graphs have inferences of their own;  closures  these;  visible  what it shows
     sparql      queries and updates in SPARQL, over a mirror in pyoxigraph;  plugin  a store for rdflib
     replacing   blank nodes of two versions of a graph;  serve  a store as a server for SPARQL
     shapes      views of the violations of shapes of SHACL;  n3  rules in N3;  functions  in Python, which both call
@@ -30,7 +32,7 @@ True
 
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
-from tidelog.rdf.graphwise import GraphwiseChange, GraphwiseStore
+from tidelog.rdf.graphwise import GraphwiseStore
 from tidelog.rdf.justifications import Justification, justified
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.shapes.report import ValidationReport, ValidationResult
@@ -38,6 +40,7 @@ from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.store import Store
 from tidelog.rdf.terms import TYPE, literal, term
 from tidelog.rdf.transaction import StoreTransaction
+from tidelog.rdf.visible import GraphwiseChange
 
 __all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
     "GraphwiseChange",

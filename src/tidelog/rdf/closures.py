@@ -139,7 +139,7 @@ class GraphClosures:
         return store.commit()
 
     def _columns(self, rows: Words) -> TripleColumns:
-        subjects, predicates, objects = texts_of(rows, self._triples.dictionary)
+        subjects, predicates, objects = text_columns(rows, self._triples.dictionary)
         return TripleColumns(subjects, predicates, objects, ill=self._triples.ill)
 
     def _base(self, graph: str) -> Words:
@@ -217,7 +217,7 @@ class GraphClosures:
         return (now & ~is_among(rows, change.gained)) | is_among(rows, change.lost), now
 
 
-def texts_of(rows: Words, dictionary: Dictionary) -> Iterator[pa.Array]:
+def text_columns(rows: Words, dictionary: Dictionary) -> Iterator[pa.Array]:
     """Yield the columns of some rows as Arrow dictionaries of texts."""
     import pyarrow as pa
 
@@ -231,4 +231,4 @@ def converted(rows: Words, one: Dictionary, other: Dictionary) -> Words:
     """Return the words that the symbols of some rows have in another dictionary."""
     if not len(rows):
         return rows
-    return numpy.column_stack(other.encode_texts([*texts_of(rows, one)])).astype(numpy.int64)
+    return numpy.column_stack(other.encode_texts([*text_columns(rows, one)])).astype(numpy.int64)

@@ -2,11 +2,12 @@
 
 The store itself has the asserted quads and no rules. `closures` has what follows in each graph, in memory: so the store
 in a folder has the quads only, and the closures are made when it is opened. A commit changes both, or neither.
+`visible` has the changes and the mirror of what both show together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, overload
 
 import numpy
@@ -29,47 +30,19 @@ from tidelog.rdf.names import GRAPH
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, without
 from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, symbol_of
-from tidelog.rdf.sparql.mirror import MEMORY, OFF, Mirror, MirrorCopy, read
+from tidelog.rdf.sparql.mirror import MEMORY, OFF, Mirror, MirrorCopy
 from tidelog.rdf.sparql.updating import UpdateDraft
 from tidelog.rdf.sparql.words import is_query, is_update
 from tidelog.rdf.store import Store
 from tidelog.rdf.tables import TableRule
-from tidelog.rdf.terms import XSD, term
+from tidelog.rdf.terms import term
+from tidelog.rdf.visible import ClosedMirror, GraphwiseChange
 from tidelog.relation import Relation, WordRows
 from tidelog.verbs import callable_one
 
 UNION, GRAPH_BY_GRAPH = "union", "graph"
 """The ways of inference: over the union of all graphs, or in each graph."""
 _ALL = (None, None, None)
-
-
-class GraphwiseChange(StoreChange):
-    """The net change of the visible quads of a store with inferences per graph."""
-
-    def __init__(self, change: StoreChange, quads: tuple[Words, Words]) -> None:
-        self._quads = quads
-        super().__init__(change._changes, change._triples, [], [])
-
-    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
-        """Yield the words of the quads."""
-        yield from super().held()
-        for words in self._quads:
-            yield QUAD_COLUMNS, words
-
-    @property
-    def inserted_quads(self) -> Relation:
-        """Return the quads that have become visible: subject, predicate, object and graph."""
-        return Relation("inserted", WordRows(QUAD_COLUMNS, self._triples.dictionary, self._quads[0]))
-
-    @property
-    def deleted_quads(self) -> Relation:
-        """Return the quads that are not visible any more."""
-        return Relation("deleted", WordRows(QUAD_COLUMNS, self._triples.dictionary, self._quads[1]))
-
-    @property
-    def _net(self) -> tuple[Words, Words]:
-        came, went = (numpy.unique(words[:, :3], axis=0) for words in self._quads)
-        return came, went
 
 
 class GraphwiseEarlier(EarlierState):
@@ -86,34 +59,6 @@ class GraphwiseEarlier(EarlierState):
         self._closures.restore(self.touched)
 
 
-class ClosedMirror(Mirror):
-    """The visible quads of a store in pyoxigraph, with the triples that follow in the graphs in which they do."""
-
-    def __init__(self, store: GraphwiseStore) -> None:
-        super().__init__(store._triples, store._quads)
-        self._closures = store._closures
-
-    def _make(self) -> None:
-        quads = self._closures.visible(_ALL)
-        self._fill(self._lines(quads), len(quads))
-
-    def _lines(self, quads: Words) -> Iterator[Any]:
-        return read(output.nquads(Relation("quads", WordRows(QUAD_COLUMNS, self._triples.dictionary, quads))))
-
-    def _follow(self, store: Any) -> None:
-        """Look up which of the noted quads are visible now."""
-        rows = numpy.unique(numpy.concatenate(self._rows), axis=0)
-        there = self._closures.is_visible(rows)
-        for quad in self._lines(rows[~there]):
-            store.remove(quad)
-        # pyoxigraph takes some literals for the same: those that are left have to come again.
-        gone = zip(*(self._triples.dictionary.strings(column) for column in rows[~there].T), strict=True)
-        more = [self._closures.visible((s, p, None), g) for s, p, o, g in gone if f'"^^<{XSD}' in o]
-        store.extend(self._lines(numpy.concatenate([rows[there], *more])))
-        self._forget_empty(store, rows)
-        self._noted, self._rows = [], []
-
-
 class GraphwiseStore(Store):
     """A store in which each named graph has the triples that follow from it and the default graph, by rule sets.
 
@@ -126,7 +71,7 @@ class GraphwiseStore(Store):
         self._is_ready = False
         super().__init__((), (), lasting)
         self._closures = GraphClosures(self._triples, self._quads, self._new_closure)
-        self._closed_mirror = ClosedMirror(self)
+        self._closed_mirror = ClosedMirror(self._triples, self._quads, self._closures)
         self._closures.begin()
         self._is_ready = True
 
@@ -234,15 +179,19 @@ class GraphwiseStore(Store):
         return output.text(self.quads(inferred=True), None, format, self.prefixes)
 
     def inconsistencies(self, graph: Any = None) -> Relation:
-        """Return the contradictions in one graph, or in any, see `Store.inconsistencies`."""
-        return self._of_closures(JUSTIFICATION_COLUMNS[:4], graph, Store.inconsistencies)
+        """Return the contradictions in one graph, or in any, see `Store.inconsistencies`. Raise UsageError (E0669) for
+        an unknown graph."""
+        return self._of_closures(INCONSISTENCIES, JUSTIFICATION_COLUMNS[:4], graph, Store.inconsistencies)
 
     def justifications(self, graph: Any = None) -> Relation:
-        """Return the asserted triples from which each inconsistency follows in one graph, or in any."""
-        return self._of_closures(JUSTIFICATION_COLUMNS, graph, Store.justifications)
+        """Return the asserted triples from which each inconsistency follows in one graph, or in any. Raise UsageError
+        (E0669) for an unknown graph."""
+        return self._of_closures(JUSTIFICATIONS, JUSTIFICATION_COLUMNS, graph, Store.justifications)
 
-    def _of_closures(self, columns: tuple[Column, ...], graph: Any, view: Callable[[Store], Relation]) -> Relation:
-        """Return the rows of a view of closures."""
+    def _of_closures(
+        self, name: str, columns: tuple[Column, ...], graph: Any, view: Callable[[Store], Relation]
+    ) -> Relation:
+        """Return the rows of a view in the closure of a graph, or in all. Raise UsageError (E0669)."""
         with self._using(), reading_within_memory:
             stores = self._closures.stores
             chosen = [*stores.values()] if graph is None else [self._closure(graph)]
@@ -250,7 +199,7 @@ class GraphwiseStore(Store):
             encode = self._triples.dictionary.encode
             words = [[encode(str(part), "symbol") for part in row] for row in rows]
             array = numpy.array(words, numpy.int64).reshape(-1, len(columns))
-            return Relation("inconsistencies", WordRows(columns, self._triples.dictionary, array))
+            return Relation(name, WordRows(columns, self._triples.dictionary, array))
 
     def _closure(self, graph: Any) -> Store:
         """Return the closure of a graph. Raise UsageError (E0669) for one that is not there."""
@@ -345,7 +294,8 @@ class GraphwiseStore(Store):
             return closure.explain(*goal, all=True) if all else closure.explain(*goal)
 
     def why_not(self, *goal: Any, depth: int = 3, graph: Any = DEFAULT) -> Absence:
-        """Return why a triple does not hold in a graph, see `Store.why_not`."""
+        """Return why a triple does not hold in a graph, see `Store.why_not`. Raise UsageError (E0669) for an unknown
+        graph."""
         with self._changing(), changing_within_memory:
             return self._closure(graph).why_not(*goal, depth=depth)
 

@@ -40,7 +40,7 @@ class Feed(Generic[Entry]):
         self.followers = 0
         """Clients that follow the changes, for those who serve them to count."""
         self.has_ended = False
-        """Whether no more changes come, so that streams of them end."""
+        """True once no more changes come, so that their streams end."""
         self._most = most
         self._most_size = most_size
         self._kept: deque[Entry] = deque()

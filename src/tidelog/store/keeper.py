@@ -43,9 +43,9 @@ NUMBERS = "numbers"
 RULES = "rules"
 """The note of the epochs in which rules came."""
 _PATIENCE = 5.0
-"""Checkpoints that another thread writes are so much rarer: that takes cores and the disk from the epochs meanwhile."""
+"""The factor by which checkpoints of another thread are rarer: meanwhile they take cores and the disk from epochs."""
 _FEW = 10
-"""So many files that a checkpoint has replaced go after an epoch: to remove them all would hold up the next one."""
+"""The most replaced files to remove after an epoch: to remove them all would hold up the next one."""
 
 
 class FolderKeeper:
@@ -65,7 +65,7 @@ class FolderKeeper:
         self.price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
         self.aside = False
-        """Whether another thread writes checkpoints, while epochs go on: for servers, whose clients would wait."""
+        """True if another thread writes checkpoints while epochs go on: for servers, whose clients would wait."""
         self._aside: AsideCheckpoint | None = None
         self._recovering = False
         self._dated: dict[str, list[tuple[bool, Words, AnyWords]]] = {}

@@ -108,7 +108,7 @@ class StateFolder:
         self._settled = True
         """Whether the manifest on the disk is `manifest`, for good."""
         self._old: list[str] = []
-        """What a checkpoint has replaced, and is still to be removed."""
+        """The files that a checkpoint has replaced, and that are still to be removed."""
         with self._using():
             self._files = files or (RemoteFiles(text, NAME) if is_address else LocalFiles(Path(self.address)))
         try:
