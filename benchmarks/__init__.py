@@ -5,7 +5,7 @@
   lines of the table, and functions that measure, which run in a process of their own.
 - `harness` runs, times and judges; `child` is such a process; `table` shows; `data` finds and reads the published data;
   `peers` are the engines that stand beside tidelog in the same run.
-- `profile` is a command of its own: what recording costs, and whether profiles name the slowest rules.
+- `profile` is a command of its own: the cost of recording, and an attempt to check which rules profiles call slowest.
 - `findings` writes a run as JSON; `published` takes tables of runs into `results`, and writes them into the pages.
 """
 

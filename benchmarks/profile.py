@@ -1,12 +1,25 @@
-"""`python -m benchmarks.profile`: what recording costs, whether its sums are the wall clock, and whether it names the
-slowest rules.
+"""`python -m benchmarks.profile`: profiles of bootstraps of Doop, Galen and CRDT, against three targets.
 
-Overhead is the median of the ratios of CPU seconds of commits in pairs, one recorded and one not, in turns. The cost of
-a rule is what a commit saves when it is switched off, and nothing else changes. So the commit has the rules of its
-hyper-node only, over views that are asserted as facts. A rule that is not recursive is compared without the recursive
-ones. Where several rules recur, each feeds the others: there the views of the hyper-node itself are facts as well, so
-that rules find the same derivations, but insert none. A cost has the indexes that only this rule needs, which a profile
-has under their own name. Seconds are the least of several commits, so that other work on the machine does not count.
+- **Overhead**: recording adds at most 2 % to the CPU seconds of a commit. It is the median of the ratios of pairs of
+  commits, one recorded and one not, in turns.
+- **Sums**: the seconds of all rules and steps differ from the wall clock by at most 5 %.
+- **Names**: the three slowest rules of a profile cost as much as the third most costly rule of those that were switched
+  off, or at least nine tenths of it.
+
+The cost of a rule is the CPU seconds that a commit saves when the rule is switched off, and nothing else changes. So
+the commit has the rules of its hyper-node only, over views that are asserted as facts. A rule that is not recursive is
+compared without the recursive ones. Where several rules recur, each feeds the others: there the views of the hyper-node
+itself are facts as well, so that rules find the same derivations, but insert none. Seconds are the least of several
+commits.
+
+This confirms the names only in part. A cost has the indexes that only this rule needs, which a profile has under their
+own name, and for the rules of such a recursion it has no insertions, which the profile counts. So a program may miss
+the third target although the profile is right. Costs are those of the rules that the profile calls slowest (`--rules`):
+a slow rule that it leaves out of these goes unseen. Only bootstraps on one thread are measured, no updates.
+
+Run it on an idle machine: beside other work, some costs come out below zero. No such run has confirmed the overhead and
+the names yet (as of 2026-11-27); on a busy machine, programs miss both. The exit code is 1 if any target is missed: the
+last line of its program is "missed".
 """
 
 from __future__ import annotations
@@ -145,12 +158,15 @@ def _saved(filled: Callable[[], Database], case: Case, views: Mapping[str, list[
 
 def main() -> int:
     """Measure the programs that are named, and print a line for each figure; exit code 1 if one is missed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.profile", description=__doc__)
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.profile", description=__doc__, formatter_class=formatter
+    )
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM", help=", ".join(PROGRAMS))
     parser.add_argument("--data", type=Path, help="folder of the published data (default: $TIDELOG_DATA)")
     parser.add_argument("--pairs", type=int, default=9, help="pairs of commits for the overhead (default: 9)")
-    parser.add_argument("--runs", type=int, default=3, help="runs with and without a copy of each rule (default: 3)")
-    parser.add_argument("--rules", type=int, default=8, help="rules that are copied, the slowest (default: 8)")
+    parser.add_argument("--runs", type=int, default=3, help="runs with each rule, and as many without it (default: 3)")
+    parser.add_argument("--rules", type=int, default=8, help="rules to switch off, the slowest (default: 8)")
     arguments = parser.parse_args()
     folder = arguments.data or data.folder()
     if folder is None:
