@@ -158,9 +158,8 @@ def _saved(filled: Callable[[], Database], case: Case, views: Mapping[str, list[
 
 def main() -> int:
     """Measure the programs that are named, and print a line for each figure; exit code 1 if one is missed."""
-    formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.profile", description=__doc__, formatter_class=formatter
+        prog="python -m benchmarks.profile", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM", help=", ".join(PROGRAMS))
     parser.add_argument("--data", type=Path, help="folder of the published data (default: $TIDELOG_DATA)")

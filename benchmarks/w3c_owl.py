@@ -15,8 +15,8 @@ cls-thing, cls-nothing1, prp-ap and dt-type1.
 
 The tests of syntax, and ontologies in functional syntax alone, are not for a store.
 
-W3C's published catalogue has not been run: it was not at hand. EXPECTED comes from cases that were written anew after its
-names and descriptions, so the first run of the catalogue may exit with 1.
+W3C's published catalogue has not been run: it was not at hand. EXPECTED comes from cases that were written anew after
+its names and descriptions, so the first run of the catalogue may exit with 1.
 """
 
 from __future__ import annotations
