@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import tidelog as library
 from tests.cli.conftest import Run
 
+_SECONDS = 60.0
 LONG = """\
 .decl zero(x: number)
 .decl start(x: number)
@@ -34,7 +36,9 @@ def test_a_terminal_shows_a_bar_that_goes_at_the_end(folder: Path) -> None:
         os.close(terminal)
         shown = ""
         while " tuples" not in shown:
-            shown += _read(controller)
+            part = _read(controller)
+            assert part, shown  # The command has ended.
+            shown += part
         process.send_signal(signal.SIGINT)
         while part := _read(controller):
             shown += part
@@ -48,6 +52,7 @@ def test_a_terminal_shows_a_bar_that_goes_at_the_end(folder: Path) -> None:
 
 
 def _read(terminal: int) -> str:
+    assert select.select([terminal], [], [], _SECONDS)[0], "the command writes nothing"
     try:
         return os.read(terminal, 65536).decode(errors="replace")
     except OSError:  # Linux says so when the last process has closed its end.

@@ -66,7 +66,8 @@ class Gate:
         aside = self._db.keeper._aside
         assert aside is not None
         end = time.monotonic() + _SECONDS
-        while not aside.is_written and time.monotonic() < end:
+        while not aside.is_written:
+            assert time.monotonic() < end
             time.sleep(0.001)
 
 
