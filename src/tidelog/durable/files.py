@@ -166,8 +166,8 @@ class Files(ABC):
     # --- what stores make of it ----------------------------------------------------------------------------------
 
     def write(self, name: str, write: Callable[[IO[bytes]], object], *, gently: bool = False) -> str:
-        """Write a new file in place of one that may be there, and have its contents on the disk; its checksum. Where
-        others sync files meanwhile, write `gently`: file systems let them wait for what was written and not synced."""
+        """Write a new file in place of one that may be there, have its contents on the disk, and return its checksum.
+        With `gently`, sync it every few megabytes: others that sync files would wait for all that is not synced."""
         with self._new(name) as file:
             summed = Summed(file, partial(self.sync, file) if gently else None)
             write(summed)  # type: ignore[arg-type]  # IO is no protocol; this is one for writing, from start to end

@@ -1,7 +1,7 @@
 """Limits and Ctrl-C: they stop long work from outside, at places where stopping is safe.
 
 watch       the limits of one epoch or check: time, rows, sizes of relations; lack of memory becomes an error
-progress    a function that hears how far such work has come
+progress    reports to a function of how far such work has come
 interrupts  Ctrl-C that waits until it is looked at
 listening   a thread that hears Ctrl-C while kernels run
 """

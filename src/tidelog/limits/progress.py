@@ -1,4 +1,4 @@
-"""Progress of long work: a function that hears of it, by `progress`, and what it hears."""
+"""Progress of long work: `progress` names the function to report it to, `Progress` is one report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The closures of named graphs: for each graph a store in memory of its triples and those of the default graph.
+"""Graph closures: for each named graph a store in memory of its triples and those of the default graph.
 
 A named graph is closed together with the default graph, which has the ontology and data that all graphs share. What
 follows from the default graph alone is there, and in no named graph. So a triple is *visible* in a named graph if it is

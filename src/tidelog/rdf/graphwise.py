@@ -271,8 +271,9 @@ class GraphwiseStore(Store):
 
     def check(self) -> None:
         """Check the inferred triples of each graph independently of the engine, see `Database.check`."""
-        for closure in self._closures.stores.values():
-            closure.check()
+        with self._using():  # A commit of another thread may begin or end closures.
+            for closure in self._closures.stores.values():
+                closure.check()
 
     def __repr__(self) -> str:
         wrong = len(self.inconsistencies())

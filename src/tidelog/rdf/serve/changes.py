@@ -152,7 +152,7 @@ class _ViewFeed:
             return {"columns": [each.name for each in view.columns], "rows": sorted_rows(view)}, self._feed.last
 
     def end(self) -> None:
-        """Hear of no more changes, and let the streams of clients end."""
+        """End the subscription, and let the streams of clients end."""
         self._feed.end()
         if self._end is not None:
             self._end()

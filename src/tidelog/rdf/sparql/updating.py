@@ -131,6 +131,7 @@ class UpdateDraft:
         self._delete(made[0])
         self._insert(made[1])
         is_default = not self._chosen and not operation.has("USING")
+        # A deletion by pattern alone that finds nothing to delete may aim at triples that follow.
         if templates[0] and not templates[1] and not made[0] and is_default and not self._inferred:
             self._pass_over(operation, within, templates[0], self._within(plan, graph, inferred=True))
 
