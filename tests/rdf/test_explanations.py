@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 
 import pytest
 
@@ -83,6 +83,10 @@ def premises_of(rule: TableRule) -> list[tuple[str, ...]]:
     return found
 
 
+_MOST_PROOFS = 100
+"""Proofs that are looked at: lists of different individuals have thousands."""
+
+
 @pytest.mark.parametrize(("rules", "rule"), RULES, ids=lambda each: getattr(each, "name", each))
 def test_each_rule_of_a_table_is_named_by_a_proof(rules: str, rule: TableRule) -> None:
     store = connect(rules=rules)
@@ -92,7 +96,7 @@ def test_each_rule_of_a_table_is_named_by_a_proof(rules: str, rule: TableRule) -
     goal = [ground(term) for term in head.terms[:3]]
     if head.predicate == "tidelog:false":
         goal = [rule.name, *(ground(term) if term else "" for term in (head.subject, head.object, head.more))]
-    proofs = list(store.explain(*goal, all=True))
+    proofs = list(islice(store.explain(*goal, all=True), _MOST_PROOFS))
     assert rule.name in {proof.goal.rule for proof in proofs}
     for proof in [*proofs, store.explain(*goal)]:
         assert not proof.check(store).granted
@@ -107,7 +111,7 @@ def random_store(rng: random.Random, rules: str = "owl-rl") -> Store:
     return store
 
 
-@pytest.mark.parametrize("seed", range(0, 12, stride(3)))
+@pytest.mark.parametrize("seed", range(0, 12, stride(6)))
 def test_triples_of_random_ontologies_have_proofs(seed: int) -> None:
     rng = random.Random(seed)
     store = random_store(rng, "rdfs" if seed % 5 == 4 else "owl-rl")
