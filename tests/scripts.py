@@ -260,7 +260,8 @@ class WrongError(AssertionError):
 class Follower:
     """A database that goes through a script, and what it ought to hold; every epoch is checked, or WrongError.
 
-    By its seed a script is followed with hyper-nodes that are closures evaluated as such, or like all others.
+    By its seed a script is followed with hyper-nodes that are closures evaluated as such, or like all others; and with
+    a profile, which has to be readable after each epoch, or without one.
 
     Checked are: the asserted facts; the views, births and counts (tests/recount.py); the exact net changes; and that no
     bootstrap happened where `strategy` is "update".
@@ -283,14 +284,17 @@ class Follower:
 
     def set_options(self) -> None:
         """Let the database evaluate as the seed and the test say."""
-        closures = (self.script.seed or 0) // 8 % 2 == 0
-        self.db.options(strategy=self.strategy, switch=self.switch, closures=closures)
+        seed = self.script.seed or 0
+        self.db.options(
+            strategy=self.strategy, switch=self.switch, closures=seed // 8 % 2 == 0, profile=seed // 16 % 4 == 0
+        )
 
     def follow(self, epoch: Epoch) -> Report:
         """Go through one epoch."""
         change = self.commit(epoch)
         self.note(epoch)
         self.check(change)
+        str(self.db.profile())
         return change.report
 
     def commit(self, epoch: Epoch) -> tidelog.Change:
