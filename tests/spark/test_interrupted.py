@@ -256,7 +256,7 @@ def cases(*strides: int) -> pytest.MarkDecorator:
     )
 
 
-CASES = cases(17, 37, 101, 151)
+CASES = cases(17, 61, 251, 401)
 
 
 @CASES
@@ -278,7 +278,7 @@ def test_a_rollback_drops_all_or_nothing(case: Case, every: int, spark: SparkSes
         assert kept(spark) == frames, attempt.place
 
 
-@cases(17, 37, 301, 801)
+@cases(17, 61, 701, 2001)
 def test_a_close_is_whole_or_changes_nothing(case: Case, every: int, spark: SparkSession) -> None:
     frames = kept(spark)
     for attempt in presses(*ALL, first=5, every=every):
