@@ -8,6 +8,7 @@ import pytest
 
 import tidelog
 from tidelog.errors import ProgramError, UsageError
+from tidelog.store.image import EngineImage
 
 COMPONENT = """
 .type node <: symbol
@@ -143,12 +144,11 @@ def test_a_store_without_room_for_a_checkpoint_forgets_it(tmp_path: Path, monkey
     filled(tidelog.connect(tmp_path / "store")).close()
     db = tidelog.connect(tmp_path / "store")
     assert db.stats()["store"]["checkpoint"] == 1
-    from tidelog.store import checkpoint
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "write", full)
+    monkeypatch.setattr(EngineImage, "write", full)
     db.rules.remove_instance("roads")
     db.commit()
     db.rules.add(OTHER)

@@ -218,15 +218,13 @@ class GraphwiseStore(Store):
         views = {INCONSISTENCIES: self.inconsistencies, JUSTIFICATIONS: self.justifications}
         if view is None:
             return self._subscribers.add("triples", _heard, callable_one(callback))
-        if view not in views:
+        if not isinstance(view, str) or view not in views:
             refuse(f"the view {view}", "subscribe to the store, to inconsistencies or to justifications")
         return self._subscribers.add(view, following(views[view]), callable_one(callback))
 
     def __getitem__(self, name: str) -> Relation:
-        if name == INCONSISTENCIES:
+        if self._is_own(name, INCONSISTENCIES):
             return self.inconsistencies()
-        if name == JUSTIFICATIONS:
-            return self.justifications()
         return super().__getitem__(name)
 
     def query(self, text: str, /, **parameters: Any) -> Relation:

@@ -189,14 +189,18 @@ class Store(N3Verbs):
         relation (E0601).
         """
         self._check_usable()
-        if view == JUSTIFICATIONS and view not in self._database.relations:
-            return self._subscribers.add(view, following(self.justifications), callable_one(callback))
+        if self._is_own(view, JUSTIFICATIONS):
+            return self._subscribers.add(JUSTIFICATIONS, following(self.justifications), callable_one(callback))
         name = None if view is None else self._database.workspace.relation(self._own(view)).name
         return self._subscribers.add(name or "triples", partial(_part, name), callable_one(callback))
 
     def _own(self, view: str) -> str:
         """Return the relation of a view."""
-        return INCONSISTENCY if view == INCONSISTENCIES and view not in self._database.relations else view
+        return INCONSISTENCY if self._is_own(view, INCONSISTENCIES) else view
+
+    def _is_own(self, name: object, view: str) -> bool:
+        """Return True for the name of a view of the store, unless a program declares a relation of that name."""
+        return isinstance(name, str) and name == view and view not in self._database.relations
 
     def _drop(self) -> None:
         self._pending = []
@@ -495,7 +499,7 @@ class Store(N3Verbs):
     def __getitem__(self, name: str) -> Relation:
         """Return a relation that a program declares, "inconsistencies" or "justifications". Raise UsageError (E0601)
         for an unknown name."""
-        if name == JUSTIFICATIONS and name not in self._database.relations:
+        if self._is_own(name, JUSTIFICATIONS):
             return self.justifications()
         return self._database[self._own(name)]
 
