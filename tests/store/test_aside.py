@@ -65,10 +65,8 @@ class Gate:
         self.open.set()
         aside = self._db.keeper._aside
         assert aside is not None
-        end = time.monotonic() + _SECONDS
-        while not aside.is_written:
-            assert time.monotonic() < end
-            time.sleep(0.001)
+        aside._thread.join(_SECONDS)
+        assert aside.is_written
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Changes on their way to clients that follow them at their own pace, as server-sent events.
 
 A feed keeps the last changes, and each client has a place in it. So a slow client costs nothing, and holds nobody up.
-Who is too far behind hears that changes are missing.
+A client that is too far behind gets an event which says that changes are missing.
 """
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ class UpdateDraft:
 
     @property
     def lacking(self) -> Any:
-        """Return a quad that the update cannot delete, because it follows; None if there is none. What patterns have
-        passed over counts if the update deletes nothing: it may follow from what is deleted."""
+        """Return a quad that the update cannot delete, because it follows, or None. Quads that patterns have
+        passed over count if the update deletes nothing: it may follow from what is deleted."""
         passed = self._passed if all(self.changes.values()) else []
         return next((quad for quad in (*self._lacking, *passed) if not self.has(quad)), None)
 
