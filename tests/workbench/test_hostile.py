@@ -185,8 +185,10 @@ def test_refused_requests_are_counted_by_their_status() -> None:
     with serving() as server:
         server.read("/v1/relations")
         assert server.send("GET", "/v1/relations/nope").status == 404
+        assert server.send("POST", "/v1/transactions", b"--cux\r\n", **FORM).status == 400
         text = server.send("GET", "/metrics").text
         assert 'tidelog_requests_total{path="/v1/relations/{name}",status="404"} 1.0' in text
+        assert 'tidelog_requests_total{path="/v1/transactions",status="400"} 1.0' in text
         assert 'status="500"' not in text
 
 

@@ -14,7 +14,8 @@ from tidelog.errors import CODES, InternalError, LimitError, Problem, SetupError
 
 _LOGGER = logging.getLogger("tidelog.serve")
 _UNREADABLE = "E0692"
-_GONE = 499
+GONE = 499
+"""The status of a request whose client does not wait for the response."""
 
 
 class RequestError(UsageError):
@@ -49,7 +50,7 @@ def document_of(error: TidelogError) -> dict[str, Any]:
 def respond(request: Request, error: Exception) -> Response:
     """Return the response to an error of tidelog, or of Starlette."""
     if isinstance(error, ClientDisconnect):
-        return Response(status_code=_GONE)  # to nobody
+        return Response(status_code=status_of(error))  # to nobody
     if isinstance(error, HTTPException):
         return _document(_of_routing(request, error))
     return _document(known(error))
@@ -77,10 +78,16 @@ _STATUSES = {"E0601": 404, "E0608": 404, "E0670": 404, "E0672": 409, "E0680": 50
 """The statuses of errors whose code says more than their class."""
 
 
-def status_of(error: TidelogError) -> int:
-    """Return the status of the response to an error."""
+def status_of(error: Exception) -> int:
+    """Return the status of the response to an error of tidelog, of Starlette, or to one that nobody expects."""
+    if isinstance(error, ClientDisconnect):
+        return GONE
+    if isinstance(error, HTTPException):
+        return error.status_code
     if isinstance(error, RequestError):
         return error.status
+    if not isinstance(error, TidelogError):
+        return 500
     if error.code in _STATUSES:
         return _STATUSES[error.code]
     if isinstance(error, LimitError):

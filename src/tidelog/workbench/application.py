@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket
 
 from tidelog.errors import TidelogError
 from tidelog.serve.access import AccessToken, Right, check_access
-from tidelog.serve.problems import RequestError, respond, status_of
+from tidelog.serve.problems import GONE, RequestError, respond, status_of
 from tidelog.version import INTERFACE
 from tidelog.workbench import checking, explaining, following, programs, reading, transactions
 from tidelog.workbench.console.page import ASSETS, served
@@ -79,13 +79,13 @@ def application(
 
     async def answer(path: ServerPath, request: Request) -> Response:
         started = time.perf_counter()
-        status = 500
+        status = GONE  # if the request is cancelled
         try:
             check_access(request, tokens, path.right)
             response = await path.answer(request, service)
             status = response.status_code
             return response
-        except TidelogError as error:
+        except Exception as error:
             status = status_of(error)
             raise
         finally:
