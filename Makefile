@@ -9,7 +9,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 
-.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-lake test-versions clean
+.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -96,6 +96,9 @@ mutants: .venv/stamp ## plant small faults at random and list those that no test
 
 test-browser: .venv/stamp ## test the console in Chromium, as a person uses it
 	@scripts/browser -q
+
+test-vscode: .venv/stamp ## test the extension in VS Code, as a person uses it: code-server from npm, a few minutes
+	@scripts/vscode -q
 
 test-lake: .venv/stamp ## test sinks and sources with Delta, Iceberg, PostgreSQL and Kafka: jars from Maven Central, under six minutes
 	@scripts/lake -q
