@@ -1,19 +1,30 @@
-"""The rule graph of a program that grows: rules added at its end change few hyper-nodes, and mostly no order.
+"""The rule graph of a program that changes: rules that come and go change few hyper-nodes, and mostly no order.
 
-`graph_of` returns what `hyper_nodes` would, but goes through the new rules only, where each of them reads what stands
-before the relation that it derives. Otherwise it begins anew.
+`graph_of` returns what `hyper_nodes` would, its reference. Only a part of the graph can merge or split: the hyper-nodes
+that win or lose rules, and those on ways from the relations that these newly read back to them. The order is the one
+nearest to that of the rules exactly if each hyper-node comes behind those that it reads, and behind no other that
+begins with a later rule, except where it reads something in between. So it stays if this holds for the few hyper-nodes
+that have changed or that read others than before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from operator import is_
+from typing import TypeAlias
 
+from tidelog.rules.components import components
 from tidelog.rules.core import HyperNode, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import Nodes, hyper_nodes, in_order, node_reads
+
+_SHARE = 4
+"""The graph is made anew when one rule in so many has come or gone."""
+_Unit: TypeAlias = int | str
+"""The position of a hyper-node that loses no rules, or else a relation."""
 
 
 @dataclass(frozen=True)
@@ -38,74 +49,186 @@ class Graph:
         """The relations that rules read."""
         return frozenset([name for node in self.nodes for name in node.reads])
 
+    def readers(self, names: Iterable[str]) -> list[int]:
+        """Return the positions of the hyper-nodes that read some of the relations."""
+        found = frozenset(names)
+        return [i for i, node in enumerate(self.nodes) if not found.isdisjoint(node.reads)] if found else []
+
 
 def graph_of(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], last: Graph) -> Graph:
     """Return the rules with their hyper-nodes, the same objects as in `last` where these have the same rules. Raise
     ProgramError where a cycle has a negative edge."""
-    known = len(last.rules)
-    if known and len(rules) >= known and all(map(is_, rules, last.rules)):
-        nodes = _grown(last, rules[known:], relations)
-        if nodes is not None:
-            return _following(last, Graph(tuple(rules), nodes))
-    return Graph(tuple(rules), hyper_nodes(rules, relations, last.by_relations))
+    rules = tuple(rules)
+    change = difference(last.rules, rules)
+    if change is not None and _SHARE * sum(map(len, change)) < len(rules):
+        found = _changed(last, rules, *change) if any(change) else last
+        if found is not None:
+            return found
+    return Graph(rules, hyper_nodes(rules, relations, last.by_relations))
 
 
-def _following(last: Graph, graph: Graph) -> Graph:
-    """Return a graph to which rules were added since the last one, with the places and reads that follow from those
-    there, where the old hyper-nodes have kept their places."""
-    old, new = graph.nodes[: len(last.nodes)], graph.nodes[len(last.nodes) :]
-    changed = [(node, before) for node, before in zip(old, last.nodes, strict=True) if node is not before]
-    if all(node.relations == before.relations for node, before in changed):
-        fresh = {name: len(old) + i for i, node in enumerate(new) for name in node.relations}
-        vars(graph)["places"] = {**last.places, **fresh} if fresh else last.places
-        vars(graph)["read"] = last.read.union(*(node.reads for node in (*(node for node, _ in changed), *new)))
+def difference(before: Sequence[AnyRule], now: Sequence[AnyRule]) -> tuple[list[AnyRule], list[AnyRule]] | None:
+    """Return the rules that have gone and those that have come; None if the others stand in another order."""
+    start = _agreeing(before, now)
+    old, new = before[start:], now[start:]
+    end = _agreeing(old[::-1], new[::-1])
+    old, new = old[: len(old) - end], new[: len(new) - end]
+    were, are = set(map(id, old)), set(map(id, new))
+    if not all(map(is_, [rule for rule in old if id(rule) in are], [rule for rule in new if id(rule) in were])):
+        return None
+    return [rule for rule in old if id(rule) not in are], [rule for rule in new if id(rule) not in were]
+
+
+def _agreeing(one: Sequence[object], other: Sequence[object]) -> int:
+    """Return the number of objects with which both sequences begin."""
+    same = [*map(is_, one, other)]
+    return same.index(False) if False in same else len(same)
+
+
+def _changed(
+    last: Graph, rules: tuple[AnyRule, ...], gone: Sequence[AnyRule], added: Sequence[AnyRule]
+) -> Graph | None:
+    """Return the graph after rules have come and gone; None if a cycle has a negative edge."""
+    region = _Region(last, gone, added)
+    number = dict(zip(map(id, rules), count()))
+    nodes = [region.node(group, number) for group in region.groups()]
+    if any(negative and name in node.relations for node in nodes if node.recursive for name, negative in _reads(node)):
+        return None
+    graph = _in_place(last, rules, nodes, region, number)
+    if graph is None:
+        left = (node for place, node in enumerate(last.nodes) if place not in region.places)
+        nodes = sorted([*left, *nodes], key=lambda node: number[id(node.rules[0])])
+        graph = Graph(rules, tuple([nodes[i] for i in in_order(node_reads(nodes))]))
     return graph
 
 
-def _grown(
-    last: Graph, added: Sequence[AnyRule], relations: Mapping[str, RelationInfo]
-) -> tuple[HyperNode, ...] | None:
-    """Return the hyper-nodes with the rules added; None if more of them may change than those that get rules."""
-    fresh: list[AnyRule] = []
-    joining: dict[int, list[AnyRule]] = {}
-    for rule in added:
-        place = last.places.get(head_of(rule))
-        if place is not None:
-            joining.setdefault(place, []).append(rule)
-        elif head_of(rule) in last.read:
+def _reads(node: HyperNode) -> Iterator[tuple[str, bool]]:
+    return (read for rule in node.rules for read in body_of(rule))
+
+
+class _Region:
+    """The part of a rule graph in which hyper-nodes can merge or split, once rules have gone and others were added."""
+
+    def __init__(self, last: Graph, gone: Sequence[AnyRule], added: Sequence[AnyRule]) -> None:
+        self._last = last
+        self._split = {last.places[head_of(rule)] for rule in gone}
+        self.rules: dict[_Unit, list[AnyRule]] = {}
+        """The rules of each unit of the region."""
+        lost = set(map(id, gone))
+        kept = [rule for place in self._split for rule in last.nodes[place].rules if id(rule) not in lost]
+        for rule in (*kept, *added):
+            unit = self._unit(head_of(rule))
+            if isinstance(unit, int) and unit not in self.rules:
+                self.rules[unit] = [*last.nodes[unit].rules]
+            self.rules.setdefault(unit, []).append(rule)
+        self.changed = frozenset(self.rules)
+        """The units that have other rules than before, or are relations of a hyper-node that has."""
+        self._reads = {unit: {name for rule in own for name, _ in body_of(rule)} for unit, own in self.rules.items()}
+        self.vanished = [name for i in self._split for name in last.nodes[i].relations if name not in self.rules]
+        """The relations that no rule derives any more."""
+        self.fresh = [unit for unit in self.rules if unit not in last.places and isinstance(unit, str)]
+        """The relations that no rule derived before."""
+        self.reading = last.readers((*self.vanished, *self.fresh))
+        """The positions of the hyper-nodes that read such relations."""
+        self._reach()
+        self.places = self._split.union(unit for unit in self.rules if isinstance(unit, int))
+        """The positions of the hyper-nodes of the region."""
+
+    def _unit(self, name: str) -> _Unit:
+        place = self._last.places.get(name)
+        return name if place is None or place in self._split else place
+
+    def _place(self, unit: _Unit) -> int:
+        """Return the position of a unit, behind all others for a relation that no rule derived."""
+        return unit if isinstance(unit, int) else self._last.places.get(unit, len(self._last.nodes))
+
+    def _reach(self) -> None:
+        """Add the units that a new edge can make a cycle of: on every new cycle, some edge leads to a later position,
+        and none leads from a position before those of such edges."""
+        rising = [(self._place(unit), name) for unit, names in self._reads.items() for name in names]
+        rising += [(place, name) for place in self.reading for name in self.fresh if name in self._last.nodes[place].reads]
+        rising = [(i, name) for i, name in rising if name in self._last.places or name in self.rules]
+        rising = [(i, name) for i, name in rising if self._place(self._unit(name)) > i]
+        first = min((i for i, _ in rising), default=0)
+        waiting, seen = [name for _, name in rising], set[_Unit]()
+        while waiting:
+            unit = self._unit(waiting.pop())
+            if unit in seen or self._place(unit) < first:
+                continue
+            seen.add(unit)
+            if isinstance(unit, int) and unit not in self.rules:
+                node = self._last.nodes[unit]
+                self.rules[unit], self._reads[unit] = [*node.rules], {*node.reads}
+            waiting += self._reads.get(unit, ())
+
+    def groups(self) -> list[list[_Unit]]:
+        """Return the strongly connected units."""
+        return components(
+            {
+                unit: [other for name in names if (other := self._unit(name)) in self.rules]
+                for unit, names in self._reads.items()
+            }
+        )
+
+    def node(self, group: Sequence[_Unit], number: Mapping[int, int]) -> HyperNode:
+        """Return the hyper-node of strongly connected units; `number` has the places of rules in the program."""
+        if len(group) == 1 and isinstance(group[0], int) and group[0] not in self.changed:
+            return self._last.nodes[group[0]]
+        own = sorted((rule for unit in group for rule in self.rules[unit]), key=lambda rule: number[id(rule)])
+        relations = tuple(dict.fromkeys(map(head_of, own)))
+        before = self._last.nodes[self._last.places[relations[0]]] if relations[0] in self._last.places else None
+        if before is not None and len(before.rules) == len(own) and all(map(is_, before.rules, own)):
+            return before
+        recursive = len(relations) > 1 or any(relations[0] in self._reads[unit] for unit in group)
+        return HyperNode(relations, tuple(own), recursive)
+
+
+def _in_place(
+    last: Graph,
+    rules: tuple[AnyRule, ...],
+    region: Sequence[HyperNode],
+    changing: _Region,
+    number: Mapping[int, int],
+) -> Graph | None:
+    """Return the graph with the hyper-nodes of the region in the places of those before, and fresh ones behind all
+    others; None if that is not their order."""
+    taken: dict[int, HyperNode] = {}
+    fresh = []
+    for node in region:
+        before = {last.places[name] for name in node.relations if name in last.places}
+        if not before:
+            fresh.append(node)
+            continue
+        place = before.pop()
+        if before or place in taken or node.rules[0] is not last.nodes[place].rules[0]:
             return None
-        else:
-            fresh.append(rule)
-    new = hyper_nodes(fresh, relations)
-    behind = _highest(new, last.places)
-    if any(not _fits(rule, place, last.places, behind) for place, rules in joining.items() for rule in rules):
-        return None
-    nodes = list(last.nodes)
-    for place, rules in joining.items():
-        node = nodes[place]
-        recursive = node.recursive or any(name in node.relations for rule in rules for name, _ in body_of(rule))
-        nodes[place] = HyperNode(node.relations, (*node.rules, *rules), recursive)
-    if not any(name in behind for rules in joining.values() for rule in rules for name, _ in body_of(rule)):
-        return (*nodes, *new)
-    number = {id(rule): index for index, rule in enumerate((*last.rules, *added))}
-    nodes = sorted([*nodes, *new], key=lambda node: number[id(node.rules[0])])
-    return tuple([nodes[index] for index in in_order(node_reads(nodes))])
+        taken[place] = node
+    fresh.sort(key=lambda node: number[id(node.rules[0])])
+    nodes = [*last.nodes, *(fresh[i] for i in in_order(node_reads(fresh)))]
+    for place, node in taken.items():
+        nodes[place] = node
+    empty = changing.places - taken.keys()
+    changed = [node for place, node in taken.items() if node is not last.nodes[place]]
+    changed += [nodes[place] for place in changing.reading if place not in empty]
+    for place in sorted(empty, reverse=True):
+        del nodes[place]
+    graph = Graph(rules, tuple(nodes))
+    if not empty:
+        places = {**last.places, **{name: len(last.nodes) + i for i, node in enumerate(nodes[len(last.nodes) :]) for name in node.relations}}
+        places |= {name: place for place, node in taken.items() for name in node.relations}
+        for name in changing.vanished:
+            del places[name]
+        vars(graph)["places"] = places
+    return graph if _is_ordered(graph, [*changed, *fresh], number) else None
 
 
-def _highest(new: Iterable[HyperNode], places: Mapping[str, int]) -> dict[str, int]:
-    """Return for each relation of the new hyper-nodes the last position among the old ones that it depends on."""
-    highest: dict[str, int] = {}
-    for node in new:
-        place = max((places.get(name, highest.get(name, -1)) for name in node.reads), default=-1)
-        highest |= dict.fromkeys(node.relations, place)
-    return highest
-
-
-def _fits(rule: AnyRule, place: int, places: Mapping[str, int], behind: Mapping[str, int]) -> bool:
-    """Return True if a rule of the hyper-node at `place` reads only what can stand before it, or the node itself, and
-    that without negation."""
-    for name, negative in body_of(rule):
-        other = places.get(name, -1)
-        if other > place or (negative and other == place) or behind.get(name, -1) >= place:
+def _is_ordered(graph: Graph, nodes: Iterable[HyperNode], number: Mapping[int, int]) -> bool:
+    """Return True if each of the hyper-nodes is in its place: it reads none behind it, and those between it and the
+    last one that it reads begin with earlier rules."""
+    first = [number[id(node.rules[0])] for node in graph.nodes]
+    for node in nodes:
+        place = graph.places[node.relations[0]]
+        before = max((graph.places[name] for name in node.reads if graph.places.get(name, place) != place), default=-1)
+        if before > place or max(first[before + 1 : place], default=-1) > first[place]:
             return False
     return True
