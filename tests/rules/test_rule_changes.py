@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 
@@ -14,10 +16,13 @@ from tidelog import ProgramError
 from tidelog.language import Checker, check, read, warnings
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.rules import Compiler, compile_program
-from tidelog.rules.core import CoreProgram, HyperNode
+from tidelog.rules.core import CoreAtom, CoreProgram, CoreRule, HyperNode, RelationInfo
 from tidelog.rules.edges import AnyRule
 from tidelog.rules.graph import hyper_nodes
+from tidelog.rules.growing import Graph, graph_of
 from tidelog.workspace import without
+
+T = TypeVar("T")
 
 MISTAKES = (
     "nowhere(1).",
@@ -192,27 +197,96 @@ def test_places_are_those_of_the_declarations_that_count() -> None:
     assert str(refused.value) == str(expected.value)
 
 
-def test_a_rule_that_closes_no_cycle_leaves_the_graph_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only relations that the rule brings are put in order; a rule that closes a cycle has all put in order again."""
-    ordered: list[int] = []
+def test_rules_that_come_and_go_leave_the_rest_of_the_graph_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph is never made anew as a whole, not even where hyper-nodes merge and split."""
+    made: list[int] = []
 
     def watched(rules: Sequence[AnyRule], *others: Any) -> tuple[HyperNode, ...]:
-        ordered.append(len(rules))
+        made.append(len(rules))
         return hyper_nodes(rules, *others)
 
     database = Remembering()
     database.add(FIRST + "step(1, 2). sound(x) :- step(x, _). sound(x) :- step(_, x), x > 0.")
     monkeypatch.setattr("tidelog.rules.growing.hyper_nodes", watched)
     checker, compiler = database.checker, database.compiler
-    for text, most in (
-        ("sound(x) :- step(x, x).", 0),
-        (".decl third(x: number) third(x) :- sound(x), !step(x, x).", 1),
-        ("third(x) :- third(y), x = y - 1, x > 0.", 0),
-        ("sound(x) :- third(x).", 6),
+    for text in (
+        "sound(x) :- step(x, x).",
+        ".decl third(x: number) third(x) :- sound(x), !step(x, x).",
+        "third(x) :- third(y), x = y - 1, x > 0.",
+        "back: step(x, x) :- sound(x).",
     ):
-        ordered.clear()
-        compiler.compile(checker.check(*checker.programs, read(text)))
-        assert max(ordered) == most, text
+        core = compiler.compile(checker.check(*checker.programs, read(text)))
+    assert [node.relations for node in core.nodes] == [("sound", "step"), ("third",)]
+    core = compiler.compile(checker.check(*without(checker.programs, ["back"])))
+    assert [node.relations for node in core.nodes] == [("sound",), ("third",)]
+    assert not made
+
+
+def ring(name: str, head: int, *body: int, negated: bool = False) -> CoreRule:
+    """A rule between relations p0, p1, …, without columns."""
+    atoms = tuple(CoreAtom(f"p{each}", (), negated and each == body[-1]) for each in body)
+    return CoreRule(name, name, CoreAtom(f"p{head}", ()), atoms)
+
+
+def or_error(make: Callable[[], T]) -> T | str:
+    try:
+        return make()
+    except ProgramError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_graph_that_follows_its_rules_is_the_one_from_scratch(seed: int) -> None:
+    """Also the objects that stay are the same. Rules come at any place, a few or many at once; some make an error."""
+    rng = random.Random(f"rule graphs {seed}")
+    relations = {f"p{i}": RelationInfo(f"p{i}", ()) for i in range(30)}
+    size, upward = rng.choice((4, 8, 16, 30)), rng.random() / 2
+    names = (f"r{i}" for i in itertools.count())
+    rules, last = list[AnyRule](), Graph()
+    for _ in range(60):
+        now = list(rules)
+        for _ in range(min(rng.choice((0, 1, 1, 2, 4)), len(now))):
+            now.pop(rng.randrange(len(now)))
+        for _ in range(rng.choice((0, 1, 1, 2, 6))):
+            head = rng.randrange(size)
+            highest = (size if rng.random() < upward else max(head, 1) for _ in range(rng.choice((0, 1, 1, 2, 3))))
+            rule = ring(next(names), head, *map(rng.randrange, highest), negated=rng.random() < 0.08)
+            now.insert(rng.choice((len(now), len(now), rng.randrange(len(now) + 1))), rule)
+        if rng.random() < 0.03:
+            rng.shuffle(now)
+        expected = or_error(partial(hyper_nodes, now, relations, last.by_relations))
+        found = or_error(partial(graph_of, now, relations, last))
+        if isinstance(expected, str) or isinstance(found, str):
+            assert found == expected
+            continue
+        assert found.nodes == expected
+        before = {id(node) for node in last.nodes}
+        assert [id(node) in before for node in found.nodes] == [id(node) in before for node in expected]
+        assert found.places == {name: i for i, node in enumerate(found.nodes) for name in node.relations}
+        rules, last = now, found
+
+
+@pytest.mark.parametrize(
+    ("before", "gone", "added", "order"),
+    [
+        ([(1, 0), (2, 1), (3, 0)], [1], [], ["p1", "p3"]),
+        ([(1, 0), (2, 1), (3, 0)], [0], [], ["p2", "p3"]),
+        ([(3, 1), (1, 0), (2, 0)], [1], [], ["p3", "p2"]),  # p3 need not wait for p1 any more
+        ([(1, 0), (2, 0)], [], [(1, 2)], ["p2", "p1"]),
+        ([(1, 0), (2, 1), (3, 2)], [], [(1, 3)], ["p1 p2 p3"]),
+        ([(1, 3), (2, 1), (3, 2), (4, 0)], [0], [], ["p2", "p3", "p4"]),
+        ([(1, 4), (2, 0)], [], [(4, 0)], ["p2", "p4", "p1"]),  # p4 gets its first rule
+        ([(1, 4), (2, 0), (4, 2)], [], [(2, 1), (3, 2)], ["p1 p2 p4", "p3"]),
+    ],
+)
+def test_hyper_nodes_merge_split_and_change_places(
+    before: list[tuple[int, int]], gone: list[int], added: list[tuple[int, int]], order: list[str]
+) -> None:
+    rules = [ring(f"r{i}", *each) for i, each in enumerate(before)]
+    last = graph_of(rules, {}, Graph())
+    now = [rule for i, rule in enumerate(rules) if i not in gone]
+    now += [ring(f"a{i}", *each) for i, each in enumerate(added)]
+    assert [" ".join(sorted(node.relations)) for node in graph_of(now, {}, last).nodes] == order
 
 
 @pytest.mark.parametrize(

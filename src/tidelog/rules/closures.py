@@ -30,6 +30,9 @@ from tidelog.rules.core import (
     RelationInfo,
 )
 
+BASE = "#base."
+"""How the names of the relations of the base rules of closures begin."""
+
 
 @dataclass(frozen=True)
 class Looked:
@@ -80,7 +83,7 @@ def _looked(node: HyperNode) -> Looked:
     if not others:
         return Looked(node, None, replace(node, closure=closure))
     name, first = node.relations[0], others[0]
-    auxiliary = f"#base.{name}"
+    auxiliary = f"{BASE}{name}"
     moved = tuple(replace(rule, head=replace(rule.head, relation=auxiliary)) for rule in others)
     copy = CoreRule(auxiliary, first.origin, _pair(name, first), (_pair(auxiliary, first),), first.span)
     rules = (*(rule for rule in node.rules if rule not in others), copy)
@@ -115,7 +118,7 @@ def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[CoreRule]]:
         complete &= stepped["right"] | stepped["left"] <= edges
     if not complete:
         return None, []
-    sources = list(dict.fromkeys(copies.values())) + ([EdgeSource(f"#base.{name}", "forward")] if others else [])
+    sources = list(dict.fromkeys(copies.values())) + ([EdgeSource(f"{BASE}{name}", "forward")] if others else [])
     return ClosureShape(tuple(sources), symmetric, unequal == {True}, "both" not in kinds), others
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from operator import is_
 from typing import Any, TypeAlias
 
@@ -21,7 +21,6 @@ from tidelog.language.syntax import (
     Aggregate,
     Atom,
     CheckedProgram,
-    Column,
     FunctorType,
     RecordType,
     RelationType,
@@ -35,22 +34,22 @@ from tidelog.rules.anonymous import anonymous
 from tidelog.rules.arguments import arguments
 from tidelog.rules.bench import Bench
 from tidelog.rules.casts import casts
-from tidelog.rules.closures import Known, looked_at, with_closures
+from tidelog.rules.closures import BASE, Known, looked_at, with_closures
 from tidelog.rules.counters import counters
 from tidelog.rules.demand import on_demand
 from tidelog.rules.disjunctions import disjunctions
-from tidelog.rules.edges import AnyRule, body_of
+from tidelog.rules.edges import AnyRule
 from tidelog.rules.equalities import equalities
 from tidelog.rules.folds import with_folds
 from tidelog.rules.graph import Nodes, hyper_nodes
-from tidelog.rules.growing import Graph, graph_of
+from tidelog.rules.growing import Graph, difference, graph_of
 from tidelog.rules.growth import check_growth
 from tidelog.rules.heads import heads
 from tidelog.rules.negations import negations
 from tidelog.rules.nesting import nesting
 from tidelog.rules.paths import paths
 from tidelog.rules.pieces import pieces
-from tidelog.rules.projections import Orders, projections
+from tidelog.rules.projected import Projected, with_projections
 from tidelog.rules.reached import Bounded
 from tidelog.rules.recursions import Recursions, reads_of
 from tidelog.rules.selections import (
@@ -101,37 +100,6 @@ class _Compiled:
     reads: tuple[str, ...]
 
 
-_Seen: TypeAlias = tuple[frozenset[str], frozenset[str], Orders]
-"""Of the relations that a rule reads, the closures, those that are recursive with its head, and those of these that
-select."""
-
-_NOTHING: _Seen = frozenset(), frozenset(), frozenset()
-
-
-@dataclass(frozen=True)
-class _Projections:
-    """Rules after projections, with the relations that these add.
-
-    `rules` are those before, `closed`, `own` and `orders` the closures, the recursive relations and the selections that
-    they see, and `seen` has for each, by its identity, the rule, what of these its projection has seen, and what has
-    become of it.
-    """
-
-    rules: tuple[AnyRule, ...] = ()
-    closed: frozenset[str] = frozenset()
-    own: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    orders: Orders = frozenset()
-    projected: Sequence[AnyRule] = ()
-    added: Mapping[str, core.RelationInfo] = field(default_factory=dict)
-    seen: Mapping[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = field(default_factory=dict)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "seen": [*self.seen.values()]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({**state, "seen": {id(each[0]): each for each in state["seen"]}})
-
-
 _Context: TypeAlias = tuple[frozenset[str] | None, frozenset[str] | None, Mapping[str, Columns] | None, Bounded | None]
 """For a rule with an aggregate the relations recursive with its heads; for one with a path the shared relations that
 were there before it, and the columns of nodes; for one whose groups come through the recursion the bounded columns of
@@ -152,6 +120,24 @@ class _Prefix:
     reaching: tuple[_Compiled, ...] = ()
     settled: bool = True
 
+    def beginning(self, rules: tuple[Rule, ...], known: Mapping[int, _Compiled]) -> tuple[_Prefix, Sequence[Rule]]:
+        """Return the part of it for the rules with which `rules` begin, if these are all those that are left, and the
+        rules that have gone. That is nothing of it where others stand between them, or where the rest depends on those
+        that have gone, of which `known` has the results."""
+        gone, added = difference(self.texts, rules) or (self.texts, rules)
+        end = len(rules) - len(added)
+        if end + len(gone) != len(self.texts) or not all(map(is_, rules[end:], added)):
+            return _Prefix(), self.texts
+        if not gone:
+            return self, gone
+        results = [known[id(rule)] for rule in gone]
+        if any(each.context != _ANYWHERE or each.auxiliary or each.shared for each in results):
+            return _Prefix(), self.texts
+        lost = set(map(id, chain(gone, *(each.rules for each in results))))
+        reads = [*compress(self.reads, [id(rule) not in lost for rule in self.texts])]
+        left = [rule for rule in self.rules if id(rule) not in lost]
+        return replace(self, texts=rules[:end], reads=reads, rules=left), gone
+
     def holds(self, recursions: Recursions) -> bool:
         """Return True if a program that begins with these rules need not look at them one by one."""
         return self.settled and all(each.context[0] == recursions.of(each.rule) for each in self.reaching)
@@ -160,12 +146,12 @@ class _Prefix:
 @dataclass(frozen=True)
 class CompilerState:
     """State kept from the last program: its rules by their identity, which live as long as their entries; the core
-    rules likewise; the hyper-nodes before and after projections, closures among them; the marked ones; and for programs
-    that select the hyper-nodes before that, and the rules of candidates. A pickle has the same without identities,
-    which differ after loading."""
+    rules likewise; the hyper-nodes before and after projections, closures among them; the marked ones; for programs
+    that select the hyper-nodes before that, and the rules of candidates; the types of relations and what the core
+    program has of them. A pickle has the same without identities, which differ after loading."""
 
     rules: Mapping[int, _Compiled] = field(default_factory=dict)
-    projected: _Projections = field(default_factory=_Projections)
+    projected: Projected = field(default_factory=Projected)
     written: Graph = field(default_factory=Graph)
     final: Graph = field(default_factory=Graph)
     closures: Known = field(default_factory=dict)
@@ -175,6 +161,8 @@ class CompilerState:
     nodes: Nodes = field(default_factory=dict)
     prefix: _Prefix = field(default_factory=_Prefix)
     dropping: Nodes = field(default_factory=dict)
+    types: Mapping[str, RelationType] | None = None
+    infos: Mapping[str, core.RelationInfo] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         maps = {"rules": self.rules, "closures": self.closures, "selecting": self.selecting}
@@ -212,15 +200,18 @@ class Compiler:
         last = self._last
         known = last.rules
         compiled: dict[int, _Compiled] = {}
-        relations = {name: core.RelationInfo(name, relation.columns) for name, relation in checked.relations.items()}
-        prefix = last.prefix
-        if len(checked.rules) < len(prefix.texts) or not all(map(is_, checked.rules, prefix.texts)):
-            prefix = _Prefix()
+        infos = last.infos
+        if checked.relations is not last.types:
+            infos = {name: core.RelationInfo(name, each.columns) for name, each in checked.relations.items()}
+        relations = {**infos}
+        prefix, gone = last.prefix.beginning(checked.rules, known)
         added = checked.rules[len(prefix.texts) :]
         reads = [*prefix.reads, *(each.reads if (each := known.get(id(rule))) else reads_of(rule) for rule in added)]
         recursions = Recursions(checked.rules, reads, last.recursions, last.plain if last.plain.rules else last.written)
         if prefix.holds(recursions):
             compiled.update(known)
+            for rule in gone:
+                del compiled[id(rule)]
         else:
             prefix = _Prefix()
         rules = [*prefix.rules]
@@ -261,15 +252,17 @@ class Compiler:
         closures = looked_at(written.nodes, last.closures)
         found = with_closures(written.nodes, relations, closures)
         final = Graph()
-        projected = _Projections()
+        projected = Projected()
         if not self._as_written:
             rules, found = _with_demand(rules, found, checked, relations, selections.keys())
-            without = {name: info for name, info in relations.items() if not name.startswith("#base.")}
             chosen = frozenset(name for name, selection in selections.items() if selection.form == "choice")
             orders = dropping_orders(found, selections, joined)
-            projected = _with_projections(rules, found, chosen, orders, last.projected, look)
+            projected = with_projections(rules, found, chosen, orders, last.projected, look)
             if projected.added:
-                relations = {**without, **projected.added}
+                bases = [node.relations[0] for node in found if node.relations[0].startswith(BASE)]
+                relations = {**relations, **projected.added}
+                for name in bases:
+                    del relations[name]
                 final = graph_of(projected.projected, relations, last.final)
                 closures |= looked_at(final.nodes, last.closures)
                 found = with_closures(final.nodes, relations, closures)
@@ -279,7 +272,8 @@ class Compiler:
         candidates = {**{name: candidates_of(name) for name in selections}, **recursions.facts}
         dropping, obstacles = with_dropping(found, selections, relations, joined)
         dropping = tuple([_kept(last.dropping.get(node.relations), node) for node in dropping])
-        self._last = replace(self._last, dropping={node.relations: node for node in dropping})
+        dropped = {node.relations: node for node in dropping}
+        self._last = replace(self._last, dropping=dropped, types=checked.relations, infos=infos)
         facts, functors = checked.facts, _called(checked, found)
         return core.CoreProgram(
             relations, checked.records, found, facts, candidates, functors, dropping=dropping, obstacles=obstacles
@@ -318,7 +312,7 @@ def _with_demand(
     if not wanted:
         return rules, nodes
     made, added = on_demand(rules, wanted, relations)
-    together = {**{name: info for name, info in relations.items() if not name.startswith("#base.")}, **added}
+    together = {**{name: info for name, info in relations.items() if not name.startswith(BASE)}, **added}
     try:
         found = with_closures(hyper_nodes(made, together), together)
     except ProgramError:
@@ -347,53 +341,6 @@ def _conditions(
         yield from bench.aggregates
         relations.update(bench.auxiliary)
     relations.update(together)
-
-
-def _with_projections(
-    rules: Sequence[AnyRule],
-    nodes: Sequence[core.HyperNode],
-    chosen: frozenset[str],
-    orders: Orders,
-    last: _Projections,
-    look: Look,
-) -> _Projections:
-    """Return the rules after projections; `nodes` are the hyper-nodes of the rules before. Rules of a recursion with a
-    relation that is `chosen` stay: a derivation by way of a projection comes a round later, after other choices.
-    `orders` are the selections that need not read dominated tuples."""
-    closed = frozenset(name for node in nodes if node.closure or node.mirrors for name in node.relations)
-    own = {name: frozenset(node.relations) for node in nodes if node.recursive for name in node.relations}
-    projected: list[AnyRule] = []
-    added: dict[str, core.RelationInfo] = {}
-    seen: dict[int, tuple[core.CoreRule, _Seen, tuple[core.CoreRule, ...]]] = {}
-    done = len(last.rules)
-    same = closed == last.closed and own == last.own and orders == last.orders
-    if same and len(rules) >= done and all(map(is_, rules, last.rules)):
-        projected, added, seen = [*last.projected], {**last.added}, {**last.seen}
-    else:
-        done = 0
-    for rule in rules[done:]:
-        if isinstance(rule, core.AggregateRule) or not chosen.isdisjoint(own.get(rule.head.relation, ())):
-            projected.append(rule)
-            continue
-        sight = _NOTHING
-        if closed or rule.head.relation in own:
-            reads = frozenset(name for name, _ in body_of(rule))
-            inside = reads & own.get(rule.head.relation, frozenset())
-            sight = reads & closed, inside, frozenset(each for each in orders if each[0] in inside)
-        entry = last.seen.get(id(rule))
-        if entry is None or entry[1] != sight:
-            look()
-            entry = rule, sight, projections(rule, *sight)
-        seen[id(rule)] = entry
-        *auxiliary, rest = entry[2]
-        for each in auxiliary:
-            name = each.head.relation
-            if name not in added:
-                columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(each.head.args))
-                added[name] = core.RelationInfo(name, columns, auxiliary=True)
-                projected.append(each)
-        projected.append(rest)
-    return _Projections(tuple(rules), closed, own, orders, projected, added, seen)
 
 
 def _compiled(

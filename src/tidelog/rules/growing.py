@@ -14,15 +14,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from operator import is_
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tidelog.rules.components import components
 from tidelog.rules.core import HyperNode, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import Nodes, hyper_nodes, in_order, node_reads
 
-_SHARE = 4
-"""The graph is made anew when one rule in so many has come or gone."""
+_FEW, _SHARE = 16, 4
+"""The graph is made anew when more than a few rules have come or gone, and one in so many of those that are there."""
+_MOST = 64
+"""From so many hyper-nodes that may have changed on, all are put in order again."""
+Text = TypeVar("Text")
+"""Any sort of rules."""
 _Unit: TypeAlias = int | str
 """The position of a hyper-node that loses no rules, or else a relation."""
 
@@ -60,15 +64,15 @@ def graph_of(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], la
     ProgramError where a cycle has a negative edge."""
     rules = tuple(rules)
     change = difference(last.rules, rules)
-    if change is not None and _SHARE * sum(map(len, change)) < len(rules):
+    if last.rules and change is not None and sum(map(len, change)) <= max(_FEW, len(rules) // _SHARE):
         found = _changed(last, rules, *change) if any(change) else last
         if found is not None:
             return found
     return Graph(rules, hyper_nodes(rules, relations, last.by_relations))
 
 
-def difference(before: Sequence[AnyRule], now: Sequence[AnyRule]) -> tuple[list[AnyRule], list[AnyRule]] | None:
-    """Return the rules that have gone and those that have come; None if the others stand in another order."""
+def difference(before: Sequence[Text], now: Sequence[Text]) -> tuple[Sequence[Text], Sequence[Text]] | None:
+    """Return the objects that have gone and those that have come; None if the others stand in another order."""
     start = _agreeing(before, now)
     old, new = before[start:], now[start:]
     end = _agreeing(old[::-1], new[::-1])
@@ -94,7 +98,7 @@ def _changed(
     nodes = [region.node(group, number) for group in region.groups()]
     if any(negative and name in node.relations for node in nodes if node.recursive for name, negative in _reads(node)):
         return None
-    graph = _in_place(last, rules, nodes, region, number)
+    graph = _in_place(last, rules, nodes, region, number) if len(nodes) < _MOST else None
     if graph is None:
         left = (node for place, node in enumerate(last.nodes) if place not in region.places)
         nodes = sorted([*left, *nodes], key=lambda node: number[id(node.rules[0])])
@@ -145,9 +149,10 @@ class _Region:
     def _reach(self) -> None:
         """Add the units that a new edge can make a cycle of: on every new cycle, some edge leads to a later position,
         and none leads from a position before those of such edges."""
+        last = self._last
         rising = [(self._place(unit), name) for unit, names in self._reads.items() for name in names]
-        rising += [(place, name) for place in self.reading for name in self.fresh if name in self._last.nodes[place].reads]
-        rising = [(i, name) for i, name in rising if name in self._last.places or name in self.rules]
+        rising += [(i, name) for i in self.reading for name in self.fresh if name in last.nodes[i].reads]
+        rising = [(i, name) for i, name in rising if name in last.places or name in self.rules]
         rising = [(i, name) for i, name in rising if self._place(self._unit(name)) > i]
         first = min((i for i, _ in rising), default=0)
         waiting, seen = [name for _, name in rising], set[_Unit]()
@@ -157,7 +162,7 @@ class _Region:
                 continue
             seen.add(unit)
             if isinstance(unit, int) and unit not in self.rules:
-                node = self._last.nodes[unit]
+                node = last.nodes[unit]
                 self.rules[unit], self._reads[unit] = [*node.rules], {*node.reads}
             waiting += self._reads.get(unit, ())
 
@@ -214,8 +219,8 @@ def _in_place(
         del nodes[place]
     graph = Graph(rules, tuple(nodes))
     if not empty:
-        places = {**last.places, **{name: len(last.nodes) + i for i, node in enumerate(nodes[len(last.nodes) :]) for name in node.relations}}
-        places |= {name: place for place, node in taken.items() for name in node.relations}
+        placed = [*taken.items(), *enumerate(nodes[len(last.nodes) :], len(last.nodes))]
+        places = {**last.places, **{name: place for place, node in placed for name in node.relations}}
         for name in changing.vanished:
             del places[name]
         vars(graph)["places"] = places
