@@ -9,7 +9,9 @@ follow are relations of that database too, derived by copies of the rules that d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import is_
 
+from tidelog.change import Change
 from tidelog.database import Database
 from tidelog.language.syntax import Program
 from tidelog.rdf.hierarchies import fewer
@@ -25,6 +27,7 @@ _HIERARCHIES = (_SUB_CLASS, _SUB_PROPERTY)
 _TRANSITIVE = frozenset(["scm-sco", "scm-spo", "rdfs5", "rdfs11"])
 _STEP = "tidelog:step:"
 """How the properties begin that hold the steps of a hierarchy that follow."""
+_NONE: list[Pair] = []
 _THING, _CLASS = f"{OWL}Thing", f"{OWL}Class"
 
 
@@ -59,72 +62,95 @@ class Schema:
         if AXIOM in self.properties:
             self._database.insert(self._names.property(AXIOM), [(AXIOM, AXIOM)])
         self._database.commit()
-        self._stale: set[str] = set()
-        """Relations that have changed since the facts were read."""
+        self._changes: list[Change] = []
+        """The changes since the facts were read."""
         self._members: dict[str, list[Pair]] = {}
         self._following: dict[str, list[Pair]] = {}
         """The steps of each hierarchy that follow."""
+        self._found: dict[str, tuple[tuple[list[Pair], ...], list[Pair]]] = {}
+        """The steps that instances need of each hierarchy, with the lists that they rest on."""
         self._facts = self._reduced = SchemaFacts({TYPE: []}, self.classes)
 
     def has(self, triple: Triple) -> bool:
         """Return True if a triple belongs to the schema."""
         return triple.object in self.classes if triple.predicate == TYPE else triple.predicate in self.properties
 
-    def change(self, triples: dict[Triple, None]) -> None:
-        """Go to other asserted triples. Costs what depends on the properties whose pairs have changed."""
-        before, asserted = self.triples, set[str]()
-        for verb, changed in (("insert", triples.keys() - before.keys()), ("delete", before.keys() - triples.keys())):
+    def change(self, triples: dict[Triple, None], among: Iterable[Triple] | None = None) -> None:
+        """Go to other asserted triples, which differ only `among` some if these are given. Costs what depends on the
+        properties whose pairs have changed."""
+        before = self.triples
+        among = triples.keys() ^ before.keys() if among is None else among
+        changed = [triple for triple in among if (triple in triples) != (triple in before)]
+        for verb, asserts in (("insert", True), ("delete", False)):
             rows: dict[str, list[tuple[str, ...]]] = {}
-            for triple in changed:
+            for triple in (each for each in changed if (each in triples) == asserts):
                 relation, row = self._names.relation(triple)
                 rows.setdefault(relation, []).append(row)
                 if triple.predicate in _ASSERTED:
                     rows.setdefault(self._names.given(triple.predicate), []).append(row)
-                asserted.add(triple.predicate)
             for relation, data in rows.items():
                 getattr(self._database, verb)(relation, data)
-        self._stale.update(self._database.commit())
+        self._changes.append(self._database.commit())
         self.triples = triples
-        for name in asserted.intersection(self._asserted):
-            found = [(each.subject, each.object) for each in triples if each.predicate == name]
-            self._asserted[name] = list(dict.fromkeys((*self._axioms[name], *found)))
+        for name in {triple.predicate for triple in changed}.intersection(self._asserted):
+            pairs = {(each.subject, each.object): each in triples for each in changed if each.predicate == name}
+            left = (pair for pair in self._asserted[name] if pairs.get(pair, True))
+            came = (pair for pair, asserts in pairs.items() if asserts)
+            self._asserted[name] = list(dict.fromkeys((*self._axioms[name], *left, *came)))
 
     def facts(self) -> SchemaFacts:
         """Return all facts of the schema."""
-        known = self._facts
-        pairs: dict[str, list[Pair]] = {
-            iri: self._pairs(name)
-            for iri, name in self._names.properties.items()
-            if (iri not in known.pairs or name in self._stale) and not iri.startswith((GIVEN, _STEP))
-        }
+        known, pairs = self._facts, dict[str, list[Pair]]()
+        for iri, name in self._names.properties.items():
+            if not iri.startswith((GIVEN, _STEP)) and self._is_stale(name, iri in known.pairs):
+                pairs[iri] = self._pairs(name, known.pairs.get(iri))
         for each in _HIERARCHIES:
             name = self._names.property(f"{_STEP}{each}")
-            if each not in self._following or name in self._stale:
-                self._following[each] = sorted(self._pairs(name))
+            if self._is_stale(name, each in self._following):
+                self._following[each] = sorted(self._pairs(name, self._following.get(each)))
         for iri in self.classes:
             name = self._names.class_(iri)
-            if iri not in self._members or name in self._stale:
-                self._members[iri] = [(str(row[0]), iri) for row in self._database[name]]
+            if self._is_stale(name, iri in self._members):
+                self._members[iri] = self._pairs(name, self._members.get(iri), iri)
                 pairs[TYPE] = []
         if TYPE in pairs:
             pairs[TYPE] = [pair for found in self._members.values() for pair in found]
-        self._stale.clear()
+        self._changes.clear()
         self._facts = known.changed(pairs)
         return self._facts
 
-    def _pairs(self, relation: str) -> list[Pair]:
-        """Return the rows of a relation."""
-        return [(str(one), str(other)) for one, other in self._database[relation]]
+    def _is_stale(self, relation: str, known: bool) -> bool:
+        return not known or any(relation in change for change in self._changes)
+
+    def _pairs(self, relation: str, known: list[Pair] | None, *class_: str) -> list[Pair]:
+        """Return the rows of a relation, those of a class with its name behind, in the order in which they came;
+        `known` are those before the last changes."""
+        if known is None:
+            return [_pair(*row, *class_) for row in self._database[relation]]
+        for change in (change for change in self._changes if relation in change):
+            gone = {_pair(*row, *class_) for row in change[relation].deleted}
+            came = [_pair(*row, *class_) for row in change[relation].inserted]
+            known = [*(pair for pair in known if pair not in gone), *came] if gone else [*known, *came]
+        return known
 
     def reduced(self, facts: SchemaFacts) -> SchemaFacts:
         """Return the facts that instances need."""
         told = facts.changed({name: self._asserted[name] for name in _ASSERTED})
-        hierarchies = {name: self._steps(name, facts, self._asserted[name]) for name in _HIERARCHIES}
+        hierarchies = {name: self._steps_of(name, facts) for name in _HIERARCHIES}
         before = self._reduced.pairs
         # The same list where nothing has changed: rules that rest on it need no other look.
         same = {name: before[name] if before.get(name) == new else new for name, new in hierarchies.items()}
         self._reduced = told.changed(same)
         return self._reduced
+
+    def _steps_of(self, predicate: str, facts: SchemaFacts) -> list[Pair]:
+        """Return the steps that instances need of a hierarchy, found anew only if what they rest on has changed."""
+        asserted, following = self._asserted[predicate], self._following[predicate]
+        rest_on = asserted, following, facts.pairs.get(predicate, _NONE), facts.pairs[TYPE]
+        known = self._found.get(predicate)
+        if known is None or not all(map(is_, known[0], rest_on)):
+            known = self._found[predicate] = rest_on, self._steps(predicate, facts, asserted)
+        return known[1]
 
     def _steps(self, predicate: str, facts: SchemaFacts, asserted: list[Pair]) -> list[Pair]:
         """Return pairs whose closure is the hierarchy of classes or properties: those asserted, and those that rules
@@ -151,6 +177,10 @@ def _rules_of_steps(rules: Iterable[TableRule]) -> Iterator[TableRule]:
             )
             head = rule.head._replace(predicate=f"{_STEP}{name}")
             yield TableRule(rule.name, tuple(body), head, rule.unequal)
+
+
+def _pair(one: object, other: object) -> Pair:
+    return str(one), str(other)
 
 
 def _about_schema(rule: TableRule) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tidelog.language.syntax import Atom, Comparison, Constant, Rule, Term, Variable
 from tidelog.rdf.lists import list_rules
-from tidelog.rdf.matching import Binding, SchemaFacts, matches, substituted
+from tidelog.rdf.matching import Binding, Pair, SchemaFacts, matches, substituted
 from tidelog.rdf.names import EQUAL, INCONSISTENCY, ITSELF, REST, Names, is_internal
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, SAME_AS, TYPE
@@ -120,17 +120,29 @@ class InstancesOfRule:
 
     def __init__(self, rule: TableRule) -> None:
         self._about, self._rest = _parted(rule)
-        self._known: dict[tuple[Triple, ...], tuple[RuleInstance, ...]] = {}
-        """By the facts about the schema that they are for."""
+        self._known: dict[object, tuple[RuleInstance, ...]] = {}
+        """By the facts about the schema that they are for, or by a pair where each is for one fact."""
 
     def __call__(self, facts: SchemaFacts) -> Iterator[RuleInstance]:
         """Yield the instances for the facts of a schema."""
         known = self._known
-        self._known = {
-            used: known.get(used) or tuple(_bound(self._rest, binding, ()))
-            for binding, used in matches(self._about, facts, {})
-        }
+        if len(self._about) == 1:
+            (pattern,) = self._about
+            self._known = {
+                pair: self._of_pair(pattern, pair, facts) if (found := known.get(pair)) is None else found
+                for pair in facts.matching(pattern)
+            }
+        else:
+            self._known = {
+                used: known.get(used) or tuple(_bound(self._rest, binding, ()))
+                for binding, used in matches(self._about, facts, {})
+            }
         return chain.from_iterable(self._known.values())
+
+    def _of_pair(self, pattern: Triple, pair: Pair, facts: SchemaFacts) -> tuple[RuleInstance, ...]:
+        """Return the instances for one fact."""
+        one = SchemaFacts({pattern.predicate: [pair]}, facts.classes)
+        return tuple(each for binding, _ in matches([pattern], one, {}) for each in _bound(self._rest, binding, ()))
 
 
 def _parted(rule: TableRule) -> tuple[list[Triple], TableRule]:

@@ -287,34 +287,34 @@ class Store(N3Verbs):
 
     def _facts(self, pending: list[PendingQuads]) -> Iterator[tuple[str, bool, Words]]:
         """Return the pending triples relation by relation; the schema goes along."""
-        schema = self._schema.triples
+        schema, named = self._schema.triples, dict[Triple, None]()
         for change in pending:
             asserts = change.asserts
             for predicate, value, rows in self._triples.split(change.words):
-                named = Triple("?s", predicate, value)
-                if self._schema.has(named):
+                pattern = Triple("?s", predicate, value)
+                if self._schema.has(pattern):
                     schema = dict(schema) if schema is self._schema.triples else schema
-                    for triple in self._triples.decoded(named, rows):
-                        schema[triple] = None
+                    for triple in self._triples.decoded(pattern, rows):
+                        schema[triple] = named[triple] = None
                         if not asserts:
                             del schema[triple]
-                yield self._names.relation(named)[0], asserts, rows
+                yield self._names.relation(pattern)[0], asserts, rows
                 if predicate != TYPE and asserts:
                     yield from self._literals.of_rows(predicate, rows)
                 if self._has_given:
                     pairs = self._triples.typed(rows, value) if predicate == TYPE else rows
                     yield self._names.given(predicate), asserts, pairs
-        if schema is not self._schema.triples and schema.keys() != self._schema.triples.keys():
-            self._use(schema)
+        if any((triple in schema) != (triple in self._schema.triples) for triple in named):
+            self._use(schema, named)
 
     def _given(self, known: bool) -> Iterator[tuple[str, bool, Words]]:
         """Return the asserted triples of earlier commits, when paths ask for nodes for the first time."""
         if self._has_given and not known:
             yield from ((name, True, rows) for name, rows in self._triples.given())
 
-    def _use(self, schema: dict[Triple, None]) -> None:
-        """Go to other asserted triples of the schema."""
-        self._schema.change(schema)
+    def _use(self, schema: dict[Triple, None], among: Iterable[Triple] | None = None) -> None:
+        """Go to other asserted triples of the schema, see `Schema.change`."""
+        self._schema.change(schema, among)
         self._known = self._schema.facts()
         self._needed = self._schema.reduced(self._known)
         self._alive = frozenset()
