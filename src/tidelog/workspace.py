@@ -34,6 +34,7 @@ from tidelog.programs import Compiled, Reading, reading
 from tidelog.relation import declared, with_tuples
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
+from tidelog.rules.growing import difference
 from tidelog.semantics.user_aggregates import given_of
 from tidelog.semantics.user_functors import check_signature
 from tidelog.storage.dictionary import Dictionary
@@ -143,9 +144,17 @@ class Workspace(Generic[Facts]):
         committed = self.committed
         if checked is committed.checked:
             return committed.since
-        before = {rule.name: rule for rule in committed.checked.texts}
         found: dict[str, int] = {}
-        for rule in checked.texts:
+        changed = difference(committed.checked.texts, checked.texts)
+        if changed is not None and len(committed.since) == len(committed.checked.texts):
+            found |= committed.since
+        else:
+            changed = committed.checked.texts, checked.texts
+        gone, came = changed
+        before = {rule.name: rule for rule in gone}
+        for rule in gone:
+            found.pop(str(rule.name), None)
+        for rule in came:
             if rule.name is not None:
                 old = before.get(rule.name)
                 if old is rule or (old is not None and old == rule):

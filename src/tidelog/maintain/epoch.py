@@ -71,11 +71,15 @@ class EpochState:
         if self.is_new:
             groups = [frozenset(node.relations) for node in engine.nodes if len(node.relations) > 1]
             parts = program.evaluated(unsettled)
-            self.structure = Structure(program, coarsened(parts, groups), parts)
+            self.structure = Structure(program, coarsened(parts, groups), parts, engine.structure)
+        known = engine.program.relations if engine.views else {}
+        relations = program.relations.items() if self.is_new else ()
+        self.described = [name for name, info in relations if known.get(name) is not info]
+        """The relations that are new or have other columns, perhaps."""
         self.reshaped = {
             name
-            for name, info in (program.relations.items() if self.is_new else ())
-            if name in engine.views and engine.views[name].arity != len(info.columns)
+            for name in self.described
+            if name in engine.views and engine.views[name].arity != len(program.relations[name].columns)
         }
         """Auxiliary relations of a rule that another one of the same name has replaced."""
         for name in self.reshaped:
@@ -127,7 +131,7 @@ class EpochState:
 
     def readers(self, name: str) -> tuple[int, ...]:
         """Return the positions of the hyper-nodes that read a relation."""
-        return self.structure.readers.get(name, ())
+        return self.structure.readers(name)
 
     @property
     def threads(self) -> int:
@@ -196,13 +200,16 @@ class EpochState:
     def other_state(self) -> dict[str, Any]:
         """Return the engine's fields under other rules or finer hyper-nodes, which may drop relations."""
         engine, structure = self.engine, self.structure
-        nodes = tuple(part for i, node in enumerate(structure.nodes) for part in self.split.get(i, [node]))
-        names = dict.fromkeys([*self.program.relations, *(name for node in nodes for name in node.relations)])
-        views = {name: self.views[name] for name in [*names, UNIT]}
+        if self.split:
+            nodes = tuple(part for i, node in enumerate(structure.nodes) for part in self.split.get(i, [node]))
+            structure = Structure(self.program, nodes, structure.parts, structure)
+        names = self.program.relations.keys() | structure.derived.keys()
+        views = self.views.of(names | {UNIT})
         return {
-            "nodes": nodes,
+            "nodes": structure.nodes,
+            "_structure": structure,
             "views": views,
-            "asserted": {name: self.asserted[name] for name in names},
+            "asserted": self.asserted.of(names),
             "large": {name: large for name, large in self.large.items() if name in self.derived},
             "closures": {name: kept for name, kept in self.closures.items() if name in views},
             "mirrors": {name: shown for name, shown in self.mirrors.items() if name in views},

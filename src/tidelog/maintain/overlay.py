@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Set
 from typing import TypeVar
 
 Value = TypeVar("Value")
@@ -22,6 +22,13 @@ class Overlay(MutableMapping[str, Value]):
         self.base.update(self.changed)
         for name in self.gone:
             del self.base[name]
+
+    def of(self, names: Set[str]) -> dict[str, Value]:
+        """Return those of the names that are there, with their values."""
+        found = {**self.base, **self.changed}
+        for name in (*self.gone, *(found.keys() - names)):
+            found.pop(name, None)
+        return found
 
     def __getitem__(self, name: str) -> Value:
         if name in self.changed:

@@ -16,35 +16,58 @@ class Structure:
     """The hyper-nodes as they are maintained, which may be coarser than the `parts` that `program` has, by their
     positions."""
 
-    def __init__(self, program: CoreProgram, nodes: tuple[HyperNode, ...], parts: tuple[HyperNode, ...]) -> None:
+    def __init__(
+        self,
+        program: CoreProgram,
+        nodes: tuple[HyperNode, ...],
+        parts: tuple[HyperNode, ...],
+        last: Structure | None = None,
+    ) -> None:
         self.program = program
         self.nodes = nodes
         self.parts = parts
+        self._known: tuple[tuple[HyperNode, ...], Mapping[str, tuple[str, ...]]] = (), {}
+        """Other hyper-nodes, and the first relations of those that read each relation: those of the structure before,
+        not that itself, which would keep all before it alive."""
+        if last is not None:
+            self._known = (last.nodes, last._reading) if "_reading" in vars(last) else last._known
 
     @cached_property
     def derived(self) -> Mapping[str, int]:
         """The position of the hyper-node of each derived relation."""
         return {name: i for i, node in enumerate(self.nodes) for name in node.relations}
 
+    def readers(self, name: str) -> tuple[int, ...]:
+        """Return the positions of the hyper-nodes that read a relation."""
+        return tuple(sorted([self.derived[first] for first in self._reading.get(name, ())]))
+
     @cached_property
-    def readers(self) -> Mapping[str, tuple[int, ...]]:
-        """The positions of the hyper-nodes that read each relation that is read."""
-        readers: dict[str, list[int]] = {}
-        for i, node in enumerate(self.nodes):
-            for name in node.reads:
-                readers.setdefault(name, []).append(i)
-        return {name: tuple(positions) for name, positions in readers.items()}
+    def _reading(self) -> Mapping[str, tuple[str, ...]]:
+        """The first relations of the hyper-nodes that read each relation that is read."""
+        nodes, known = self._known
+        before, now = ({node.relations[0]: node for node in each} for each in (nodes, self.nodes))
+        found = {**known}
+        for first in [first for first, node in before.items() if now.get(first) is not node]:
+            left = now[first].reads if first in now else ()
+            for name in set(before[first].reads).difference(left):
+                found[name] = tuple([each for each in found[name] if each != first])
+        for first in [first for first, node in now.items() if before.get(first) is not node]:
+            there = before[first].reads if first in before else ()
+            for name in set(now[first].reads).difference(there):
+                found[name] = (*found.get(name, ()), first)
+        self._known = (), {}
+        return found
 
     @cached_property
     def folded(self) -> frozenset[str]:
         """The relations that aggregates fold, which read rows."""
-        rules = (rule for node in self.nodes for rule in node.rules if isinstance(rule, AggregateRule))
+        rules = (rule for node in self.nodes for rule in node.aggregates)
         return frozenset(name for rule in rules for name, _ in body_of(rule))
 
     @cached_property
     def own(self) -> Mapping[str, AggregateRule]:
         """The rules of aggregates in Python, by the relations that they derive."""
-        rules = (rule for node in self.nodes for rule in node.rules if isinstance(rule, AggregateRule))
+        rules = (rule for node in self.nodes for rule in node.aggregates)
         return {rule.head: rule for rule in rules if rule.own is not None}
 
     @cached_property

@@ -49,6 +49,8 @@ _FEW = 500_000
 """So many derivations are followed at once: a bootstrap has its price as well."""
 _DEARER = 2
 """A derivation that is lost or won costs as much as so many of a bootstrap."""
+_LATE = 100
+"""More rules than so many that have come are not told apart from the others."""
 _COMING = 100
 """So many rules more than twice as many as there are may come before the plans are made anew."""
 
@@ -66,7 +68,8 @@ class Maintained:
     """The state of a hyper-node from epoch to epoch: its interpreter, and the sizes for which its plans were made.
 
     Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far; the rules
-    that read a relation, its `readers`, all have them for its lists in `settled`. Changes of the relations `scanned`
+    that read a relation, its `readers`, all have them for its lists in `settled`, except perhaps for the `late` ones,
+    which have come since, by their identity. Changes of the relations `scanned`
     need a large index, which may never be used again: their plans scan instead, so many times, before the index is
     made; after that they are `indexed`. Insertions into those `negated` delete.
     """
@@ -81,6 +84,7 @@ class Maintained:
     scanned: dict[str, int] = field(default_factory=dict)
     planned: dict[int, tuple[CoreRule, set[Listed]]] = field(default_factory=dict)
     settled: set[Listed] = field(default_factory=set)
+    late: dict[int, CoreRule] = field(default_factory=dict)
     came: int = 0
     """The rules that have come since the interpreter began, whose constants it keeps."""
 
@@ -106,8 +110,13 @@ class Maintained:
         self.came += sum(rule not in known for rule in present)
         self.machine.drop({number for number in self.planned if number not in present})
         self.planned = {number: each for number, each in self.planned.items() if number in present}
-        self.rules, self.settled = node.rules, set()
         rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
+        self.late = {number: rule for number, rule in self.late.items() if number in present}
+        if self.rules:
+            self.late |= {id(rule): rule for rule in rules if id(rule) not in known}
+        if len(self.late) > _LATE:
+            self.settled, self.late = set(), {}
+        self.rules = node.rules
         self.negated = frozenset(name for rule in rules for name, negative in body_of(rule) if negative)
         self.readers = {}
         for place, rule in enumerate(rules):
@@ -155,15 +164,17 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
     born = {(name, layout.IN) for name in internal}
     fresh = set(map(id, change.added))
     jobs: list[Job] = []
-    for rule in before.reading(wanted - before.settled):
-        missing = before.lacking(rule, born if id(rule) in fresh else wanted)
+    for rule in ({id(rule): rule for rule in before.reading(wanted - before.settled)} | before.late).values():
+        read = {(name, version) for name, _ in body_of(rule) for version in (layout.OUT, layout.IN)}
+        missing = before.lacking(rule, read & (born if id(rule) in fresh else wanted))
         for i, literal in enumerate(rule.body if missing else ()):
             if isinstance(literal, CoreAtom):
                 versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
                 jobs += _jobs(rule, i, versions, internal, statistics, before)
     if jobs:
         before.machine.add(jobs)
-    before.settled = set() if change.added else before.settled | wanted
+    before.settled |= wanted
+    before.late |= {id(rule): rule for rule in change.added}
     return before
 
 

@@ -108,7 +108,13 @@ def place_relations(state: EpochState) -> None:
     if not state.is_new:
         return
     with uncollected():
-        for name, info in state.program.relations.items():
+        relations = state.program.relations
+        for name in {
+            *state.described,
+            *state.reshaped,
+            *(state.derived.keys() ^ state.before.keys()),
+        } & relations.keys():
+            info = relations[name]
             if name not in state.asserted:
                 state.asserted[name] = StoredRelation(state.engine.catalog, len(info.columns))
             if name not in state.derived and name not in state.before:

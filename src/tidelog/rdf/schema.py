@@ -126,10 +126,9 @@ class Schema:
         """Return the rows of a relation, those of a class with its name behind, in the order in which they came;
         `known` are those before the last changes."""
         if known is None:
-            return [_pair(*row, *class_) for row in self._database[relation]]
+            return _pairs(self._database[relation], *class_)
         for change in (change for change in self._changes if relation in change):
-            gone = {_pair(*row, *class_) for row in change[relation].deleted}
-            came = [_pair(*row, *class_) for row in change[relation].inserted]
+            gone, came = set(_pairs(change[relation].deleted, *class_)), _pairs(change[relation].inserted, *class_)
             known = [*(pair for pair in known if pair not in gone), *came] if gone else [*known, *came]
         return known
 
@@ -179,8 +178,11 @@ def _rules_of_steps(rules: Iterable[TableRule]) -> Iterator[TableRule]:
             yield TableRule(rule.name, tuple(body), head, rule.unequal)
 
 
-def _pair(one: object, other: object) -> Pair:
-    return str(one), str(other)
+def _pairs(rows: Iterable[tuple[object, ...]], *class_: str) -> list[Pair]:
+    """Return the rows of a property, or those of a class with its name behind."""
+    if class_:
+        return [(str(row[0]), class_[0]) for row in rows]
+    return [(str(one), str(other)) for one, other in rows]
 
 
 def _about_schema(rule: TableRule) -> bool:

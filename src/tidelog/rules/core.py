@@ -296,6 +296,11 @@ class HyperNode:
         return any(each.domains for each in self.selects)
 
     @cached_property
+    def aggregates(self) -> tuple[AggregateRule, ...]:
+        """Its rules that aggregate."""
+        return tuple([rule for rule in self.rules if isinstance(rule, AggregateRule)])
+
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The relations that its rules read, its own among them where it is recursive, each once; and the closure that
         it folds."""

@@ -26,9 +26,9 @@ def with_folds(nodes: tuple[HyperNode, ...]) -> tuple[HyperNode, ...]:
     """Return the hyper-nodes with marks on the members of groups that are pairs of a closure, and on their
     aggregates."""
     closed = {name for node in nodes if node.closure or node.mirrors for name in node.relations}
-    if not closed:
+    aggregates = {rule.inner: rule for node in nodes for rule in node.aggregates} if closed else {}
+    if not aggregates:
         return nodes
-    aggregates = {rule.inner: rule for node in nodes for rule in node.rules if isinstance(rule, AggregateRule)}
     readers = Counter(name for node in nodes for name in node.reads if name in aggregates)
     found: dict[str, str] = {}
     marked = []
