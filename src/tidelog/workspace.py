@@ -18,6 +18,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.callables import GivenAggregate, GivenFunction, GivenFunctions
+from tidelog.differing import difference
 from tidelog.engine import Outcome
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.io import encode
@@ -34,7 +35,6 @@ from tidelog.programs import Compiled, Reading, reading
 from tidelog.relation import declared, with_tuples
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
-from tidelog.rules.growing import difference
 from tidelog.semantics.user_aggregates import given_of
 from tidelog.semantics.user_functors import check_signature
 from tidelog.storage.dictionary import Dictionary

@@ -16,6 +16,7 @@ from typing import Any
 
 from tidelog.callables import GivenFunctions
 from tidelog.collecting import uncollected
+from tidelog.differing import beginning
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.components import expand
 from tidelog.language.counters import counter_problems
@@ -80,6 +81,45 @@ class _Passed:
 
 
 @dataclass(frozen=True)
+class _Statements:
+    """Statements that have passed, in their order, and their rules and facts. Those `selecting` are the rules that
+    select tuples."""
+
+    passed: tuple[_Passed, ...] = ()
+    statements: tuple[Rule, ...] = ()
+    written: tuple[Rule, ...] = ()
+    texts: tuple[Rule, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    selecting: tuple[Rule, ...] = ()
+    domains: tuple[str, ...] = ()
+
+    def plus(self, passed: Sequence[_Passed]) -> _Statements:
+        """Return these statements and more behind them."""
+        rules = [(each.checked, each.statement) for each in passed if isinstance(each.checked, Rule)]
+        selecting = [rule for rule, _ in rules if rule.subsumes or any(head.selects for head in rule.heads)]
+        return _Statements(
+            (*self.passed, *passed),
+            (*self.statements, *(each.statement for each in passed)),
+            (*self.written, *(rule for rule, _ in rules)),
+            (*self.texts, *(text for _, text in rules)),
+            (*self.facts, *(each.checked for each in passed if isinstance(each.checked, Fact))),
+            (*self.selecting, *selecting),
+            tuple(dict.fromkeys([*self.domains, *(domain for each in passed for domain in each.domains)])),
+        )
+
+    def followed_by(self, statements: Sequence[Rule]) -> tuple[_Statements, Sequence[Rule]]:
+        """Return those with which `statements` begin, and the rest of these."""
+        gone, added = beginning(self.statements, statements)
+        if not gone:
+            return self, added
+        lost = set(map(id, gone))
+        kept = [each for each in self.passed if id(each.statement) not in lost]
+        if len(kept) + len(added) != len(statements):  # A fact of a program that is loaded twice is there twice.
+            return _Statements(), statements
+        return _Statements().plus(kept), added
+
+
+@dataclass(frozen=True)
 class _Inlined:
     """A checked rule, the rules inlined into it, and the result, if any of its heads has tuples."""
 
@@ -102,6 +142,7 @@ class CheckerState:
     """The rules that declarations bring."""
     inlined: Mapping[int, _Inlined] = field(default_factory=dict)
     """By the identity of the rules."""
+    statements: _Statements = field(default_factory=_Statements)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "passed": [*self.passed.values()], "inlined": [*self.inlined.values()]}
@@ -163,9 +204,10 @@ class Checker:
         statements = [rule for program in programs for rule in program.rules]
         problems += double_names(statements)
         programs, inline = name_rules(programs), inlined_relations(scheme)
-        named = [rule for program in programs for rule in program.rules]
+        kept, rest = last.statements.followed_by(statements) if extended else (_Statements(), statements)
+        named = [rule for program in programs for rule in program.rules][len(kept.passed) :]
         passed: list[_Passed] = []
-        for statement, final in zip(statements, named, strict=True):
+        for statement, final in zip(rest, named, strict=True):
             each = before.get(id(statement))
             if each is None:
                 look()
@@ -176,29 +218,27 @@ class Checker:
                 result = fact(checked) or checked
                 each = _Passed(final, result, tuple(_domains(checked)) if stated is None else ())
             passed.append(each)
-        problems += selection_problems(scheme, [each.checked for each in passed if isinstance(each.checked, Rule)])
+        found = kept.plus(passed)
+        problems += selection_problems(scheme, found.selecting)
         if problems:
             raise ProgramError(*once(problems))
-        written = tuple(each.checked for each in passed if isinstance(each.checked, Rule))
-        plain = tuple(rule for rule in written if not rule.subsumes)
-        results = self._inlined(plain, inline, scheme, directives) if inline else None
-        known_now = {id(each.statement): each for each in passed}
-        self._last = CheckerState(programs, types, declarations, scheme, known_now, implied, results or {})
-        rules = plain
+        rules = found.written
+        if any(rule.subsumes for rule in found.selecting):
+            rules = tuple(rule for rule in rules if not rule.subsumes)
+        results = self._inlined(rules, inline, scheme, directives) if inline else None
+        known_now = dict(zip(map(id, found.statements), found.passed, strict=True))
+        self._last = CheckerState(programs, types, declarations, scheme, known_now, implied, results or {}, found)
         if results is not None:
-            rules = tuple(found for rule in plain if (found := results[id(rule)].result) is not None)
-        texts = tuple(each.statement for each in passed if isinstance(each.checked, Rule))
-        facts = tuple(each.checked for each in passed if isinstance(each.checked, Fact))
-        domains = {domain: _holding(domain, scheme) for domain in dict.fromkeys(d for p in passed for d in p.domains)}
+            rules = tuple(one for rule in rules if (one := results[id(rule)].result) is not None)
         return CheckedProgram(
             scheme.relations,
             scheme.records,
             (*rules, *implied),
-            facts,
+            found.facts,
             directives,
-            domains,
-            written,
-            texts,
+            {domain: _holding(domain, scheme) for domain in found.domains},
+            found.written,
+            found.texts,
             tuple(each for program in programs for each in program.types),
             functors=scheme.functors,
         )
@@ -292,6 +332,8 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
                 for rule in program.rules
             ),
         )
+        if None in [rule.name for rule in program.rules]
+        else program
         for program in programs
     )
 
@@ -353,7 +395,10 @@ def with_instances(problems: list[Problem], place: Span | None) -> list[Problem]
 
 def double_names(rules: list[Rule]) -> list[Problem]:
     first: dict[str, Rule] = {}
-    problems = []
+    problems: list[Problem] = []
+    names = [rule.name for rule in rules if rule.name is not None]
+    if len({*names}) == len(names):
+        return problems
     for rule in rules:
         if rule.name is None:
             continue

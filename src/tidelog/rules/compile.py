@@ -15,6 +15,7 @@ from operator import is_
 from typing import Any, TypeAlias
 
 from tidelog.collecting import uncollected
+from tidelog.differing import beginning
 from tidelog.errors import ProgramError
 from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import (
@@ -42,7 +43,7 @@ from tidelog.rules.edges import AnyRule
 from tidelog.rules.equalities import equalities
 from tidelog.rules.folds import with_folds
 from tidelog.rules.graph import Nodes, hyper_nodes
-from tidelog.rules.growing import Graph, difference, graph_of
+from tidelog.rules.growing import Graph, graph_of
 from tidelog.rules.growth import check_growth
 from tidelog.rules.heads import heads
 from tidelog.rules.negations import negations
@@ -124,15 +125,15 @@ class _Prefix:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left, and the
         rules that have gone. That is nothing of it where others stand between them, or where the rest depends on those
         that have gone, of which `known` has the results."""
-        gone, added = difference(self.texts, rules) or (self.texts, rules)
-        end = len(rules) - len(added)
-        if end + len(gone) != len(self.texts) or not all(map(is_, rules[end:], added)):
-            return _Prefix(), self.texts
+        gone, added = beginning(self.texts, rules)
         if not gone:
             return self, gone
+        if len(gone) == len(self.texts):
+            return _Prefix(), gone
         results = [known[id(rule)] for rule in gone]
         if any(each.context != _ANYWHERE or each.auxiliary or each.shared for each in results):
             return _Prefix(), self.texts
+        end = len(rules) - len(added)
         lost = set(map(id, chain(gone, *(each.rules for each in results))))
         reads = [*compress(self.reads, [id(rule) not in lost for rule in self.texts])]
         left = [rule for rule in self.rules if id(rule) not in lost]

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from operator import is_
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
+from tidelog.differing import difference
 from tidelog.rules.components import components
 from tidelog.rules.core import HyperNode, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
@@ -25,8 +26,6 @@ _FEW, _SHARE = 16, 4
 """The graph is made anew when more than a few rules have come or gone, and one in so many of those that are there."""
 _MOST = 64
 """From so many hyper-nodes that may have changed on, all are put in order again."""
-Text = TypeVar("Text")
-"""Any sort of rules."""
 _Unit: TypeAlias = int | str
 """The position of a hyper-node that loses no rules, or else a relation."""
 
@@ -69,24 +68,6 @@ def graph_of(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], la
         if found is not None:
             return found
     return Graph(rules, hyper_nodes(rules, relations, last.by_relations))
-
-
-def difference(before: Sequence[Text], now: Sequence[Text]) -> tuple[Sequence[Text], Sequence[Text]] | None:
-    """Return the objects that have gone and those that have come; None if the others stand in another order."""
-    start = _agreeing(before, now)
-    old, new = before[start:], now[start:]
-    end = _agreeing(old[::-1], new[::-1])
-    old, new = old[: len(old) - end], new[: len(new) - end]
-    were, are = set(map(id, old)), set(map(id, new))
-    if not all(map(is_, [rule for rule in old if id(rule) in are], [rule for rule in new if id(rule) in were])):
-        return None
-    return [rule for rule in old if id(rule) not in are], [rule for rule in new if id(rule) not in were]
-
-
-def _agreeing(one: Sequence[object], other: Sequence[object]) -> int:
-    """Return the number of objects with which both sequences begin."""
-    same = [*map(is_, one, other)]
-    return same.index(False) if False in same else len(same)
 
 
 def _changed(

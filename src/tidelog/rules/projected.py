@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import is_
 from typing import Any, TypeAlias
 
+from tidelog.differing import beginning
 from tidelog.language.syntax import Column
 from tidelog.looking import Look
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of
-from tidelog.rules.growing import difference
 from tidelog.rules.projections import Orders, projections
 
 _Seen: TypeAlias = tuple[frozenset[str], frozenset[str], Orders]
@@ -51,16 +50,16 @@ class Projected:
     def beginning(self, rules: Sequence[AnyRule]) -> Projected | None:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left. None
         where others stand between them, or where the projection of a rule that has gone may have added a relation."""
-        gone, added = difference(self.rules, rules) or ((), rules)
-        kept = len(rules) - len(added)
-        if kept + len(gone) != len(self.rules) or not all(map(is_, rules[kept:], added)):
-            return None
+        gone, added = beginning(self.rules, rules)
         if not gone:
             return self
+        if len(gone) == len(self.rules):
+            return None
         entries = [(rule, self.seen.get(id(rule))) for rule in gone]
         parts = [(rule,) if entry is None else entry[2] for rule, entry in entries]
         if any(len(each) > 1 for each in parts):
             return None
+        kept = len(rules) - len(added)
         seen, lost = {**self.seen}, {id(part) for each in parts for part in each}
         for rule in gone:
             seen.pop(id(rule), None)
