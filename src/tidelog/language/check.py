@@ -8,7 +8,7 @@ rule graph's (`tidelog.rules`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import is_
@@ -16,7 +16,7 @@ from typing import Any
 
 from tidelog.callables import GivenFunctions
 from tidelog.collecting import uncollected
-from tidelog.differing import beginning
+from tidelog.differing import Item, beginning
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.components import expand
 from tidelog.language.counters import counter_problems
@@ -108,15 +108,28 @@ class _Statements:
         )
 
     def followed_by(self, statements: Sequence[Rule]) -> tuple[_Statements, Sequence[Rule]]:
-        """Return those with which `statements` begin, and the rest of these."""
+        """Return those with which `statements` begin, and the rest of these; none where paths, or a fact that is there
+        twice, have gone."""
         gone, added = beginning(self.statements, statements)
         if not gone:
             return self, added
         lost = set(map(id, gone))
-        kept = [each for each in self.passed if id(each.statement) not in lost]
-        if len(kept) + len(added) != len(statements):  # A fact of a program that is loaded twice is there twice.
+        away = [each for each in self.passed if id(each.statement) in lost]
+        if len(away) != len(gone) or any(each.domains for each in away):
             return _Statements(), statements
-        return _Statements().plus(kept), added
+        lost.update(id(each.checked) for each in away)
+        return (
+            _Statements(
+                tuple([each for each in self.passed if id(each.statement) not in lost]),
+                _without(self.statements, lost),
+                _without(self.written, lost),
+                _without(self.texts, lost),
+                _without(self.facts, lost),
+                _without(self.selecting, lost),
+                self.domains,
+            ),
+            added,
+        )
 
 
 @dataclass(frozen=True)
@@ -281,6 +294,11 @@ def _inline(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule 
         each if _within(each.span, rule.span) else replace(each, notes=(*each.notes, *where))
         for each in as_written(problems, written)
     ]
+
+
+def _without(items: tuple[Item, ...], lost: Set[int]) -> tuple[Item, ...]:
+    """Return the items but those of some identities."""
+    return tuple([each for each in items if id(each) not in lost])
 
 
 def _within(span: Span | None, outer: Span | None) -> bool:

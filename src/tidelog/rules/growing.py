@@ -1,4 +1,4 @@
-"""The rule graph of a program that changes: rules that come and go change few hyper-nodes, and mostly no order.
+"""The rule graph of a program that changes: a few rules more or less change few hyper-nodes, and mostly no order.
 
 `graph_of` returns what `hyper_nodes` would, its reference. Only a part of the graph can merge or split: the hyper-nodes
 that win or lose rules, and those on ways from the relations that these newly read back to them. The order is the one
@@ -23,7 +23,7 @@ from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import Nodes, hyper_nodes, in_order, node_reads
 
 _FEW, _SHARE = 16, 4
-"""The graph is made anew when more than a few rules have come or gone, and one in so many of those that are there."""
+"""The graph is made anew when more than a few rules have changed, and one in so many of those that are there."""
 _MOST = 64
 """From so many hyper-nodes that may have changed on, all are put in order again."""
 _Unit: TypeAlias = int | str
@@ -73,7 +73,7 @@ def graph_of(rules: Sequence[AnyRule], relations: Mapping[str, RelationInfo], la
 def _changed(
     last: Graph, rules: tuple[AnyRule, ...], gone: Sequence[AnyRule], added: Sequence[AnyRule]
 ) -> Graph | None:
-    """Return the graph after rules have come and gone; None if a cycle has a negative edge."""
+    """Return the graph without some rules and with others; None if a cycle has a negative edge."""
     region = _Region(last, gone, added)
     number = dict(zip(map(id, rules), count()))
     nodes = [region.node(group, number) for group in region.groups()]
