@@ -1,7 +1,7 @@
 """`python -m benchmarks.profile`: profiles of bootstraps of Doop, Galen and CRDT, against three targets.
 
 - **Overhead**: recording adds at most 2 % to the CPU seconds of a commit. It is the median of the ratios of pairs of
-  commits, one recorded and one not, in turns.
+  commits, one recorded and one not, in turns; its interval has a confidence of 95 % from six pairs on.
 - **Sums**: the seconds of all rules and steps differ from the wall clock by at most 5 %.
 - **Names**: the three slowest rules of a profile cost as much as the third most costly rule of those that were switched
   off, or at least nine tenths of it.
@@ -9,8 +9,8 @@
 The cost of a rule is the CPU seconds that a commit saves when the rule is switched off, and nothing else changes. So
 the commit has the rules of its hyper-node only, over views that are asserted as facts. A rule that is not recursive is
 compared without the recursive ones. Where several rules recur, each feeds the others: there the views of the hyper-node
-itself are facts as well, so that rules find the same derivations, but insert none. Seconds are the least of several
-commits.
+itself are facts as well, so that rules find the same derivations, but insert none. (With the results of one rule as
+facts, the rounds would be fewer, and the other rules cheaper.) Seconds are the least of several commits.
 
 This confirms the names only in part. A cost has the indexes that only this rule needs, which a profile has under their
 own name, and for the rules of such a recursion it has no insertions, which the profile counts. So a program may miss
@@ -28,9 +28,9 @@ import argparse
 import gc
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import comb, inf
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +83,11 @@ def commit(db: Database) -> Stopwatch:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Recorded commits: the part by which they take `longer`, that by which their sums and the wall clock are `apart`,
-    and the least seconds of each of the `rules`, the slowest first."""
+    """Recorded commits: the part by which they take `longer`, with its interval `between`, that by which their sums and
+    the wall clock are `apart`, and the least seconds of each of the `rules`, the slowest first."""
 
     longer: float
+    between: tuple[float, float]
     apart: float
     rules: dict[str, float]
 
@@ -108,7 +109,15 @@ def recorded(filled: Callable[[], Database], pairs: int) -> Recorded:
                     rules |= {rule.name: min(rule.seconds, rules.get(rule.name, inf)) for rule in found.rules}
         ratios.append(seconds[True] / seconds[False] - 1)
     slowest = dict(sorted(rules.items(), key=lambda each: -each[1]))
-    return Recorded(statistics.median(ratios), statistics.median(apart), slowest)
+    return Recorded(statistics.median(ratios), interval(ratios), statistics.median(apart), slowest)
+
+
+def interval(figures: Sequence[float]) -> tuple[float, float]:
+    """Return the figures between which the median lies with a confidence of 95 %, or all of them where they are few."""
+    count = len(figures)
+    outside = next(each for each in range(count + 1) if sum(comb(count, k) for k in range(each + 1)) > 0.025 * 2**count)
+    least_first = sorted(figures)
+    return least_first[max(0, outside - 1)], least_first[min(count - 1, count - outside)]
 
 
 def costs(filled: Callable[[], Database], rules: Iterable[str], runs: int) -> dict[str, float]:
@@ -185,9 +194,9 @@ def _measured(program: str, folder: Path, arguments: argparse.Namespace) -> bool
         return PROGRAMS[program](folder)
 
     found = recorded(filled, arguments.pairs)
-    print(
-        f"{program}: recording takes {found.longer:+.1%} of the CPU time, sums are {found.apart:.2%} apart", flush=True
-    )
+    least, most = found.between
+    print(f"{program}: recording takes {found.longer:+.1%} of the CPU time, between {least:+.1%} and {most:+.1%}")
+    print(f"{program}: sums are {found.apart:.2%} apart", flush=True)
     names = list(found.rules)[: arguments.rules]
     cost = costs(filled, names, arguments.runs)
     for name in names:
