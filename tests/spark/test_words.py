@@ -17,11 +17,12 @@ from tests.depth import stride
 from tests.interrupting import attempts
 from tests.maintain.churn import FACTS, PROGRAM, fact, reclaiming_always
 from tidelog.spark import SparkDatabase
+from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.frames import symbols, translation
 from tidelog.spark.frames.symbols import SymbolTable
 from tidelog.spark.sources.checks import Leaf
 from tidelog.spark.sources.facts import FactFrame
-from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.dictionary import Dictionary, at_hand
 from tidelog.storage.usage import Usage
 
 VIEWS = ("l", "made", "counted")
@@ -207,19 +208,28 @@ def facts_of(spark: SparkSession, *symbols: str) -> FactFrame:
     return FactFrame("e", lambda: frame, (leaf,), len(symbols), False)
 
 
+class Place:
+    """A folder for blocks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Folder(str(folder))
+        self.texts: set[str] = set()
+
+
 @pytest.mark.parametrize("step", ["follow", "grow"])
 def test_symbols_in_spark_are_interrupted_anywhere(
-    step: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    step: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """No symbol gets two words, and no frame stays in Spark that nobody knows."""
+    """No symbol gets two words, wherever texts are, and no frame stays in Spark that nobody knows."""
     monkeypatch.setattr(symbols, "FEW_SYMBOLS", 3)
     context: Any = spark.sparkContext
     before, stopped = context._jsc.getPersistentRDDs().size(), 0
     for attempt in attempts(
-        KeyboardInterrupt, "spark/frames/symbols.py", every=stride(68 if step == "follow" else 268)
+        KeyboardInterrupt, "spark/frames/symbols.py", every=stride(40 if step == "follow" else 400)
     ):
         known = Dictionary()
         table = SymbolTable(spark, known)
+        table.place = Place(tmp_path)
         known.ids_of(["a", "b"])
         table.follow()
         with attempt:
@@ -230,9 +240,13 @@ def test_symbols_in_spark_are_interrupted_anywhere(
             table.settle()
         stopped += attempt.stopped
         table.follow()
-        words = {known.decode(word, "symbol"): word for word in range(len(known))}
-        assert len(words) == len(known)
-        assert symbols_of(table) == words
+        texts = [known.decode(word, "symbol") for word in range(len(known))]
+        assert len(set(texts)) == len(texts)
+        assert symbols_of(table) == {
+            known.decode(word, "symbol"): word for word in at_hand(known, 0, len(known)).tolist()
+        }
+        coded = table.encode(facts_of(spark, *"abcdefg").frame, ["c0"])
+        assert {row["c0"] for row in coded.collect()} == {known.find(text, "symbol") for text in "abcdefg"}
         table.close()
         assert context._jsc.getPersistentRDDs().size() == before
     assert stopped > 1

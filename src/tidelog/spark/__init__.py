@@ -7,9 +7,10 @@ A row goes through the modules in this order:
     failures     what Spark raises, as errors of tidelog
     jobs         descriptions of Spark jobs; `records` of epochs in the log, and `metrics` made of them
     arrow        Arrow tables as frames, and the types that Spark has for them
+    deferred     frames whose rows tasks read from the driver or the partitions when they are used
     rows         rows of words on the driver or in Spark, with the same methods
     sources/     files and frames mapped to declared relations; streams, whose micro-batches become epochs
-    frames/      leaf columns to words, words to frames of values
+    frames/      leaf columns to words, words to frames of values; symbols, whose texts are in files of `cluster/`
     choice       which of the two engines an epoch uses
     embedded     the engine of this process, with rows as in `rows`
     cluster/     the engine in the executors; `aside` evaluates for it what its partitions do not hold

@@ -60,6 +60,7 @@ from tidelog.spark.sources.mapping import map_exactly, relation_type
 from tidelog.spark.sources.readers import analyzed, located
 from tidelog.spark.sources.streams import Streams
 from tidelog.spark.sources.target import by_key, target_of
+from tidelog.storage.dictionary import bring_home
 from tidelog.store.keeper import RULES, known_since, note_of
 from tidelog.store.state import StateFolder
 from tidelog.verbs import MATCHING
@@ -314,6 +315,7 @@ class SparkDatabase(SparkReads):
         started, keeper, phases = time.perf_counter(), self.keeper, Phases()
         keeper.check(draft.core)
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
+        self._translation.place_symbols(engine)
         same = draft.programs is self.workspace.committed.programs
         keeping = keeper.epoch(None if same else draft.programs, draft.gone_from(self.workspace.committed), notes)
 
@@ -350,6 +352,8 @@ class SparkDatabase(SparkReads):
             keeping.discard()
             self._deliveries.forget(self.epoch + 1)
             if engine is not self.engine:
+                self._translation.place_symbols(self.engine)
+                bring_home(self.workspace.dictionary)
                 engine.close()
             raise
         finally:
@@ -452,9 +456,11 @@ class SparkDatabase(SparkReads):
                 engine = resumed(partial(self._cluster_engine, *named), self.workspace)
         except DataError as error:
             self.records.rebuilt(error.problems[0].message)
+            bring_home(self.workspace.dictionary, blocks=False)  # Their files go with those of the partitions.
             return False
         self.engine.close()
         self.engine = engine
+        self._translation.place_symbols(engine)
         epoch = -self._epoch_number
         self.records.epoch(epoch, engine.name, 0, phases.seconds, opened=True)
         return True
@@ -522,6 +528,8 @@ class SparkDatabase(SparkReads):
     def _hand_over(self, engine: Engine[Rows]) -> None:
         """Bring another engine to where the present one is."""
         committed = self.workspace.committed
+        if isinstance(engine, Embedded):
+            bring_home(self.workspace.dictionary)
         engine.epoch_number = -self._epochs
         present = {name: self.engine.facts(name) for name in committed.checked.relations}
         facts = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in present.items()}

@@ -17,7 +17,7 @@ from tidelog.maintain.deltas import AnyRows, held_rows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.relation import WordRows
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.frames.deferred import is_over
+from tidelog.spark.deferred import is_over
 from tidelog.spark.rows import DriverRows, Rows
 from tidelog.workspace import Workspace
 

@@ -29,6 +29,7 @@ from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sources.facts import PendingFacts
 from tidelog.spark.sources.streams import Streams
+from tidelog.storage.dictionary import keep_texts
 
 
 class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]):
@@ -87,6 +88,7 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
         with self._using(), answering():
             columns, rows = self.workspace.relation(name).columns, self._rows(name)
             words = no_rows(len(columns)).local() if rows is None else rows.local()
+            keep_texts(self.workspace.dictionary, columns, words)
             return Relation(name, WordRows(columns, self.workspace.dictionary, words))
 
     def query(self, text: str, /, **parameters: Any) -> DataFrame:

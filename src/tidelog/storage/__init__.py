@@ -1,6 +1,7 @@
 """Storage: relations of words, and the meaning of words.
 
 dictionary  values to words and back;  symbol_list, record_table, record_types, record_text, arrow_arrays  its parts
+bulk_symbols  many symbols;  text_table  their texts;  distant_symbols  symbols whose texts are in files
 ordering    the order of tuples, whatever their words are
 usage       the words in use;  looking  work on many rows in parts that limits can stop
 positions   of rows among others

@@ -39,6 +39,7 @@ from tidelog.storage.arrow_arrays import (
     valid_mask,
 )
 from tidelog.storage.bulk_symbols import BulkSymbols
+from tidelog.storage.distant_symbols import DistantSymbols, TextBlock
 from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
 from tidelog.storage.record_types import RecordTypes
@@ -81,7 +82,7 @@ class Dictionary:
         self.adding = threading.RLock()
         """Held while new symbols or records get their words: readers of snapshots do that beside a commit."""
         self._readers = 0
-        self._symbols: SymbolList | BulkSymbols = SymbolList()
+        self._symbols: SymbolList | BulkSymbols | DistantSymbols = SymbolList()
         self._sweeps = 0
         self._tables: dict[Kind, RecordTable] = {}
         self.types = RecordTypes()
@@ -469,9 +470,65 @@ def texts_of(dictionary: Dictionary, words: NDArray[Any]) -> pa.LargeStringArray
     return dictionary._symbols.array(words)
 
 
+def blocks_of(dictionary: Dictionary) -> Sequence[TextBlock]:
+    """Return the blocks in files that have texts of symbols, by their words."""
+    return dictionary._symbols.blocks if isinstance(dictionary._symbols, DistantSymbols) else ()
+
+
+def move_out(dictionary: Dictionary, blocks: Sequence[TextBlock]) -> None:
+    """Leave the texts of symbols to blocks, new symbols among them. No word is given back from now on."""
+    with dictionary.adding:
+        if isinstance(dictionary._symbols, DistantSymbols):
+            dictionary._symbols.add_blocks(blocks)
+        elif blocks:
+            distant = DistantSymbols(dictionary._symbols, blocks)
+            dictionary.keepers.add(distant)
+            dictionary._symbols = distant
+
+
+def bring_home(dictionary: Dictionary, *, blocks: bool = True) -> None:
+    """Have all symbols in memory, and read no block any more: without those of blocks, which nothing refers to, if
+    these are not wanted."""
+    with dictionary.adding:
+        if isinstance(dictionary._symbols, DistantSymbols):
+            if not blocks:
+                dictionary._symbols.forget_blocks()
+            dictionary._symbols = dictionary._symbols.gathered()
+
+
+def at_hand(dictionary: Dictionary, start: int, stop: int) -> Words:
+    """Return the words of symbols from `start` to `stop` whose texts no block has."""
+    symbols = dictionary._symbols
+    return symbols.at_hand(start, stop) if isinstance(symbols, DistantSymbols) else symbols.present(start, stop)
+
+
+def keep_texts(dictionary: Dictionary, columns: Sequence[Column], rows: Words) -> None:
+    """Have the texts of symbols in rows at hand from now on, wherever blocks will be."""
+    symbols = dictionary._symbols
+    if not isinstance(symbols, DistantSymbols):
+        return
+    for i, column in enumerate(columns):
+        if column.kind == "symbol":
+            symbols.keep(np.unique(rows[:, i]))
+        elif column.kind not in PRIMITIVES:
+            texts = list(_texts_in(dictionary.decode_list(np.unique(rows[:, i]), column.kind)))
+            symbols.keep(np.array(symbols.words(texts), np.int64))
+
+
 def locks_of(dictionary: Dictionary) -> tuple[threading.RLock, ...]:
     """Return the locks that threads have for a moment while they look words up or add some."""
     return dictionary._lock, dictionary.adding, *dictionary._symbols.locks
+
+
+def _texts_in(values: Iterable[object]) -> Iterator[str]:
+    """Yield the texts in nested tuples."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting.extend(value)
+        elif isinstance(value, str):
+            yield value
 
 
 def _shape(record: RecordType) -> tuple[object, ...]:

@@ -32,6 +32,7 @@ from tidelog.ruleset import RuleSet
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
+from tidelog.spark.cluster.exchange.texts import move_texts
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.resuming import resumed
@@ -59,7 +60,10 @@ class Cluster:
         folder: Path | str | None = None,
         executors: Executors | None = None,
         functors: FunctorSource = (),
+        block: int = 0,
     ) -> None:
+        self.block = block
+        """After each epoch, symbols go to blocks of so many, if it is a number from 1 on."""
         self.turns = Turns()
         self.workspace: Workspace[FactCall] = Workspace(FactCall)
         for given in marked(functors):
@@ -118,6 +122,8 @@ class Cluster:
         self.workspace.settle(draft)
         self.epochs += 1
         self.aside.close()
+        if self.block:
+            move_texts(self.workspace.dictionary, self.engine, self.block)
         return outcome
 
     def check(self) -> None:

@@ -36,6 +36,7 @@ from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
 from tidelog.spark.cluster.exchange.rounds import Lookup, Task
+from tidelog.spark.cluster.exchange.texts import files_in
 from tidelog.spark.cluster.manifest import (
     BEFORE,
     MANIFEST,
@@ -51,7 +52,8 @@ from tidelog.spark.cluster.processes.executors import Executors
 from tidelog.spark.failures import letting_go
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, no_rows
-from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.dictionary import Dictionary, blocks_of
+from tidelog.storage.distant_symbols import TextBlock
 
 if TYPE_CHECKING:
     from tidelog.durable.owner import Owner
@@ -95,8 +97,11 @@ class PartitionedEngine:
         self.moved: frozenset[str] = frozenset()
         """Relations that have got another home in the last epoch."""
         self.told: dict[str, int] = {}
+        self.named: set[TextBlock] = set()
         self.symbols: tuple[str, ...] = ()
         self.starts: dict[str, dict[str, int]] = {}
+        self.texts: set[str] = set()
+        """The files of the folder with blocks of symbols."""
         self.counting = PartitionCount(partitions)
         self.committed = ClusterManifest(0)
         self.plan: ClusterPlan | None = None
@@ -136,9 +141,13 @@ class PartitionedEngine:
             told = {values.SYMBOLS: 0}
             for name in manifest.symbols:
                 self.starts[name] = dict(told)
-                told |= values.learn(self.dictionary, self.folder.read(name))
+                told |= values.learn(self.dictionary, self.folder.read(name), self.folder)
             self.plan = wire.loads(self.folder.read(manifest.plan)) if manifest.plan else None
             self.committed, self.symbols, self.told = manifest, manifest.symbols, told
+            self.texts = files_in(self.folder, blocks_of(self.dictionary))
+            self.named = set(blocks_of(self.dictionary))
+            if missing := self.texts.difference(self.folder.names()):
+                raise FileNotFoundError(min(missing))
             self.clean()
         except (wire.DamagedError, FileNotFoundError) as error:
             raise damaged(self.folder.address, str(error)) from error
@@ -218,7 +227,7 @@ class PartitionedEngine:
         plan, log = read_past(self.folder, manifest.past)
         rounds = [wire.loads(self.folder.read(name)) for name in manifest.since]
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
-        symbols = {*manifest.symbols, *self.symbols}
+        symbols = {*manifest.symbols, *self.symbols, *self.texts}
         self.starts = {name: start for name, start in self.starts.items() if name in symbols}
         needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols}
         if manifest.snapshot is not None:

@@ -29,7 +29,8 @@ from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scatt
 from tidelog.spark.cluster.processes.moving import Moved, has_signed
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import Rows
-from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.dictionary import Dictionary, blocks_of
+from tidelog.storage.distant_symbols import TextBlock
 
 _MANY = 0.5
 """The part of a recursion that is suspected at most, or else it is evaluated anew."""
@@ -77,6 +78,8 @@ class ClusterState(Protocol):
     """The extent of the dictionary before each of these files."""
     told: dict[str, int]
     """The extent of the dictionary that these files have."""
+    named: set[TextBlock]
+    """The blocks of symbols that they name."""
     functions: dict[str, Named]
     """The functions of functors."""
     counting: PartitionCount
@@ -409,7 +412,7 @@ class Attempt:
                     self.explanation.rows += piece.rows * copies
         self.shrunk |= set(reply.shrunk) - set(round.cycles) - set(round.withdraw)
         if reply.symbols:
-            values.learn(self.engine.dictionary, self.folder.read(reply.symbols))
+            values.learn(self.engine.dictionary, self.folder.read(reply.symbols), self.folder)
             # In this order, so that an interruption lets it be told once more, and not never.
             self.engine.starts[reply.symbols] = self.engine.told
             self.engine.symbols = (*self.engine.symbols, reply.symbols)
@@ -421,18 +424,23 @@ class Attempt:
         engine = self.engine
         if not (self.plan.dictionary or engine.lasting):
             return
-        now = values.extent(engine.dictionary, self.core.records)
+        now, blocks = values.extent(engine.dictionary, self.core.records), blocks_of(engine.dictionary)
+        known = engine.told.get(values.SYMBOLS, 0)
+        moved = bool(engine.symbols) and any(each.start < known and each not in engine.named for each in blocks)
         first, end = len(engine.symbols), engine.told
         for i, name in reversed(list(enumerate(engine.symbols))):
             start = engine.starts[name]
             if values.count(start, end) < 2 * values.count(end, now):
                 first = i
             end = start
-        if now != engine.told or first < len(engine.symbols) - 1:
+        if moved:  # Texts have gone to blocks: one file names these in place of all files.
+            first = 0
+        if now != engine.told or moved or first < len(engine.symbols) - 1:
             name = f"symbols-{self.token}-{len(self.rounds)}-{secrets.token_hex(4)}"
             start = engine.told if first == len(engine.symbols) else engine.starts[engine.symbols[first]]
-            self.folder.write(name, values.told(engine.dictionary, start, now))
+            self.folder.write(name, values.told(engine.dictionary, start, now, self.folder))
             engine.starts[name] = start
+            engine.named = {*engine.named, *blocks}
             engine.symbols, engine.told = (*engine.symbols[:first], name), now
 
     def check_sizes(self) -> None:

@@ -172,7 +172,8 @@ class _Check:
         if any(map(needs_dictionary, self.certified.rules)):
             self.know_constants()
             symbols = f"{self.prefix}-symbols"
-            self.shown.folder.write(symbols, words.told(dictionary, {}, words.extent(dictionary, program.records)))
+            folder, now = self.shown.folder, words.extent(dictionary, program.records)
+            folder.write(symbols, words.told(dictionary, {}, now, folder))
         kinds = {column.kind for info in program.relations.values() for column in info.columns} - NUMERIC
         extents = {kind: dictionary.extent(kind) for kind in kinds}
         plan = CheckPlan(tuple(self.evaluations), comparisons, program.records, symbols, extents)

@@ -3,6 +3,5 @@
 collect       leaf columns to words on the driver
 symbols       the dictionary of symbols as Spark frames, for facts that stay in Spark
 translation   facts to frames of words for the cluster; words of either engine to frames of values
-deferred      frames whose rows tasks read from the driver or the partitions when they are used
 parts         frames as Parquet files in a folder that driver and executors share
 """

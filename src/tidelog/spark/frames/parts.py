@@ -26,8 +26,8 @@ from tidelog.durable.files import Files
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.remote import RemoteFiles
 from tidelog.errors import Problem, UsageError
+from tidelog.spark.deferred import frame_of_tasks
 from tidelog.spark.failures import working
-from tidelog.spark.frames.deferred import frame_of_tasks
 from tidelog.spark.jobs import step
 from tidelog.spark.sessions import mapped, slots
 from tidelog.store.manifest import NAME

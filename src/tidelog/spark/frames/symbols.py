@@ -1,98 +1,114 @@
-"""The dictionary of symbols, built in Spark, for facts that are not to come to the driver.
+"""The dictionary of symbols in Spark, for facts that are not to come to the driver.
 
-`SymbolTable` mirrors the engine's dictionary as a Spark frame (symbol, id). New symbols are found and numbered by
-Spark: ids are dense, continue where the dictionary ends, and known symbols keep theirs. The number of a new symbol is
-its rank by (hash partition, text), which depends on the set of new symbols only, so that a task that runs twice gives
-the same numbers. The driver sees each new symbol once, because the engine decodes there.
+`SymbolTable` replaces symbols in frames by their ids, and ids by symbols. The driver numbers new symbols of a frame if
+they are few. Many are numbered by the tasks that write their texts to blocks (`cluster.exchange.texts`): an id is the
+place of a text in the blocks, so that the driver needs the number of texts in each. Tasks read the blocks in which the
+symbols of a frame may be. Symbols that the driver has at hand are few: they go to every task, and to blocks when they
+have become many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
-from typing import TYPE_CHECKING
+from itertools import accumulate, chain, pairwise
+from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.errors import InternalError, Problem
 from tidelog.spark.arrow import to_spark
+from tidelog.spark.cluster.exchange.folder import Folder
+from tidelog.spark.cluster.exchange.texts import (
+    BLOCK,
+    PREFIX,
+    BlockPlace,
+    SymbolBlock,
+    hash_range,
+    move_texts,
+    write_block,
+)
 from tidelog.spark.failures import letting_go
 from tidelog.spark.jobs import step
 from tidelog.spark.older import to_arrow
+from tidelog.spark.sessions import mapped
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.spark.sources.readers import empty_frame
-from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, move_out
+from tidelog.storage.distant_symbols import BlockReader, TextBlock
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FEW_SYMBOLS = 200_000  # a dictionary up to this size goes to every task as a whole
-_ROW_BITS = 33  # monotonically_increasing_id has the partition above these bits, the row in the partition below
+FEW_SYMBOLS = 200_000
+"""So many symbols, and those that came since, are at hand on the driver: more go to blocks."""
+_WRITTEN = "number long, file string, offset long, length long, rows long"
 
 
 @dataclass(frozen=True)
 class _Part:
-    """The symbols of `count` ids, those behind the parts before it. A large part is kept in Spark."""
+    """A frame of the `count` symbols with ids from `start` to `stop` that are at hand."""
 
     frame: DataFrame
+    start: int
+    stop: int
     count: int
 
 
 class SymbolTable:
-    """The engine's dictionary of symbols as Spark frames. These are few however many commits have brought new symbols:
-    a part goes together with the one before it unless that is twice as large, so that no symbol is moved often.
+    """The engine's dictionary of symbols in Spark. Those at hand are in few frames however many commits have brought
+    new ones: a part goes together with the one before it unless that is twice as large, so that no symbol moves often.
 
     The dictionary is what counts, and the parts follow it; after an interruption anywhere the next `follow` goes on."""
 
     def __init__(self, session: SparkSession, dictionary: Dictionary) -> None:
         self._session = session
         self._dictionary = dictionary
+        self.place: BlockPlace | None = None
+        """Where blocks go. Without it, all symbols stay at hand."""
         self._parts: list[_Part] = []
+        self._blocks: Sequence[TextBlock] = ()
         self._stamp = dictionary.stamp
         self._kept: list[DataFrame] = []
-        """Frames that are kept in Spark, or about to be: of parts, and those that parts have been and the plans of the
-        commit that is under way may still have."""
+        """Frames that are kept in Spark, or about to be."""
 
     def __len__(self) -> int:
+        """Return the number of symbols at hand that have been followed."""
         return sum(part.count for part in self._parts)
 
     @property
     def frame(self) -> DataFrame:
-        """All symbols with their ids."""
+        """All symbols at hand with their ids."""
         if not self._parts:
             return empty_frame(self._session, "symbol string", "id long")
         return reduce(DataFrame.unionAll, [part.frame for part in self._parts])
 
     @step("new symbols")
     def grow(self, facts: FactFrame) -> None:
-        """Give an id to every symbol of the facts, in the engine's dictionary too."""
-        self._dictionary.stop_reusing()  # Spark numbers from the end of the dictionary on.
+        """Give an id to every symbol of the facts."""
+        self._dictionary.stop_reusing()  # Blocks begin at the end of the dictionary.
         self.follow()
         names = [leaf.name for leaf in facts.leaves if leaf.kind == "symbol"]
         if not names:
             return
-        symbols = facts.frame.select(F.explode(F.array(*names)).alias("symbol")).distinct()
-        if self._parts:
-            symbols = symbols.join(self._joinable(), "symbol", "left_anti")
-        partitions = int(self._session.conf.get("spark.sql.shuffle.partitions") or 1)
-        placed = symbols.repartition(partitions, "symbol").sortWithinPartitions("symbol")
-        placed = placed.withColumn("place", F.monotonically_increasing_id())
-        self._kept.append(placed)
+        new = self._elsewhere(facts.frame, names, "symbol")
+        if self._blocks:
+            new = self._looked_up(new, "symbol").where("id < 0").select("symbol")
+        self._kept.append(new)
         try:
-            placed.persist(StorageLevel.MEMORY_AND_DISK)
-            numbered = self._number(placed, partitions)
-            new = to_arrow(numbered).sort_by("id")
-            if new.num_rows:
-                self._extend(new)
-            if new.num_rows > FEW_SYMBOLS:
-                self._add(self._keep(numbered, new.num_rows))
+            new.persist(StorageLevel.MEMORY_AND_DISK)
+            count = new.count()
+            if self.place is not None and count > FEW_SYMBOLS:
+                move_out(self._dictionary, self._written(new, count, self.place))
+            elif count:
+                for chunk in to_arrow(new).column("symbol").chunks:
+                    self._dictionary.extend(chunk, distinct=True)
         finally:
-            with letting_go():
-                placed.unpersist()
+            self.settle()
         self.follow()
 
     def encode(self, facts: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
@@ -105,82 +121,151 @@ class SymbolTable:
         return self._replace(rows, symbol_columns, "id", "symbol")
 
     def _replace(self, rows: DataFrame, names: Sequence[str], given: str, wanted: str) -> DataFrame:
-        columns = rows.columns
+        columns, pairs = rows.columns, self._joinable().select(given, wanted)
+        if self._blocks and names:
+            found = self._looked_up(self._elsewhere(rows, names, given), given)
+            pairs = self.frame.select(given, wanted).unionAll(found.where("id >= 0").select(given, wanted))
+        pairs = pairs.select(F.col(given).alias("_given"), F.col(wanted).alias("_wanted"))
         for name in names:
-            pairs = self._joinable().select(F.col(given).alias("_given"), F.col(wanted).alias("_wanted"))
             joined = rows.join(pairs, rows[name] == pairs["_given"])
             rows = joined.select(*[F.col("_wanted").alias(name) if c == name else F.col(c) for c in columns])
         return rows
 
     def settle(self) -> None:
-        """Let go of what a commit has replaced, now that its plans are over."""
-        used = {id(part.frame) for part in self._parts}
-        for frame in [frame for frame in self._kept if id(frame) not in used]:
+        """Let go of frames that are kept in Spark."""
+        while self._kept:
             with letting_go():
-                frame.unpersist()
-            self._kept = [each for each in self._kept if each is not frame]
+                self._kept[-1].unpersist()
+            self._kept.pop()
 
     def close(self) -> None:
-        """Release the frames that are kept in Spark."""
-        self._parts.clear()
+        """Forget the symbols."""
         self.settle()
+        self._parts.clear()
+
+    # --- symbols at hand ---------------------------------------------------------------------------------------------
+
+    def follow(self) -> None:
+        """Add the symbols that the dictionary got by other ways: constants, functors, direct inserts. Move symbols to
+        blocks if too many are at hand."""
+        stamp, blocks = self._dictionary.stamp, blocks_of(self._dictionary)
+        if stamp != self._stamp or blocks is not self._blocks:  # Other words have a meaning, or are at hand.
+            self._parts.clear()
+            self._stamp, self._blocks = stamp, blocks
+        start, stop = self._parts[-1].stop if self._parts else 0, len(self._dictionary)
+        new = len(at_hand(self._dictionary, start, stop))
+        if self.place is not None and len(self) + new > FEW_SYMBOLS:
+            move_texts(self._dictionary, self.place, BLOCK)
+            self._parts.clear()
+            self._blocks = blocks_of(self._dictionary)
+        elif new:
+            first = len(self._parts)
+            while first and self._parts[first - 1].count < 2 * (new + sum(each.count for each in self._parts[first:])):
+                first -= 1
+            start = self._parts[first].start if first < len(self._parts) else start
+            self._parts[first:] = [self._part(start, stop)]
+
+    def _part(self, start: int, stop: int) -> _Part:
+        import pyarrow as pa
+
+        ids = at_hand(self._dictionary, start, stop)
+        table = pa.table({"symbol": self._dictionary.decode_column(ids, "symbol"), "id": ids})
+        return _Part(to_spark(self._session, table), start, stop, len(ids))
 
     def _joinable(self) -> DataFrame:
         return F.broadcast(self.frame) if len(self) <= FEW_SYMBOLS else self.frame
 
-    def follow(self) -> None:
-        """Add the symbols that the dictionary got by other ways: constants, functors, direct inserts."""
-        stamp = self._dictionary.stamp
-        if stamp != self._stamp:  # Words have been given back, or have another meaning.
-            self._parts.clear()
-            self._stamp = stamp
-        start = len(self)
-        if start < len(self._dictionary):
-            count = len(self._dictionary) - start
-            self._add(_Part(self._local(start, count), count))
+    # --- symbols in blocks -------------------------------------------------------------------------------------------
 
-    def _local(self, start: int, count: int) -> DataFrame:
-        """Return symbols from the dictionary on the driver."""
-        import pyarrow as pa
+    def _elsewhere(self, rows: DataFrame, names: Sequence[str], given: str) -> DataFrame:
+        """Return the different symbols, or ids, in some columns that are not at hand."""
+        different = rows.select(F.explode(F.array(*names)).alias(given)).distinct()
+        return different.join(self._joinable(), given, "left_anti") if self._parts else different
 
-        ids = self._dictionary.present("symbol", start, start + count)
-        return to_spark(self._session, pa.table({"symbol": self._dictionary.decode_column(ids, "symbol"), "id": ids}))
+    def _looked_up(self, keys: DataFrame, given: str) -> DataFrame:
+        """Return symbols with their ids, given the ones or the others; -1 for symbols that are in no block. Keys for
+        the same block come to a task one after the other."""
+        order = F.crc32("symbol") if given == "symbol" else F.col("id")
+        near = F.shiftright("_order", 20 if given == "symbol" else 14)
+        placed = keys.withColumn("_order", order).repartition(near).sortWithinPartitions("_order").select(given)
+        return mapped(placed, _looking_up(BlockReader(self._blocks), given), "symbol string, id long")
 
-    def _add(self, part: _Part) -> None:
-        """Add a part, or replace smaller parts by one that includes them."""
-        joined, first = [part], len(self._parts)
-        while first and self._parts[first - 1].count < 2 * sum(each.count for each in joined):
-            first -= 1
-            joined.insert(0, self._parts[first])
-        count = sum(each.count for each in joined)
-        if len(joined) > 1 and count <= FEW_SYMBOLS:
-            start = sum(each.count for each in self._parts[:first])
-            part = _Part(self._local(start, count), count)
-        elif len(joined) > 1:
-            part = self._keep(reduce(DataFrame.unionAll, [each.frame for each in joined]), count)
-        self._parts[first:] = [part]
+    def _written(self, new: DataFrame, count: int, place: BlockPlace) -> list[SymbolBlock]:
+        """Have tasks write new symbols to blocks, and number them."""
+        number = -(-count // BLOCK)
+        placed = new.select("symbol", F.shiftright(F.crc32("symbol") * F.lit(number), 32).alias("number"))
+        sorted_ = placed.repartition("number").sortWithinPartitions("number")
+        rows = sorted(mapped(sorted_, _writing(place.folder.address), _WRITTEN).collect())  # Spark would write twice.
+        starts = accumulate((row["rows"] for row in rows), initial=len(self._dictionary))
+        place.texts |= {row["file"] for row in rows}
+        return [
+            SymbolBlock(place.folder.address, file, offset, length, start, size, *hash_range(each, number))
+            for (each, file, offset, length, size), start in zip(rows, starts, strict=False)
+        ]
 
-    def _keep(self, frame: DataFrame, count: int) -> _Part:
-        """Return a part with rows of its own in Spark."""
-        self._kept.append(frame)  # before it is kept, so that an interruption leaves nothing in Spark
-        frame.persist(StorageLevel.MEMORY_AND_DISK)
-        frame.count()
-        return _Part(frame, count)
 
-    def _number(self, placed: DataFrame, partitions: int) -> DataFrame:
-        """Return symbols with their `place` by partition and row, given dense ids from `len(self)` on."""
-        partition = F.shiftright("place", _ROW_BITS).cast("int")
-        tally = placed.groupBy(partition.alias("partition")).agg(F.count("*").alias("size")).collect()
-        sizes = {row["partition"]: row["size"] for row in tally}
-        before = accumulate((sizes.get(i, 0) for i in range(partitions)), initial=len(self))
-        starts = F.array(*[F.lit(start).cast("long") for start in before])
-        within = F.col("place").bitwiseAND(F.lit((1 << _ROW_BITS) - 1))
-        return placed.select("symbol", (F.element_at(starts, partition + 1) + within).alias("id"))
+def _looking_up(reader: BlockReader, given: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
+    """Return the function by which tasks look symbols or ids up."""
 
-    def _extend(self, new: pa.Table) -> None:
-        """Take new symbols into the dictionary, which has to give them the same ids."""
-        import numpy as np
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow
 
-        ids = np.concatenate([self._dictionary.extend(chunk) for chunk in new.column("symbol").chunks])
-        if not np.array_equal(ids, new.column("id").to_numpy()):
-            raise InternalError(Problem("E0901", "Spark and the engine number symbols differently"))
+        from tidelog.storage.arrow_arrays import numbers_to_numpy
+
+        for batch in batches:
+            column = batch.column(0)
+            if given == "symbol":
+                texts, ids = column, reader.words(column.cast(pyarrow.large_string()))
+            else:
+                ids = numbers_to_numpy(column)
+                ids = ids[reader.cover(ids) >= 0]
+                texts = reader.texts(ids).cast(pyarrow.string())
+            yield pyarrow.RecordBatch.from_arrays([texts, pyarrow.array(ids)], names=["symbol", "id"])
+
+    return run
+
+
+def _writing(folder: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
+    """Return the function by which tasks write blocks, whose symbols come one after the other."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow
+
+        blocks = _by_number(batches)
+        first = next(blocks, None)
+        if first is None:
+            return
+        name, found = f"{PREFIX}{secrets.token_hex(12)}", list[tuple[int, str, int, int, int]]()
+
+        def write(file: IO[bytes]) -> None:
+            offset = 0
+            for number, texts in chain([first], blocks):
+                length = write_block(file, texts)
+                found.append((number, name, offset, length, len(texts)))
+                offset += length
+
+        Folder(folder).write_by(name, write)
+        columns = [pyarrow.array(column) for column in zip(*found, strict=True)]
+        yield pyarrow.RecordBatch.from_arrays(columns, names=["number", "file", "offset", "length", "rows"])
+
+    return run
+
+
+def _by_number(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Array]]:
+    """Yield the texts of each number; rows have a text and a number, and are sorted by this."""
+    import pyarrow as pa
+
+    from tidelog.storage.arrow_arrays import numbers_to_numpy
+
+    now, waiting = -1, list[pa.Array]()
+    for batch in batches:
+        numbers = numbers_to_numpy(batch.column(1))
+        bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for start, stop in pairwise(bounds):
+            if start < stop and numbers[start] != now:
+                if waiting:
+                    yield now, pa.concat_arrays(waiting)
+                now, waiting = int(numbers[start]), []
+            waiting.append(batch.column(0).slice(start, stop - start))
+    if waiting:
+        yield now, pa.concat_arrays(waiting)

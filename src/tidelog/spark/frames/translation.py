@@ -24,9 +24,10 @@ from tidelog.language.syntax import PRIMITIVES, Column
 from tidelog.relation import Relation
 from tidelog.relation import WordRows as LocalRows
 from tidelog.spark.arrow import spark_type, to_spark
+from tidelog.spark.cluster.engine import PartitionedEngine
+from tidelog.spark.deferred import Lender
 from tidelog.spark.failures import letting_go
 from tidelog.spark.frames.collect import collect_words
-from tidelog.spark.frames.deferred import Lender
 from tidelog.spark.frames.symbols import SymbolTable
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, driver_change, no_rows, word_columns
 from tidelog.spark.sessions import Shared, is_connect, shared
@@ -50,6 +51,10 @@ class Translation:
         self._shared: dict[tuple[int, ...], Shared] = {}
         """The dictionary on the workers, by what it then had."""
         self._lender = Lender(session)
+
+    def place_symbols(self, place: object) -> None:
+        """Have symbols in the folder of an engine, if it is the cluster engine, when they are many."""
+        self._symbols.place = place if isinstance(place, PartitionedEngine) else None
 
     def close(self) -> None:
         """Let go of what is kept in Spark, and of frames."""

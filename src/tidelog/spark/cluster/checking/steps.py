@@ -170,7 +170,7 @@ def perform(task: Task) -> Any:
     plan: CheckPlan = wire.loads(folder.read(at), functions)
     dictionary = Dictionary(plan.records)
     if plan.symbols:
-        values.learn(dictionary, folder.read(plan.symbols))
+        values.learn(dictionary, folder.read(plan.symbols), folder)
     with checking(dictionary, Watch(timeout), _config()) as (connection, functors):
         if task.what == "compare":
             return [_compared(plan, each.number, _tables(task, each), connection) for each in work]

@@ -34,6 +34,7 @@ MODULES = (
     "tidelog.spark.cluster.placement.plan",
     "tidelog.spark.cluster.exchange.pieces",
     "tidelog.spark.cluster.exchange.rounds",
+    "tidelog.spark.cluster.exchange.texts",
     "tidelog.spark.cluster.checking.joins",
     "tidelog.spark.cluster.checking.steps",
     "tidelog.spark.cluster.placement.skew",

@@ -26,7 +26,7 @@ from tidelog.spark.cluster.placement.buckets import homes_of
 from tidelog.spark.cluster.placement.plan import Placement
 from tidelog.spark.cluster.placement.skew import Frequent, frequent
 from tidelog.spark.cluster.processes.serve import Keeper
-from tidelog.spark.frames.deferred import frame_of_tasks
+from tidelog.spark.deferred import frame_of_tasks
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, word_columns
 from tidelog.spark.sessions import application, is_on_one_machine, mapped, slots

@@ -205,7 +205,7 @@ class Partition:
         """Read the files of symbols and records that came since, some of them in place of others."""
         for name in symbols:
             if name not in self.symbols:
-                values.learn(self.dictionary, self.folder.read(name))
+                values.learn(self.dictionary, self.folder.read(name), self.folder)
         self.symbols = set(symbols)
 
     # --- rounds ----------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ class Partition:
             file.write(self.folder)
             if now != known:
                 made = f"symbols-{round.token}-{round.number}-{secrets.token_hex(4)}"
-                self.folder.write(made, values.told(self.dictionary, known, now))
+                self.folder.write(made, values.told(self.dictionary, known, now, self.folder))
                 self.symbols.add(made)
         self.came_from, self.state = self.state, (round.token, round.number, secrets.token_hex(4))
         self.reply = Reply(

@@ -15,7 +15,7 @@ from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.processes.moving import signed, spread
 from tidelog.spark.cluster.processes.partition import MORE_MEMORY, Partition
-from tidelog.spark.frames.deferred import is_over
+from tidelog.spark.deferred import is_over
 
 _WITHIN_MEMORY = WithinMemory(f"nothing has changed; {MORE_MEMORY}")
 

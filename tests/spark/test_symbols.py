@@ -1,0 +1,130 @@
+"""Symbols in files, as users see them: the same answers wherever the texts are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import tidelog
+from tidelog.errors import LimitError
+from tidelog.spark import SparkDatabase
+from tidelog.spark.frames import symbols
+from tidelog.storage.dictionary import blocks_of
+
+PROGRAM = """
+.decl e(x: symbol, y: symbol)
+.decl f(x: symbol, y: symbol)
+.decl g(x: symbol)
+f(x, z) :- e(x, y), e(y, z).
+g(x) :- e(x, "s3").
+"""
+FACTS = {(f"s{i}", f"s{i + 1}") for i in range(12)}
+VIEW = {(f"s{i}", f"s{i + 2}") for i in range(11)}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From four symbols on they go to files, to blocks of about five."""
+    monkeypatch.setattr(symbols, "FEW_SYMBOLS", 3)
+    monkeypatch.setattr(symbols, "BLOCK", 5)
+
+
+def rows(frame: DataFrame) -> set[tuple[Any, ...]]:
+    return {tuple(row) for row in frame.collect()}
+
+
+def pairs(spark: SparkSession, *facts: tuple[str, str]) -> DataFrame:
+    return spark.createDataFrame(list(facts), "x string, y string")
+
+
+def filled(db: SparkDatabase, spark: SparkSession) -> None:
+    db.options(engine="cluster")
+    db.load(PROGRAM)
+    db.insert("e", pairs(spark, *FACTS))
+    db.commit()
+    assert len(blocks_of(db.workspace.dictionary)) > 1
+
+
+def test_facts_come_and_go_and_views_are_shown(spark: SparkSession, tmp_path: Path) -> None:
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        filled(db, spark)
+        assert rows(db["f"]) == VIEW
+        assert rows(db["g"]) == {("s2",)}
+        db.insert("e", pairs(spark, ("s12", "s0"), ("new", "s3"), ("ä", "")))
+        db.insert("e", [("at the driver", "s1")])
+        db.delete("e", pairs(spark, ("s0", "s1"), ("unknown", "s1")))
+        change = db.commit()
+        came = {("s11", "s0"), ("new", "s4"), ("at the driver", "s2")}
+        assert rows(change["f"].inserted) == came
+        assert rows(change["f"].deleted) == {("s0", "s2")}
+        assert rows(db.query('f("s2", y)')) == {("s2", "s4")}
+        kept = db.local("f")
+    assert set(kept) == VIEW - {("s0", "s2")} | came, "the database is closed, and its files are gone"
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        assert len(blocks_of(db.workspace.dictionary)) > 1
+        assert rows(db["f"]) == set(kept)
+        db.insert("e", pairs(spark, ("s1", "x")))
+        assert rows(db.commit()["f"].inserted) == {("at the driver", "x")}
+
+
+def test_partitions_are_derived_anew_without_the_texts(spark: SparkSession, tmp_path: Path) -> None:
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        filled(db, spark)
+        db.insert("e", [("s12", "s0")])
+        db.commit()  # The files of symbols name the blocks.
+    for file in tmp_path.glob("cluster/*/texts-*"):
+        file.unlink()
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        assert rows(db["f"]) == VIEW | {("s11", "s0"), ("s12", "s1")}
+
+
+def test_another_engine_has_the_symbols(spark: SparkSession) -> None:
+    with tidelog.connect(spark=spark) as db:
+        filled(db, spark)
+        db.options(engine="embedded")
+        db.insert("e", [("s12", "s0")])
+        db.commit()
+        assert not len(blocks_of(db.workspace.dictionary))
+        assert rows(db["f"]) == VIEW | {("s11", "s0"), ("s12", "s1")}
+        db.options(engine="cluster")
+        db.insert("e", pairs(spark, ("s3", "s5")))
+        db.commit()
+        assert len(blocks_of(db.workspace.dictionary)) > 1
+        assert rows(db["f"]) == VIEW | {("s11", "s0"), ("s12", "s1"), ("s2", "s5"), ("s3", "s6")}
+
+
+def test_an_engine_that_fails_leaves_no_symbol_behind(spark: SparkSession) -> None:
+    """Its files are gone, and what it has numbered is at hand."""
+    with tidelog.connect(spark=spark) as db:
+        db.load(PROGRAM)
+        db.insert("e", [("s0", "s1")])
+        db.commit()
+        db.options(engine="cluster", max_rows=1)
+        db.insert("e", pairs(spark, *FACTS))
+        with pytest.raises(LimitError, match="E0502"):
+            db.commit()
+        assert not len(blocks_of(db.workspace.dictionary))
+        db.rollback()
+        db.options(engine="embedded", max_rows=None)
+        db.insert("e", pairs(spark, *FACTS))
+        db.commit()
+        assert rows(db["f"]) == VIEW
+
+
+def test_rules_and_records_look_into_symbols_in_files(spark: SparkSession) -> None:
+    with tidelog.connect(spark=spark) as db:
+        filled(db, spark)
+        db.load("""
+            .type Pair = [a: symbol, b: symbol]
+            .decl h(x: symbol)
+            .decl r(p: Pair)
+            h(cat(x, "!")) :- e(x, _).
+            r([x, y]) :- e(x, y).
+        """)
+        db.commit()
+        assert rows(db["h"]) == {(f"{x}!",) for x, _ in FACTS}
+        assert {(row["p"]["a"], row["p"]["b"]) for row in db["r"].collect()} == FACTS
+        db.check()
