@@ -15,6 +15,8 @@ from tidelog.client.exchange import events_of
 
 SUBSCRIBERS = 5
 _SILENCE = 3.0
+_BETWEEN = 10.0
+"""Seconds between two comparisons of a subscriber, at least: each reads the whole view, which no other client does."""
 
 
 def follow(port: int, last: Any, ended: Any, answers: Any) -> None:
@@ -65,7 +67,7 @@ class Subscribers:
                         continue
                     at, heard = data["epoch"], time.monotonic()
                     _apply(state, data["changes"].get("counter", {"inserted": [], "deleted": []}))
-                    if time.monotonic() > checked + 1 + number / 5:
+                    if time.monotonic() > checked + _BETWEEN + number:
                         self._compare(state, at)
                         checked = time.monotonic()
                     if self._is_over(at):

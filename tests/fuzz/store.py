@@ -29,7 +29,7 @@ def damage(seed: int) -> str:
         for what, changed in damages(data, rng, 16):
             follower.disk.change(name, changed)
             try:
-                opened(follower.disk)
+                opened(follower.disk, follower.kind)
             except DataError as error:
                 if (error.code, error.problems[0].place) == ("E0682", f"/store/{name}"):
                     continue

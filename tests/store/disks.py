@@ -9,17 +9,28 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pytest
 
 from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import TidelogError
 from tidelog.store.state import StateFolder
 
-WRITES = ("make", "create", "write", "sync file", "sync folder", "sync name", "rename", "remove", "remove folder")
+SYNCS = ("sync file", "sync folder", "sync name")
+WRITES = ("make", "create", "truncate", "write", *SYNCS, "rename", "remove", "remove folder")
 """Operations that change something; what only reads leaves the disk as it was."""
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES, errno.EMFILE)
+
+
+@contextmanager
+def without_logs() -> Iterator[None]:
+    """Let all commits inside of the block be too large for a log."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tidelog.store.segments.MOST_ROWS", -1)
+        yield
 
 
 def table(numbers: set[int]) -> pa.Table:
@@ -44,10 +55,10 @@ def program_of(facts: set[int]) -> str:
     return f"program {sum(facts) % 2}" if facts else ""
 
 
-def opened(disk: SimulatedDisk) -> tuple[int, set[int]]:
+def opened(disk: SimulatedDisk, kind: str) -> tuple[int, set[int]]:
     """The epoch and the facts that a process finds. AssertionError where the program is not the one that goes with
     these."""
-    state = StateFolder("/store", files=disk.files())
+    state = StateFolder("/store", kind, files=disk.files())
     try:
         facts = facts_in(state)
         assert state.manifest.text == program_of(facts), state.manifest.text
@@ -62,8 +73,8 @@ class Killed(BaseException):
 
 @dataclass
 class Follower:
-    """Makes epochs at random, and knows what a process may find: an epoch from `acknowledged` on, with the facts that
-    `history` has for it, or had for one that has failed."""
+    """Makes epochs at random, of a database in memory or over Spark, which has no logs. It knows what a process may
+    find: an epoch from `acknowledged` on, with the facts that `history` has for it, or had for one that has failed."""
 
     rng: random.Random
     disk: SimulatedDisk = field(default_factory=SimulatedDisk)
@@ -71,8 +82,12 @@ class Follower:
     acknowledged: int = 0
     state: StateFolder | None = None
     failed: list[tuple[int, set[int]]] = field(default_factory=list)
+    kind: str = field(init=False)
     aside: tuple[int, str] | None = None
     """The checkpoint that was written aside, and its checksum."""
+
+    def __post_init__(self) -> None:
+        self.kind = self.rng.choice(("embedded", "embedded", "spark"))
 
     def step(self) -> None:
         """Do one thing: mostly an epoch. Raises what the state raises, and `history` does not go on then."""
@@ -94,8 +109,9 @@ class Follower:
                 state.checkpoint(lambda file: file.write(now))
             case "aside":
                 self.write_aside(state)
-            case "gather" if state.manifest.epoch and state.manifest.checkpoint is None and self.aside is None:
-                state.gather({("e", True): table(self.history[-1])})
+            case "gather" if self.kind == "spark" and state.manifest.epoch and state.manifest.checkpoint is None:
+                if self.aside is None:
+                    state.gather({("e", True): table(self.history[-1])})
             case "reopen":
                 self.close()
             case "kill":
@@ -150,7 +166,7 @@ class Follower:
     def open(self) -> StateFolder:
         """The state, opened if need be."""
         if self.state is None:
-            self.state = StateFolder("/store", files=self.disk.files())
+            self.state = StateFolder("/store", self.kind, files=self.disk.files())
         return self.state
 
     def close(self) -> None:
@@ -163,7 +179,7 @@ class Follower:
     def fault_in(self, disk: SimulatedDisk) -> str:
         """Return the error that a process finds on a disk, or ""."""
         try:
-            epoch, facts = opened(disk)
+            epoch, facts = opened(disk, self.kind)
         except TidelogError as error:
             return f"cannot be opened: {error}"
         except AssertionError as error:
@@ -203,7 +219,7 @@ def crash_everywhere(seed: int, steps: int, crashes: int, skip: Callable[[str, s
         except Killed:
             follower.kill()
             follower.disk.before = None
-            follower.go_on(opened(follower.disk.left())[0])
+            follower.go_on(opened(follower.disk.left(), follower.kind)[0])
         follower.disk.before = None
         fault = faults[0] if faults else _fault_now(follower, crashes)
         if fault:
@@ -256,7 +272,7 @@ def fail_once(seed: int, steps: int, number: int, error: BaseException, *, for_g
             fault = _fault_now(follower, 2)
             if fault:
                 return f"after operation {number}: {fault}"
-            epoch, found = opened(follower.disk.left())
+            epoch, found = opened(follower.disk.left(), follower.kind)
             if follower.state is not None:  # the process goes on as before
                 if len(follower.history) - 1 > follower.acknowledged and not for_good and found != facts:
                     return f"after operation {number} there is epoch {epoch} on the disk"

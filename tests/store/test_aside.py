@@ -102,8 +102,8 @@ def test_epochs_go_on_while_a_checkpoint_is_written(db: StoredDatabase) -> None:
     stats = db.stats()["store"]
     assert (stats["checkpoint"], stats["segments"], stats["epoch"]) == (2, 2, 4)
     commit(db, ("f", "g"))  # It removes what has been replaced.
-    left = ["00000003", "00000004", "00000005"]
-    assert (files_in(db, "checkpoints"), files_in(db, "segments")) == (["00000002"], left)
+    assert (files_in(db, "checkpoints"), files_in(db, "segments")) == (["00000002"], [])
+    assert files_in(db, "logs") == ["00000002", "00000005", "00000005.done"]  # The first one has epochs 2 to 4.
     kept = views(db)
     db.close()
     with tidelog.connect(db.folder) as again:

@@ -22,6 +22,7 @@ from tidelog.durable.local import LocalFiles
 from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import DataError, UsageError
 from tidelog.store.database import StoredDatabase
+from tidelog.store.log import SealedLog
 from tidelog.store.manifest import NAME, Manifest
 from tidelog.store.state import StateFolder
 from tidelog.store.tables import FilePart, PartFolder
@@ -38,17 +39,17 @@ def test_damage_of_any_file_is_reported(seed: int) -> None:
     while len(files_of(follower.disk)) < 4:
         follower.step()
     follower.close()
-    opened(follower.disk)  # removes the program before the last one
+    opened(follower.disk, follower.kind)  # removes the program before the last one
     files = files_of(follower.disk)
     for name, data in files.items():
         for what, changed in damages(data, rng, 40):
             follower.disk.change(name, changed)
             for _ in range(2):  # the folder is free again after the error
                 with pytest.raises(DataError) as caught:
-                    opened(follower.disk)
+                    opened(follower.disk, follower.kind)
                 assert (caught.value.code, caught.value.problems[0].place) == ("E0682", f"/store/{name}"), what
         follower.disk.change(name, data)
-    assert opened(follower.disk)[1] == follower.history[-1]
+    assert opened(follower.disk, follower.kind)[1] == follower.history[-1]
 
 
 @pytest.mark.parametrize("read_only", [False, True])
@@ -109,6 +110,8 @@ FORGED: dict[str, dict[str, Any]] = {
     "a program elsewhere": {"program": ("../outside", SUM)},
     "a program without checksum": {"program": ("00000001",)},
     "a program that is text": {"program": ".decl e(x: symbol)"},
+    "a log elsewhere": {"logs": {"../outside": SealedLog(1, SUM)}},
+    "a log without checksum": {"logs": {"00000001": SealedLog(1, "")}},
     "notes that are text": {"notes": {"a": "b"}},
     "a kind of its own": {"kind": "network"},
 }
@@ -175,7 +178,7 @@ def test_a_store_of_version_2_is_read() -> None:
     assert disk.contents()["manifest.json"] == before["manifest.json"]
 
 
-def test_a_store_of_version_2_goes_on_as_one_of_version_3() -> None:
+def test_a_store_of_version_2_goes_on_as_one_of_version_4() -> None:
     """Whatever operation of the first commit fails, or is the last one before the machine stops."""
     rng = random.Random(FIRST_SEED)
     number, count = 0, 1
@@ -207,7 +210,7 @@ def test_a_store_of_version_2_goes_on_as_one_of_version_3() -> None:
             found.extend((disk.left(), disk.crashed(rng)))
             db.insert("e", [("d",)])
             db.commit()
-        assert json.loads(files_of(disk)["manifest.json"])["version"] == 3
+        assert json.loads(files_of(disk)["manifest.json"])["version"] == 4
         assert files_of(disk)["programs/00000003"].decode() == PROGRAM
         for other in (*found, disk):
             with StoredDatabase("/store", files=other.files()) as db:

@@ -114,6 +114,8 @@ SYNCS = [
     ("sync file", "checkpoints/N", False),
     ("sync file", "programs/N", False),
     ("sync file", "manifest.json.new", False),
+    ("sync folder", "logs", False),
+    ("sync file", "logs/N", False),
 ]
 """Every sync: of what, and whether right after a file was renamed."""
 

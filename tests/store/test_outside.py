@@ -8,13 +8,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tidelog
-from tests.store.disks import WRITES
+from tests.store.disks import WRITES, without_logs
 from tests.store.test_failing import filled
 from tests.store.test_folders import filled as filled_folder
 from tidelog.cli import main
@@ -70,6 +71,9 @@ LINKS: dict[str, Callable[[Path, Path], None]] = {
     "manifest moved out": moved_out("manifest.json"),
     "a segment moved out": moved_out("segments/00000002"),
     "a table moved out": moved_out("segments/00000002/e.insert.parquet"),
+    "logs moved out": moved_out("logs"),
+    "a log moved out": moved_out("logs/00000002"),
+    "a log that was left behind is elsewhere": link("logs/00000003", "file"),
     "the checkpoint moved out": moved_out("checkpoints/00000001"),
     "checkpoints are others": link("checkpoints", "folder"),
     "segments are others": link("segments", "folder"),
@@ -102,7 +106,10 @@ def store(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("what", LINKS)
-def test_a_store_with_a_link_is_refused(store: Path, outside: Path, what: str) -> None:
+def test_a_store_with_a_link_is_refused(tmp_path: Path, outside: Path, what: str) -> None:
+    store = tmp_path / "store"
+    with nullcontext() if "log" in what else without_logs():
+        filled_folder(store)
     LINKS[what](store, outside)
     before = snapshot(outside)
     with pytest.raises(UsageError, match="link") as caught:
@@ -124,16 +131,19 @@ def test_a_new_folder_with_a_link_is_refused(tmp_path: Path, outside: Path, part
     assert snapshot(tmp_path) == before
 
 
-def test_a_link_that_comes_later_is_not_followed(store: Path, outside: Path) -> None:
+@pytest.mark.parametrize("part", ["segments", "logs"])
+def test_a_link_that_comes_later_is_not_followed(store: Path, outside: Path, part: str) -> None:
     """Between opening and committing."""
     before = snapshot(outside)
-    with tidelog.connect(store) as db:
+    with nullcontext() if part == "logs" else without_logs(), tidelog.connect(store) as db:
         db.keeper.price = 1e9
         link("manifest.json.new", "file")(store, outside)
         db.insert("e", [("d",)])
         db.commit()
-        shutil.move(store / "segments", store / "aside")
-        (store / "segments").symlink_to(outside / "folder")
+        db.load(".decl more(x: symbol)")
+        db.commit()  # The next one begins a log.
+        shutil.move(store / part, store / "aside")
+        (store / part).symlink_to(outside / "folder")
         db.insert("e", [("f",)])
         with pytest.raises(UsageError) as caught:
             db.commit()
@@ -141,8 +151,8 @@ def test_a_link_that_comes_later_is_not_followed(store: Path, outside: Path) -> 
         assert set(db["t"]) == {("a",), ("c",), ("d",)}
         assert snapshot(outside) == before
         db.rollback()
-        (store / "segments").unlink()
-        shutil.move(store / "aside", store / "segments")
+        (store / part).unlink()
+        shutil.move(store / "aside", store / part)
         db.insert("e", [("f",)])
         db.commit()
     with tidelog.connect(store) as db:
@@ -156,10 +166,14 @@ def test_the_folder_itself_can_be_a_link(store: Path, tmp_path: Path) -> None:
 
 
 def test_names_in_a_forged_manifest_lead_nowhere(store: Path, outside: Path) -> None:
+    with without_logs(), tidelog.connect(store) as db:
+        db.keeper.price = 1e9
+        db.insert("e", [("d",)])
+        db.commit()
     manifest = Manifest.from_bytes((store / "manifest.json").read_bytes())
     (files,) = manifest.segments.values()
-    shutil.copytree(store / "segments/00000002", outside / "00000002")
-    forged = Manifest(**{**vars(manifest), "segments": {str(outside / "00000002"): files}})
+    shutil.copytree(store / "segments/00000003", outside / "00000003")
+    forged = Manifest(**{**vars(manifest), "segments": {str(outside / "00000003"): files}})
     (store / "manifest.json").write_bytes(forged.to_bytes())
     before = snapshot(store.parent)
     with pytest.raises(TidelogError) as caught:
@@ -169,7 +183,7 @@ def test_names_in_a_forged_manifest_lead_nowhere(store: Path, outside: Path) -> 
 
 
 def test_files_of_others_stay(store: Path) -> None:
-    names = ["notes.txt", "segments/.hidden", "segments/mine", "checkpoints/mine.txt"]
+    names = ["notes.txt", "segments/.hidden", "segments/mine", "checkpoints/mine.txt", "logs/mine"]
     for name in names:
         (store / name).write_text("mine")
     with tidelog.connect(store) as db:

@@ -92,6 +92,8 @@ class Files(ABC):
 
     mark = ""
     """The end of the names of files that another process may write at the same time, where there are no locks."""
+    appends = True
+    """True where files can grow after they have been closed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -40,6 +40,7 @@ class RemoteFiles(Files):
     def __init__(self, address: str, series: str) -> None:
         super().__init__(Path(address))
         self.address = address.rstrip("/")
+        self.appends = False
         self.mark = f".{secrets.token_hex(4)}"
         self._system, self._root = file_system(self.address)
         self._series = series

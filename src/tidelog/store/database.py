@@ -12,7 +12,7 @@ from tidelog.errors import DataError, UsageError
 from tidelog.limits.watch import WithinMemory
 from tidelog.store.keeper import FolderKeeper
 
-_TRIES = 5
+_TRIES = 20
 """So often the manifest is read where files are missing to one who reads beside a process that writes."""
 _OPENING = WithinMemory("the folder is as it was; open it on a machine with more memory")
 

@@ -34,7 +34,8 @@ from tidelog.store.aside import AsideCheckpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.image import EngineImage
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
-from tidelog.store.state import GONE, Segment, StateFolder, text_of
+from tidelog.store.segments import Segment
+from tidelog.store.state import GONE, StateFolder, text_of
 from tidelog.store.tables import FactTables, PartFolder, facts_table
 from tidelog.workspace import Draft, Workspace
 
@@ -256,7 +257,7 @@ class FolderKeeper:
             "folder": self.state.address,
             "epoch": manifest.number,
             "checkpoint": int(manifest.checkpoint[0]) if manifest.checkpoint else None,
-            "segments": len(manifest.segments),
+            "segments": self.state.segments,
         }
 
     def _stop_aside(self) -> None:

@@ -6,11 +6,13 @@
     program             the name of the program's file and its checksum, or null without a program
     checkpoint          the same of the checkpoint
     segments            for each, in their order, the checksums of its files
+    logs                for each log before this manifest: its last epoch, its checksum, and the relations whose facts
+                        in it are no facts any more
     notes               the memory of streams, pipelines and stores of RDF
     sha256              the checksum of all bytes before
 
 A table that Spark has written is a folder. Its checksum, under a name that ends with "/", is that of its list of parts.
-In version 2 `program` was the text, which each commit wrote again.
+In version 2 `program` was the text, which each commit wrote again. Until version 3 there were no logs.
 """
 
 from __future__ import annotations
@@ -23,15 +25,18 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.durable.files import checksum
+from tidelog.store.log import SealedLog
 
 NAME = "manifest.json"
-FORMAT, VERSION = "tidelog store", 3
+FORMAT, VERSION = "tidelog store", 4
 _WITH_TEXT = 2
 """The version whose manifests have the text of the program."""
+_WITHOUT_LOGS = 3
 _MARK = f'{{\n "format": "{FORMAT}",\n'.encode()
 _END = re.compile(rb'(?s)(.*),\n "sha256": "([0-9a-f]{64})"\n\}\n')
 _SEGMENT = re.compile(r"[0-9]{8,}(-all)?(\.[0-9a-f]{8})?")
 _FILE = re.compile(r"[0-9]{8,}(\.[0-9a-f]{8})?")
+_LOG = re.compile(r"[0-9]{8,}(\.done)?")
 _TABLE = re.compile(r"(?!\.)[^/\0]+\.(insert|delete)\.parquet/?")
 _SUM = re.compile(r"[0-9a-f]{64}")
 _FILES = ("program", "checkpoint")
@@ -42,8 +47,8 @@ class Manifest:
     """The content of a manifest.
 
     `epoch` counts the commits. `segments` maps names to the checksums of their files, `checkpoint` is a name and a
-    checksum; `notes` are JSON. `text` is the program; it is in the file `program`, a name and a checksum, or in a
-    document of version 2.
+    checksum; `logs` are those of commits before; `notes` are JSON. `text` is the program; it is in the file `program`,
+    a name and a checksum, or in a document of version 2. `version` is that of the document.
     """
 
     kind: str = "embedded"
@@ -51,17 +56,24 @@ class Manifest:
     program: tuple[str, str] | None = None
     checkpoint: tuple[str, str] | None = None
     segments: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    logs: Mapping[str, SealedLog] = field(default_factory=dict)
     notes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     text: str = ""
+    version: int = VERSION
 
     @property
     def number(self) -> int:
         """Return the number of the last epoch. The first commit makes a store of RDF, and its triples begin with 1."""
         return self.epoch - (self.kind == "rdf")
 
+    @property
+    def covered(self) -> int:
+        """Return the epoch of the checkpoint, -1 without one."""
+        return -1 if self.checkpoint is None else int(self.checkpoint[0])
+
     def to_bytes(self) -> bytes:
         """Return the document."""
-        document = {"format": FORMAT, "version": VERSION, **vars(self)}
+        document = {"format": FORMAT, **vars(self), "version": VERSION, "logs": _plain(self.logs)}
         del document["text"]
         lines = (f'"{key}": {json.dumps(value)}' for key, value in document.items())  # without layout it is fast
         text = ("{\n " + ",\n ".join(lines)).encode()
@@ -79,7 +91,7 @@ class Manifest:
             document = json.loads(data)
         except RecursionError:
             raise ValueError("it is too deep") from None
-        if document.get("version") not in (VERSION, _WITH_TEXT):
+        if document.get("version") not in (VERSION, _WITHOUT_LOGS, _WITH_TEXT):
             raise ValueError(_other(data))
         text = ""
         if document["version"] == _WITH_TEXT and isinstance(document.get("program"), str):
@@ -87,9 +99,15 @@ class Manifest:
         if not _is_right(document):
             raise ValueError("it does not describe a store")
         program, checkpoint = (None if each is None else tuple(each) for each in map(document.get, _FILES))
-        return cls(
-            document["kind"], document["epoch"], program, checkpoint, document["segments"], document["notes"], text
-        )
+        kind, epoch, segments, notes = (document[name] for name in ("kind", "epoch", "segments", "notes"))
+        logs = {name: _log(each) for name, each in document.get("logs", {}).items()}
+        return cls(kind, epoch, program, checkpoint, segments, logs, notes, text, document["version"])
+
+
+def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return notes with new ones, which replace those of the same keys; None removes one."""
+    both = {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
+    return {key: {name: each for name, each in own.items() if each is not None} for key, own in both.items()}
 
 
 def is_marked(folder: Path) -> bool:
@@ -107,10 +125,11 @@ def is_marked(folder: Path) -> bool:
 
 
 def is_plain(name: str) -> bool:
-    """Return True for the names that tidelog gives to segments, checkpoints and programs, with the folder before
+    """Return True for the names that tidelog gives to segments, checkpoints, programs and logs, with the folder before
     them."""
     folder, _, last = name.partition("/")
-    return (_SEGMENT if folder == "segments" else _FILE).fullmatch(last) is not None
+    pattern = {"segments": _SEGMENT, "logs": _LOG}.get(folder, _FILE)
+    return pattern.fullmatch(last) is not None
 
 
 def _other(data: bytes) -> str:
@@ -137,9 +156,28 @@ def _is_right(document: Mapping[str, Any]) -> bool:
             for files in segments.values()
             for name, each in files.items()
         )
+        and isinstance(document.get("logs", {}), dict)
+        and all(_FILE.fullmatch(name) and _is_log(each) for name, each in document.get("logs", {}).items())
         and isinstance(notes, dict)
         and all(isinstance(note, dict) for note in notes.values())
     )
+
+
+def _plain(logs: Mapping[str, SealedLog]) -> Mapping[str, Any]:
+    return {name: [log.last, log.sha256, list(log.without)] for name, log in logs.items()}
+
+
+def _log(value: Any) -> SealedLog:
+    last, found, without = value
+    return SealedLog(last, found, tuple(without))
+
+
+def _is_log(value: object) -> bool:
+    match value:
+        case [int(last), str(found), list(without)]:
+            names_texts = all(isinstance(each, str) for each in without)
+            return last >= 0 and _SUM.fullmatch(found) is not None and names_texts
+    return False
 
 
 def _is_file(value: object) -> bool:

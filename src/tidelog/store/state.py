@@ -3,6 +3,7 @@
     lock               held by the process that has the folder open
     manifest.json      the valid files: program, checkpoint, segments, notes; replacing it in one step is the commit
     programs/N         the text of the program since epoch N, in which rules changed
+    logs/N             small commits from epoch N on, as long as they replace nothing (`log`)
     segments/N/        facts asserted and retracted in epoch N: RELATION.insert.parquet and RELATION.delete.parquet;
                        the same for numbers of counters and tuples that choices show, whose names begin with #
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
@@ -12,10 +13,13 @@ Files are written and synced before a manifest names them. They are removed afte
 names them. So a crash at any moment leaves the state before an epoch or after it. The next opening removes everything
 else. The manifest has a checksum of each file and of itself: damage is never read as data.
 
-Segments hold values, not words. All operations on files go through `files`. The folder of a database over Spark may be
-at an address, on any file system of fsspec. There the manifest is a series of numbered files, whose numbers take the
-place of the lock (`durable.remote`). Names of segments and programs end with a mark of the process there, because a
-process that has lost the folder may still write.
+A commit of few facts that changes no rules is a record at the end of a log, and the manifest stays; the next manifest
+names the log. A database over Spark has no logs.
+
+Segments and logs hold values, not words. All operations on files go through `files`. The folder of a database over
+Spark may be at an address, on any file system of fsspec. There the manifest is a series of numbered files, whose
+numbers take the place of the lock (`durable.remote`). Names of segments and programs end with a mark of the process
+there, because a process that has lost the folder may still write.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -35,9 +39,19 @@ from tidelog.durable.owner import Owner
 from tidelog.durable.remote import RemoteFiles, TakenOverError
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.syntax import Program
-from tidelog.store.manifest import NAME, Manifest, is_plain
+from tidelog.store.log import FOLDER as LOGS
+from tidelog.store.log import CommitLog, LoggedCommit, sealed_commits
+from tidelog.store.manifest import NAME, VERSION, Manifest, is_plain, merged
 from tidelog.store.outbox import Outbox
-from tidelog.store.tables import FactTables, PartFolder, check_parts, read_parts, read_table, write_table
+from tidelog.store.segments import (
+    Segment,
+    epoch_of,
+    log_tables,
+    relation_of_file,
+    segment_tables,
+    write_segment,
+)
+from tidelog.store.tables import FactTables, PartFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +61,7 @@ MOST_SEGMENTS = 200
 _NEW = f"{NAME}.new"
 GONE = "gone"
 """The note of relations whose facts in the checkpoint are no longer facts."""
-_FOLDERS = ("programs", "segments", "checkpoints")
+_FOLDERS = ("programs", "segments", "checkpoints", LOGS)
 _OF = {"embedded": "an embedded database", "rdf": "RDF", "spark": "a database over Spark"}
 _OPENED = {
     "embedded": "open it with tidelog.connect(folder), or give another folder",
@@ -56,31 +70,16 @@ _OPENED = {
 }
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A segment that is on the disk, but not in the state until it is published, with its files' checksums."""
-
-    name: str
-    files: Mapping[str, str]
-
-    @property
-    def folder(self) -> str:
-        """Return its folder in the state folder."""
-        return f"segments/{self.name}"
-
-
 class StateFolder:
     """An open state folder.
 
     `kind` is that of the database, "embedded", "rdf" or "spark". With `read_only`, nothing at all is written, and
-    "embedded" may be "rdf" as well. `files` are
-    those of a simulated disk. Raises DataError (E0682) if the folder is damaged, UsageError (E0680, E0681) if another
-    process has it or it cannot be used.
+    "embedded" may be "rdf" as well. `files` are those of a simulated disk. Raises DataError (E0682) if the folder is
+    damaged, UsageError (E0680, E0681) if another process has it or it cannot be used.
     """
 
     PARTS: Mapping[str, frozenset[str]] = {
-        "embedded": frozenset({"lock", NAME, _NEW, *_FOLDERS}),
-        "rdf": frozenset({"lock", NAME, _NEW, *_FOLDERS}),
+        **dict.fromkeys(("embedded", "rdf"), frozenset({"lock", NAME, _NEW, *_FOLDERS})),
         "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine", "outbox"}),
     }
     """What can be in a folder that has no manifest yet."""
@@ -111,6 +110,7 @@ class StateFolder:
         """The files that a checkpoint has replaced, and that are still to be removed."""
         with self._using():
             self._files = files or (RemoteFiles(text, NAME) if is_address else LocalFiles(Path(self.address)))
+        self.manifest, self._log = Manifest(kind), CommitLog(self._files, 0)
         try:
             with self._using():
                 if not read_only:
@@ -120,7 +120,7 @@ class StateFolder:
                 there = {*self._files.entries(), *(f"{part}/{name}" for part in _FOLDERS for name in self._names(part))}
                 self._take_lock()
                 self._look_below()
-                self.manifest = self._with_text(self._read())
+                self._come_back()
                 if not read_only:
                     self._clean(there)
         except BaseException:
@@ -160,20 +160,20 @@ class StateFolder:
 
     def dated_tables(self) -> Iterator[tuple[int, str, bool, pa.Table | PartFolder]]:
         """Yield the same with the epoch before each, negative where changes of that epoch and before are together."""
-        for segment, files in self.manifest.segments.items():
-            epoch = _epoch(segment)
-            for file, expected in sorted(files.items()):
-                relation, operation = _relation(file), file.rsplit(".", 2)[1]
-                place = f"segments/{segment}/{file.rstrip('/')}"
-                table: pa.Table | PartFolder
-                with self._using():
-                    if file.endswith("/"):
-                        table = read_parts(self._files, place, expected)
-                        if self.is_local:  # Executors compare what is elsewhere.
-                            check_parts(self._files, place, table)
-                    else:
-                        table = read_table(self._files, place, expected)
-                yield epoch, relation, operation == "insert", table
+        manifest = self.manifest
+        segments = (
+            (epoch_of(name), segment_tables(self._files, name, files, check=self.is_local))  # Executors compare others.
+            for name, files in manifest.segments.items()
+        )
+        logs = (
+            (int(name), log_tables(sealed_commits(self._files, name, log), manifest.covered))
+            for name, log in manifest.logs.items()
+        )
+        for _, tables in sorted([*segments, *logs], key=lambda each: abs(each[0])):
+            with self._using():
+                yield from tables
+        with self._using():
+            yield from log_tables(self._log.commits(), manifest.covered)
 
     @contextmanager
     def saved(self) -> Iterator[IO[bytes] | None]:
@@ -198,24 +198,23 @@ class StateFolder:
     def prepare(self, facts: FactTables, name: str | None = None) -> Segment:
         """Write the asserted and retracted facts of an epoch, to be published or discarded. Raise UsageError
         (E0681)."""
-        segment = f"{name or format(self.manifest.number + 1, '08')}{self._files.mark}"
-        folder = f"segments/{segment}"
+        segment = Segment(f"{name or format(self.manifest.number + 1, '08')}{self._files.mark}", facts=facts)
         with self._changing():
-            if not facts:
-                return Segment(segment, {})
-            sums: dict[str, str] = {}
-            try:
-                self._files.remove_tree(folder)  # of an epoch that has failed, and could not remove it
-                self._files.make(folder)
-                for (relation, asserts), table in facts.items():
-                    file = f"{relation}.{'insert' if asserts else 'delete'}.parquet"
-                    sums |= write_table(self._files, f"{folder}/{file}", table)
-                self._files.sync_folder(folder)
-                self._files.sync_folder("segments")
-            except BaseException:
-                self._drop(folder)
-                raise
-        return Segment(segment, sums)
+            return segment if self._logs_commits and segment.is_small else self._filed(segment)
+
+    @property
+    def _logs_commits(self) -> bool:
+        """Return True if a commit can be a record of a log."""
+        is_current = self.manifest.epoch > 0 and self.manifest.version == VERSION
+        return is_current and self._files.appends and self._kind != "spark"
+
+    def _filed(self, segment: Segment) -> Segment:
+        """Write the facts of a segment to files."""
+        try:
+            return write_segment(self._files, segment)
+        except BaseException:
+            self._drop(segment.folder)
+            raise
 
     @property
     def outbox(self) -> Outbox:
@@ -232,17 +231,39 @@ class StateFolder:
         """Commit: from now on the state has this segment and program, these notes beside its own, and no facts from
         before of relations that are `gone`. Raise UsageError (E0681); the state is then as before."""
         old = self.manifest
+        if self._logs_commits and program == old.text and not gone and not segment.files:
+            self._append(segment, notes)
+            return
+        with self._changing():
+            segment = self._filed(segment)
         kept = {
-            name: {f: s for f, s in files.items() if _relation(f) not in gone} for name, files in old.segments.items()
+            name: {file: each for file, each in files.items() if relation_of_file(file) not in gone}
+            for name, files in old.segments.items()
+        }
+        logs = {
+            name: replace(log, without=tuple(sorted({*log.without, *gone})))
+            for name, log in {**old.logs, **self._log.sealed()}.items()
         }
         segments = {name: files for name, files in [*kept.items(), (segment.name, segment.files)] if files}
         notes = merged(old.notes, notes)
         if gone and old.checkpoint is not None:
             notes = merged(notes, {GONE: dict.fromkeys(gone, True)})
         file = old.program if program == old.text else None
-        self._replace(
-            replace(old, epoch=old.epoch + 1, program=file, segments=segments, notes=notes, text=program),
-        )
+        new = replace(old, epoch=old.epoch + 1, program=file, segments=segments, logs=logs, notes=notes, text=program)
+        self._replace(new)
+
+    def _append(self, segment: Segment, notes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Commit by a record of the log."""
+        with self._changing():
+            old, end = self.manifest, self._log.end
+            try:
+                self._log.append(LoggedCommit(old.number + 1, segment.name, notes, segment.tables))
+                self.manifest = replace(old, epoch=old.epoch + 1, notes=merged(old.notes, notes))
+            except BaseException:
+                self.manifest = old
+                with suppress(OSError):
+                    self._log.undo(end)
+                raise
 
     def note(self, notes: Mapping[str, Mapping[str, Any]]) -> None:
         """Add notes, without an epoch."""
@@ -251,7 +272,13 @@ class StateFolder:
     def is_scattered(self, patience: float = 1.0) -> bool:
         """Return True if it is time to `gather`, or for a `checkpoint`: there are more than so many times the usual
         number of segments."""
-        return len(self.manifest.segments) > patience * MOST_SEGMENTS
+        return self.segments > patience * MOST_SEGMENTS
+
+    @property
+    def segments(self) -> int:
+        """Return the number of segments since the checkpoint, those in logs included."""
+        logs, covered = {**self.manifest.logs, **self._log.sealed()}, self.manifest.covered
+        return len(self.manifest.segments) + sum(log.last - max(int(name) - 1, covered) for name, log in logs.items())
 
     def checkpoint(self, write: Callable[[IO[bytes]], object]) -> None:
         """Replace the checkpoint and all segments by the output of `write`, unless the checkpoint is of the last
@@ -287,7 +314,7 @@ class StateFolder:
     def _take(self, manifest: Manifest, checkpoint: tuple[str, str]) -> None:
         """Replace the checkpoint and the segments up to its epoch, and the manifest by one with that."""
         old, number = self.manifest, int(checkpoint[0])
-        segments = {name: files for name, files in manifest.segments.items() if abs(_epoch(name)) > number}
+        segments = {name: files for name, files in manifest.segments.items() if abs(epoch_of(name)) > number}
         notes = {key: note for key, note in manifest.notes.items() if key != GONE}
         self._replace(replace(manifest, checkpoint=checkpoint, segments=segments, notes=notes))
         if old.checkpoint is not None:
@@ -317,7 +344,7 @@ class StateFolder:
             self._drop(_checkpoint(number))
 
     def gather(self, facts: FactTables) -> None:
-        """Replace all segments by one with these facts, which must be all facts, unless there is only one."""
+        """Replace all segments of a database over Spark by one with all facts, which these are, unless there is one."""
         old, name = self.manifest, f"{self.manifest.number:08}-all"
         if f"{name}{self._files.mark}" in old.segments:
             return
@@ -333,10 +360,14 @@ class StateFolder:
     def close(self) -> None:
         """Release the folder for other processes."""
         if self.is_own:
+            with suppress(UsageError):  # The log is as good without its checksum in the manifest.
+                if self._log.sealed():
+                    self._replace(self.manifest)
             self.drop_old()
         if self._owner is not None:
             self._owner.release()
             self._owner = None
+        self._log.close()
         self._files.close()
 
     @property
@@ -376,7 +407,8 @@ class StateFolder:
                 return Manifest(self._kind)
             # An epoch that was cut off before the first commit leaves no more than its program and segment.
             left = {*self._names("programs"), *self._names("segments")}
-            if self._names("checkpoints") or left - {"00000000", "00000001"} or (left and not self._files.kind("lock")):
+            later = {*self._names("checkpoints"), *self._names(LOGS), *(left - {"00000000", "00000001"})}
+            if later or (left and not self._files.kind("lock")):
                 raise damaged(self._files.place(NAME), f"{NAME} is missing") from None
             return Manifest(self._kind)
         try:
@@ -386,6 +418,18 @@ class StateFolder:
         if manifest.kind != self._kind and not (self.read_only and (manifest.kind, self._kind) == ("rdf", "embedded")):
             raise self._unusable(f"the folder is a store of {_OF[manifest.kind]}", _OPENED[manifest.kind])
         return manifest
+
+    def _come_back(self) -> None:
+        """Read the manifest and the commits after it, as they are at one moment."""
+        while True:
+            manifest = self._read()
+            self._log = CommitLog(self._files, manifest.number + 1)
+            commits = self._log.read() if self._files.appends else []
+            if self._read() == manifest:  # Another process may have replaced it, where this one only reads.
+                break
+        for commit in commits:
+            manifest = replace(manifest, epoch=manifest.epoch + 1, notes=merged(manifest.notes, commit.notes))
+        self.manifest = self._with_text(manifest)
 
     def _with_text(self, manifest: Manifest) -> Manifest:
         """Return a manifest with the text of its program. Raise DataError (E0682) where the file is damaged."""
@@ -418,6 +462,7 @@ class StateFolder:
             if files.kind(part) is None:
                 files.make(part)
         left = [name for part in _FOLDERS for name in self._unused(part)]
+        self._log.mend()
         files.sync_folder()  # a process that was killed may have replaced the manifest, but not for good
         for name in (*left, *(name for name in files.entries() if name.startswith(_NEW))):
             if name in there:
@@ -426,7 +471,8 @@ class StateFolder:
     def _unused(self, folder: str) -> list[str]:
         """Return the files of tidelog in a folder that the manifest does not name."""
         manifest = self.manifest
-        used = {f"segments/{name}" for name in manifest.segments}
+        used = {f"segments/{name}" for name in manifest.segments} | {f"{LOGS}/{name}" for name in manifest.logs}
+        used.update(self._log.files)
         for part, file in (("programs", manifest.program), ("checkpoints", manifest.checkpoint)):
             if file is not None:
                 used.add(f"{part}/{file[0]}")
@@ -469,15 +515,27 @@ class StateFolder:
         """Write a manifest, and before it the program if it has no file yet: a new one, or that of an older format."""
         if manifest.program is None and manifest.text:
             manifest = self._with_file(manifest)
+        logs = {**self._log.sealed(), **manifest.logs}
+        named = {name: log for name, log in logs.items() if log.last > manifest.covered}
+        manifest = replace(manifest, logs=named, version=VERSION)
         new = f"{_NEW}{self._files.mark}"
         self._files.write(new, lambda output: output.write(manifest.to_bytes()))
         self._settled = False
         self._files.replace(new, NAME)
         self.manifest = manifest
         self._settled = True
+        self._old += (f"{LOGS}/{name}" for name in logs if name not in named)
+        self._begin_log()
+
+    def _begin_log(self) -> None:
+        """Let the next commits be records of another log than those before the manifest."""
+        self._log.close()
+        self._drop(self._log.files[1])
+        self._log = CommitLog(self._files, self.manifest.number + 1)
 
     def _settle(self) -> None:
         """Write the valid manifest to the disk again, after a replacement has failed half way."""
+        self._log.mend()
         if self._settled:
             return
         if self.manifest == Manifest(self._kind):
@@ -532,23 +590,6 @@ def _name(number: int) -> str:
 
 def _checkpoint(number: int) -> str:
     return f"checkpoints/{_name(number)}"
-
-
-def _epoch(segment: str) -> int:
-    """Return the epoch of a segment, negative where it has the changes of that epoch and before together."""
-    number, _, together = segment.partition(".")[0].partition("-")
-    return -int(number) if together else int(number)
-
-
-def _relation(file: str) -> str:
-    """Return the relation of a file of a segment."""
-    return file.rsplit(".", 2)[0]
-
-
-def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return notes with new ones, which replace those of the same keys; None removes one."""
-    both = {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
-    return {key: {name: each for name, each in own.items() if each is not None} for key, own in both.items()}
 
 
 def text_of(programs: Sequence[Program]) -> str:

@@ -2,15 +2,15 @@
 
     changes/N.log      a line for each epoch from N on: a checksum, and the changes as JSON, those of rules as a flag
 
-A line is on the disk before its epoch is committed. The lines of epochs that were not committed in the end are left out
-at the next opening, and so is a line that was cut off. There are two files at most: the older one goes when the newer
-one has its size.
+A line is written before its epoch is committed, and is not synced: the lines of the last epochs can be lost with the
+machine, not with the process. Then subscribers read their relations again. The lines of epochs that were not committed
+in the end are left out at the next opening, and so is a line that was cut off. There are two files at most: the older
+one goes when the newer one has its size.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -53,7 +53,7 @@ class ChangeLog:
         yield from (found[epoch] for epoch in range(first + 1, last + 1))
 
     def write(self, epoch: int, relations: Mapping[str, str], *, rules: bool = False) -> None:
-        """Write the changes of an epoch, and wait until they are on the disk. Raise UsageError (E0681)."""
+        """Write the changes of an epoch. Raise UsageError (E0681)."""
         entry = {"epoch": epoch, "changes": dict(relations), **({"rules": True} if rules else {})}
         text = json.dumps(entry, ensure_ascii=False).encode()
         try:
@@ -62,7 +62,6 @@ class ChangeLog:
             assert self._file is not None
             self._file.write(b"%s %s\n" % (_checksum(text), text))
             self._file.flush()
-            os.fdatasync(self._file.fileno())
         except OSError as error:
             self.close()  # What comes next begins a line of its own, in a file of its own.
             message = f"the changes of an epoch cannot be written: {error.strerror or error}"
