@@ -63,6 +63,7 @@ def server_for(application: Starlette, certificate: ServerCertificate | None = N
     """Return a server of uvicorn: it writes its log as `uvicorn.error`, and none for each request."""
     config = uvicorn.Config(
         application,
+        loop="uvloop",
         log_config=None,
         access_log=False,
         server_header=False,
