@@ -42,7 +42,7 @@ class Subscribers:
         self.errors: list[str] = []
 
     def follow(self, number: int) -> None:
-        """Replay the changes of a view from its beginning. Now and then, and at the end, compare what they make with the
+        """Replay the changes of a view from its beginning. Now and then, and at the end, compare their result with the
         view of the same epoch."""
         try:
             self._follow(number)
