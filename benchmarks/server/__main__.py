@@ -31,6 +31,8 @@ from tidelog.store import StoredDatabase
 
 _READ_TARGET, _COMMIT_TARGET = 0.020, 0.050
 """Seconds that 99 of 100 take at most."""
+_SWITCH = 0.0005
+"""Seconds after which a client's thread lets another run: they should wait for the server, not for each other."""
 _COUNTERS = """
 .decl counter(writer: number, n: number, part: number)
 .decl seen(writer: number, n: number)
@@ -71,6 +73,7 @@ def _prepare(store: Path, data: Path | None) -> tuple[str, ...]:
 def drive(store: Path, names: tuple[str, ...], seconds: float, kills: int) -> dict[str, float]:
     """Run all clients for some seconds, and kill the server so often; return the figures, in seconds and bytes. Raise
     BenchmarkError for a wrong answer."""
+    sys.setswitchinterval(_SWITCH)
     server, context = ServerProcess(store), multiprocessing.get_context("spawn")
     last, ended, answers = context.Value("q", 0), context.Event(), context.Queue()
     clients = Clients(server.port, names, last)
