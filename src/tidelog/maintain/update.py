@@ -112,9 +112,8 @@ class Maintained:
         self.planned = {number: each for number, each in self.planned.items() if number in present}
         rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
         self.late = {number: rule for number, rule in self.late.items() if number in present}
-        if self.rules:
-            self.late |= {id(rule): rule for rule in rules if id(rule) not in known}
-        if len(self.late) > _LATE:
+        self.late |= {id(rule): rule for rule in rules if id(rule) not in known}
+        if not known or len(self.late) > _LATE:  # With no rules before, all that come are late.
             self.settled, self.late = set(), {}
         self.rules = node.rules
         self.negated = frozenset(name for rule in rules for name, negative in body_of(rule) if negative)
