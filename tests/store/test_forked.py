@@ -134,10 +134,13 @@ forked(lambda: set(snapshot["t"]) == before and len(db["waited"]) == 300)
 """
 
 ORPHAN = """
+lives, alive = os.pipe()
 number = os.fork()
 if not number:
+    os.write(alive, b"x")  # It lets the folder go as soon as it runs.
     os.read(0, 1)  # outlive the parent
     os._exit(0)
+os.read(lives, 1)
 print(number, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
