@@ -129,3 +129,25 @@ def test_plans_are_made_anew_once_many_rules_have_come() -> None:
         db.commit()
     assert set(db["t"]) == set(loaded()["t"])
     assert len(db.engine.maintained[KEY].machine._registry.constants) < 150
+
+
+def test_rules_that_come_when_all_rules_have_gone_get_plans() -> None:
+    """The hyper-node of a relation with a choice-domain stays, with the lists that all its rules had plans for."""
+    with tidelog.connect() as db:
+        db.options(strategy="update")
+        db.load(".decl e(x: number, y: number)  .decl k(x: number, y: number) choice-domain (x, y)")
+        first, second = "r0: k(x, y) :- e(x, y).", "r1: k(x, z) :- k(x, y), k(y, z)."
+        db.load(first)
+        db.insert("e", [(1, 2), (2, 3)])
+        db.insert("k", [(3, 4)])
+        db.commit()
+        db.rules.remove("r0")
+        db.commit()
+        db.delete("k", [(3, 4)])
+        db.insert("k", [(4, 5)])
+        db.commit()
+        db.load(first + second)
+        db.insert("e", [(3, 4)])
+        db.commit()
+        assert set(db["k"]) == {(i, j) for i in range(1, 5) for j in range(i + 1, 6)}
+        db.check()
