@@ -354,3 +354,14 @@ MISTAKES: Mapping[str, str] = {
 def test_a_choice_is_no_way_around_strata(rule: str) -> None:
     with pytest.raises(ProgramError, match=MISTAKES[rule]):
         connected(f".decl r(x: number, y: number) choice-domain x\n{rule}")
+
+
+def test_a_relation_that_went_with_its_rules_and_came_back_is_the_new_one() -> None:
+    """The hyper-node of its recursion goes on with another relation of the same name."""
+    script = script_for(7_700_064)
+    assert str(script).splitlines()[-3:] == [
+        "-s(1,) -r0 +r3",
+        "-e(0, 0, 1) -e(0, 2, 2) -e(1, 1, 2) +s(1,) +e(2, 0, 2)",
+        "-r1 -r3 +r0 +r5",
+    ], "another script does not show it"
+    assert not run(script, "update")

@@ -88,10 +88,13 @@ class Maintained:
     came: int = 0
     """The rules that have come since the interpreter began, whose constants it keeps."""
 
-    def fits(self, relations: Mapping[str, StoredRelation]) -> bool:
-        """Return True if the interpreter runs over these relations, none of which has outgrown its plans, and few of
-        the rules that it has seen are others by now."""
+    def fits(self, relations: Mapping[str, StoredRelation], derived: Iterable[str]) -> bool:
+        """Return True if the interpreter runs over these relations and derives the same, none has outgrown its plans,
+        and few of the rules that it has seen are others by now."""
         if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
+            return False
+        heads = {id(stored) for stored in self.machine.derived}
+        if heads != {id(relations[name]) for name in derived}:  # One went with its rules, and has come back.
             return False
         return self.came <= 2 * len(self.rules) + _COMING and all(
             name not in relations
@@ -154,7 +157,7 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
     """
     internal = frozenset(node.relations)
     statistics = LiveStatistics(inputs.relations, frozenset())
-    if before is None or not before.fits(inputs.relations):
+    if before is None or not before.fits(inputs.relations, node.relations):
         indexed = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
         machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
         before = Maintained(machine, frozenset(indexed))
