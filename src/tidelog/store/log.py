@@ -4,8 +4,8 @@
     logs/N.done    a byte for each record that is on the disk for good
 
 To append a record takes one sync, where a segment and a manifest take five. A record has the length of what follows,
-its SHA-256, the length of a text in JSON, this text (epoch, segment, notes, and the sizes of the tables), and the
-tables as streams of Arrow.
+its SHA-256, the length of a text in JSON, this text (epoch, notes, and the sizes of the tables), and the tables as
+streams of Arrow.
 
 A process that is killed, or a machine that stops, leaves an incomplete record at the end at most: it was never
 acknowledged, and counts as not written. Fewer complete records than bytes in the other file are damage. That file is
@@ -37,11 +37,10 @@ _SIZE = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class LoggedCommit:
-    """A commit: the number that the manifest would have, the name of its segment, the notes that it adds, and the
-    tables by the names that their files would have."""
+    """A commit: the number of its epoch, the notes that it adds, and the tables by the names that their files would
+    have."""
 
     epoch: int
-    segment: str
     notes: Mapping[str, Mapping[str, Any]]
     tables: Mapping[str, pa.Table]
 
@@ -206,7 +205,7 @@ def sealed_commits(files: Files, name: str, sealed: SealedLog) -> Iterator[Logge
 def _record(commit: LoggedCommit) -> bytes:
     streams = {file: _stream(table) for file, table in commit.tables.items()}
     sizes = {file: len(data) for file, data in streams.items()}
-    about = {"epoch": commit.epoch, "segment": commit.segment, "notes": commit.notes, "tables": sizes}
+    about = {"epoch": commit.epoch, "notes": commit.notes, "tables": sizes}
     text = json.dumps(about).encode()
     data = b"".join((_SIZE.pack(len(text)), text, *streams.values()))
     return _HEAD.pack(len(data), hashlib.sha256(data).digest()) + data
@@ -232,7 +231,7 @@ def _commit(data: bytes) -> LoggedCommit:
     for file, size in about["tables"].items():
         tables[file] = _table(data[at : at + size])
         at += size
-    return LoggedCommit(about["epoch"], about["segment"], about["notes"], tables)
+    return LoggedCommit(about["epoch"], about["notes"], tables)
 
 
 def _stream(table: pa.Table) -> bytes:

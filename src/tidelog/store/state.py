@@ -257,7 +257,7 @@ class StateFolder:
         with self._changing():
             old, end = self.manifest, self._log.end
             try:
-                self._log.append(LoggedCommit(old.number + 1, segment.name, notes, segment.tables))
+                self._log.append(LoggedCommit(old.number + 1, notes, segment.tables))
                 self.manifest = replace(old, epoch=old.epoch + 1, notes=merged(old.notes, notes))
             except BaseException:
                 self.manifest = old
