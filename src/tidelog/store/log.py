@@ -19,7 +19,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidelog.durable.damage import compare, damaged, intact, unharmed
@@ -195,11 +195,8 @@ class CommitLog:
 
 
 def sealed_commits(files: Files, name: str, sealed: SealedLog) -> Iterator[LoggedCommit]:
-    """Yield the commits of a log that the manifest names, without what is no fact any more. Raise DataError (E0682) for
-    damage, OSError."""
-    for _, commit in _commits(intact(files, f"{FOLDER}/{name}", sealed.sha256)):
-        tables = {file: each for file, each in commit.tables.items() if file.rsplit(".", 2)[0] not in sealed.without}
-        yield replace(commit, tables=tables)
+    """Yield the commits of a log that the manifest names. Raise DataError (E0682) for damage, OSError."""
+    yield from (commit for _, commit in _commits(intact(files, f"{FOLDER}/{name}", sealed.sha256)))
 
 
 def _record(commit: LoggedCommit) -> bytes:

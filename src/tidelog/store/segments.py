@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -35,12 +35,12 @@ class Segment:
     @property
     def is_small(self) -> bool:
         """Return True if a log can take its facts."""
-        rows = [None if callable(table) else len(table) for table in self.facts.values()]
-        return None not in rows and sum(filter(None, rows)) <= MOST_ROWS
+        tables = self.tables
+        return len(tables) == len(self.facts) and sum(map(len, tables.values())) <= MOST_ROWS
 
     @property
     def tables(self) -> Mapping[str, pa.Table]:
-        """Return its facts by the names of their files."""
+        """Return its facts by the names of their files, but those that Spark has yet to write."""
         return {file_of(*key): table for key, table in self.facts.items() if not callable(table)}
 
 
@@ -73,12 +73,13 @@ def segment_tables(files: Files, name: str, listed: Mapping[str, str], *, check:
         yield epoch_of(name), relation_of_file(file), _asserts(file), table
 
 
-def log_tables(commits: Iterable[LoggedCommit], after: int) -> Iterator[DatedTable]:
-    """Yield the tables of the commits of a log `after` an epoch."""
+def log_tables(commits: Iterable[LoggedCommit], after: int, without: Collection[str] = ()) -> Iterator[DatedTable]:
+    """Yield the tables of the commits of a log `after` an epoch, except for those of the relations in `without`."""
     for commit in commits:
-        if commit.epoch > after:
-            for file, table in sorted(commit.tables.items()):
-                yield commit.epoch, relation_of_file(file), _asserts(file), table
+        for file, table in sorted(commit.tables.items()) if commit.epoch > after else ():
+            relation = relation_of_file(file)
+            if relation not in without:
+                yield commit.epoch, relation, _asserts(file), table
 
 
 def file_of(relation: str, asserts: bool) -> str:

@@ -166,7 +166,7 @@ class StateFolder:
             for name, files in manifest.segments.items()
         )
         logs = (
-            (int(name), log_tables(sealed_commits(self._files, name, log), manifest.covered))
+            (int(name), log_tables(sealed_commits(self._files, name, log), manifest.covered, log.without))
             for name, log in manifest.logs.items()
         )
         for _, tables in sorted([*segments, *logs], key=lambda each: abs(each[0])):
