@@ -262,7 +262,7 @@ def test_closures_are_switched_off_and_on(start: bool) -> None:
 
 def test_a_store_is_reopened_with_members_of_groups(tmp_path: Path) -> None:
     with tidelog.connect(tmp_path / "db") as db:
-        db.keeper.price = 0.0  # Each epoch ends with a checkpoint.
+        db.keeper.price = db.keeper.least = 0.0  # Each epoch ends with a checkpoint.
         db.load(DECLARED.format(kind="number", value="number") + WAYS["directed"])
         db.load("w(x, v) :- n(x), v = count : { t(_, x) }.")
         db.insert("e", EDGES)

@@ -45,7 +45,7 @@ class Gate:
         self.written = 0
         self._db = db
         self._write = db.keeper.state.write_aside
-        db.keeper.aside, db.keeper.price = True, 1e9
+        db.keeper.aside, db.keeper.price, db.keeper.least = True, 1e9, 0.0
         db.keeper.state.write_aside = self._wait  # type: ignore[method-assign]
 
     def _wait(self, number: int, write: Any) -> str:

@@ -3,7 +3,8 @@
 An epoch's facts are on the disk before it is sealed, and the manifest is replaced when it is worked out and nothing
 else can fail: from then on the epoch has happened, also for a process that is killed right then. Views are kept as a
 checkpoint, which is written anew once following the epochs since the last one has taken longer than writing it did; so
-that opening never takes much longer than reading one, and checkpoints never more time than the epochs themselves.
+that opening never takes much longer than reading one, and checkpoints never more time than the epochs themselves. Where
+a checkpoint is small, that would be after a few commits: then it waits for a quarter of a second of epochs.
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ class FolderKeeper:
         """Seconds of the epochs since the last checkpoint."""
         self.price = 0.0
         """Seconds that writing the last checkpoint has taken, or reading it."""
+        self.least = 0.25
+        """Seconds of epochs between two checkpoints: a small one costs commits more than it saves at opening."""
         self.aside = False
         """True if another thread writes checkpoints while epochs go on: for servers, whose clients would wait."""
         self._aside: AsideCheckpoint | None = None
@@ -148,7 +151,8 @@ class FolderKeeper:
     def _is_time(self) -> bool:
         """Return True if the epochs since the last checkpoint have taken longer than the next one will, or are many."""
         patience = _PATIENCE if self.aside else 1.0
-        return self.spent > patience * self.price or self.state.is_scattered(patience)
+        least = 0.0 if self.state.manifest.checkpoint is None else self.least
+        return self.spent > max(least, patience * self.price) or self.state.is_scattered(patience)
 
     def _take_aside(self, aside: AsideCheckpoint) -> None:
         """Let the checkpoint that another thread has written be the last one."""
