@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from urllib.parse import quote, urlsplit
 
 import pyarrow as pa
@@ -129,13 +130,82 @@ def open_socket(server: Server) -> socket.socket:
 
 
 def test_a_client_that_sends_no_whole_head_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.serve.impatience.SECONDS", 0.2)
+    monkeypatch.setattr("tidelog.serve.protocol.SECONDS", 0.2)
     with serving() as server, open_socket(server) as slow, server.events() as events:
         slow.sendall(b"GET /v1/relations HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
         assert slow.recv(100) == b""
         next(events)
         server.change(insert={"edge": [[7, 8]]})
         assert next(events)[0] == "change"  # An answer under way stays.
+
+
+_HEAD = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+_CHUNKED = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "part"),
+    [
+        (b"GET /", b"x" * 1_000),
+        (b"GET / HTTP/1.1\r\nX: ", b"x" * 1_000),
+        (b"GET / HTTP/1.1\r\n", b"X: y\r\n" * 200),
+        (_CHUNKED + b"1;x=", b"x" * 1_000),
+        (_CHUNKED + b"1\r\n1\r\n0\r\n", b"X: y\r\n" * 200),
+    ],
+)
+def test_a_head_without_end_is_refused(begin: bytes, part: bytes) -> None:
+    with serving() as server, open_socket(server) as client:
+        client.sendall(begin)
+        with suppress(ConnectionError):
+            for _ in range(300):
+                client.sendall(part)
+        with suppress(ConnectionResetError):  # The refusal can be lost where the client goes on.
+            assert client.recv(100).startswith(b"HTTP/1.1 431 ")
+        assert server.read("/v1/relations")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /v1/relations HTTP/1.1\r\n\r\n",
+        b"GET /v1/relations HTTP/1.1\r\nHost: localhost\r\nHost: example.org\r\n\r\n",
+        b"GET /v1/relations HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n",
+        b"GET /v1/relations HTTP/1.1\r\nHost : localhost\r\n\r\n",
+        b"GET /v1/\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"BREW /v1/relations HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/relations HTTP/9.1\r\nHost: localhost\r\n\r\n",
+        _HEAD + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        _HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+        _HEAD + b"Content-Length: -1\r\n\r\n",
+        _HEAD + b"Transfer-Encoding: gzip\r\n\r\n{}",
+    ],
+)
+def test_what_is_no_http_is_refused(head: bytes) -> None:
+    with serving() as server, open_socket(server) as client:
+        client.sendall(head)
+        assert received(client).startswith(b"HTTP/1.1 400 ")
+
+
+def test_headers_behind_a_body_are_no_headers() -> None:
+    with serving(None, "read:one") as server, open_socket(server) as client:
+        data = b'{"query": "edge(x, y)"}'
+        chunk = f"{len(data):x}\r\n".encode() + data + b"\r\n0\r\n"
+        client.sendall(_CHUNKED + chunk + b"Authorization: Bearer one\r\nConnection: close\r\n\r\n")
+        assert client.recv(10_000).startswith(b"HTTP/1.1 401 ")
+
+
+def test_requests_that_come_together_are_answered_in_their_order() -> None:
+    with serving() as server, open_socket(server) as client:
+        one, other = (f"GET /v1/relations/{name}?limit=1 HTTP/1.1\r\nHost: localhost\r\n" for name in ("edge", "path"))
+        client.sendall(f"{one}\r\n{other}Connection: close\r\n\r\n".encode())
+        answers = received(client)
+        assert 0 < answers.index(b'"relation": "edge"') < answers.index(b'"relation": "path"')
+        assert answers.count(b"HTTP/1.1 200 OK") == 2
+
+
+def received(client: socket.socket) -> bytes:
+    """Return what comes until the server closes the connection."""
+    return b"".join(iter(lambda: client.recv(10_000), b""))
 
 
 def test_a_body_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from tidelog.errors import Problem, UsageError
 from tidelog.serve.access import LOOPBACK
-from tidelog.serve.impatience import ImpatientProtocol
+from tidelog.serve.protocol import LimitedProtocol
 from tidelog.serve.tls import ServerCertificate
 
 _SECONDS_TO_END = 5
@@ -68,7 +68,7 @@ def server_for(application: Starlette, certificate: ServerCertificate | None = N
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
-        http=ImpatientProtocol,
+        http=LimitedProtocol,
         ws_max_size=_LARGEST_MESSAGE,
         ssl_certfile=None if certificate is None else certificate.chain,
         ssl_keyfile=None if certificate is None else certificate.key,
