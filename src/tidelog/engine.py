@@ -124,14 +124,14 @@ class Report:
         """The number of derived tuples that were inserted or deleted."""
         return sum(node.impact for node in self.visited)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it, with all hyper-nodes."""
+    def to_dict(self, *, every: bool = True) -> dict[str, Any]:
+        """Return the report as JSON has it, with all hyper-nodes, or with those that were visited."""
         return {
             "seconds": self.seconds,
             "bootstraps": self.bootstraps,
             "updates": self.updates,
             "impact": self.impact,
-            "nodes": [node.to_dict() for node in self.nodes],
+            "nodes": [node.to_dict() for node in (self.nodes if every else self.visited)],
         }
 
     def _repr_html_(self) -> str:

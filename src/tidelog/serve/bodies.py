@@ -54,7 +54,7 @@ class Parameters:
 
 def of_address(request: HTTPConnection) -> Parameters:
     """Return the parameters of an address. Raise RequestError (E0692) if they are not UTF-8."""
-    return _parameters(request.url.query)
+    return _parameters(request.scope["query_string"].decode("latin-1"))
 
 
 def _parameters(text: str) -> Parameters:

@@ -56,8 +56,11 @@ async def transactions(request: Request, service: Service, right: Right) -> Resp
         hint = "start the server without --read-only"
         raise RequestError(403, Problem("E0693", "this server only reads", hint=hint))
     key = request.headers.get("idempotency-key")
-    made = await run_in_threadpool(_made, service, changes, tables, key, data, dry_run=dry_run, rows=form == "rows")
-    return as_json(made)
+
+    def make() -> Response:
+        return as_json(_made(service, changes, tables, key, data, dry_run=dry_run, rows=form == "rows"))
+
+    return await run_in_threadpool(make)
 
 
 async def _changes(request: Request, data: bytes) -> tuple[TransactionBody, dict[tuple[str, str], bytes]]:
@@ -154,4 +157,4 @@ def _told(change: Change, *, rows: bool) -> dict[str, Any]:
     for name in change:
         size = len(change[name].inserted) + len(change[name].deleted)
         found[name] = change[name].to_dict(rows=rows and size <= _SHOWN)
-    return {"report": change.report.to_dict(), "changes": found}
+    return {"report": change.report.to_dict(every=False), "changes": found}
