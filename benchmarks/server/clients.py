@@ -21,6 +21,8 @@ from tidelog.serve.running import address_of, listening
 
 FACTS = 10
 """Facts of a transaction."""
+KEPT = 100
+"""Transactions of a writer whose facts stay: each one deletes the facts of the one that was so many before."""
 READERS, WRITERS = 50, 5
 DEADLINE = 60.0
 """Seconds until a request has to be answered, also while the server is started again."""
@@ -116,11 +118,11 @@ class Clients:
         """The last number of each writer that the server has confirmed."""
         self.errors: list[BaseException] = []
 
-    def begin(self) -> float:
-        """Make the first commit, of a counter that no writer has; return its seconds."""
+    def begin(self) -> tuple[int, float]:
+        """Make the first commit, of a counter that no writer has; return its epoch and seconds."""
         start = time.monotonic()
-        self._asking.ask("POST", "/v1/transactions", json.dumps({"insert": {"counter": [[-1, 0, 0]]}}))
-        return time.monotonic() - start
+        answer = self._asking.ask("POST", "/v1/transactions", json.dumps({"insert": {"counter": [[-1, 0, 0]]}}))
+        return answer["epoch"], time.monotonic() - start
 
     def total(self) -> tuple[int, int]:
         """Return the last epoch, and the number of counters then."""
@@ -149,7 +151,7 @@ class Clients:
             known = self.acknowledged.get(writer, 0)
             start = time.monotonic()
             if rng.random() < 0.8 and known:
-                n = rng.randint(1, known)
+                n = rng.randint(max(1, known - KEPT // 2), known)
                 found = self._asking.ask("GET", f"/v1/relations/seen?filter[writer]={writer}&filter[n]={n}")
                 if found["rows"] != [[writer, n]]:
                     raise BenchmarkError(f"transaction {n} of writer {writer} is missing")
@@ -161,13 +163,17 @@ class Clients:
         n = 0
         while not self.stopped.wait(_REST):
             n += 1
-            rows = [[number, n, part] for part in range(FACTS)]
+            changes = {"insert": {"counter": _rows(number, n)}}
+            if n > KEPT:
+                changes["delete"] = {"counter": _rows(number, n - KEPT)}
             start = time.monotonic()
-            answer = self._asking.ask(
-                "POST", "/v1/transactions", json.dumps({"insert": {"counter": rows}}), uuid.uuid4().hex
-            )
+            answer = self._asking.ask("POST", "/v1/transactions", json.dumps(changes), uuid.uuid4().hex)
             self.figures.commits.append(time.monotonic() - start)
             self.figures.repeated += answer.get("repeated", False)
             self.acknowledged[number] = n
             with self._last.get_lock():
                 self._last.value = max(self._last.value, answer["epoch"])
+
+
+def _rows(writer: int, n: int) -> list[list[int]]:
+    return [[writer, n, part] for part in range(FACTS)]
