@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from tidelog.errors import SetupError
 from tidelog.spark import check_workers, session
 from tidelog.spark.machine import check_session, java_home, java_lacks
+from tidelog.spark.sessions import mapped
 
 
 def program(folder: Path, text: str) -> Path:
@@ -97,3 +100,18 @@ def test_spark_connect_needs_pyspark_4(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidelog.spark.machine.IS_LATER", False)
     with pytest.raises(SetupError, match="E0706"):
         check_session(Remote())
+
+
+def test_workers_do_not_visit_the_same_objects_after_each_task(spark: SparkSession) -> None:
+    def frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import gc
+
+        import pyarrow
+
+        for batch in batches:
+            counts = pyarrow.array([gc.get_freeze_count()] * batch.num_rows, pyarrow.int64())
+            yield pyarrow.RecordBatch.from_arrays([counts], ["frozen"])
+
+    frame = mapped(spark.range(0, 8, 1, 8), frozen, "frozen long")
+    frame.collect()
+    assert max(row["frozen"] for row in frame.collect()) > 20_000

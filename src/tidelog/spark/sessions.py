@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,7 @@ from pyspark.sql import functions as F
 from tidelog.errors import Problem, SetupError
 
 _MORE_THAN_SLOTS = 1 << 20
+_MANY_OBJECTS = 20_000
 _sessions: WeakSet[SparkSession] = WeakSet()
 """The sessions of databases, as far as they still exist."""
 _on_one_machine: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
@@ -125,6 +127,7 @@ def ship(session: SparkSession, path: str) -> None:
 def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
     """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3` of
     the PATH unless somebody has said otherwise before the session started."""
+    function = _freezing(function)
     if is_connect(frame.sparkSession) or not is_on_one_machine(frame.sparkSession):
         return frame.mapInArrow(function, schema)
     context: Any = frame.sparkSession.sparkContext
@@ -134,3 +137,19 @@ def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
         return frame.mapInArrow(function, schema)
     finally:
         context.pythonExec = before
+
+
+def _freezing(function: Any) -> Any:
+    """Return a function of batches after which the garbage collector of the worker passes over what exists. Spark's
+    workers collect all garbage after each task, and a visit of all modules takes longer than most tasks."""
+    many = _MANY_OBJECTS
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import gc
+
+        yield from function(batches)
+        if len(gc.get_objects(2)) > many:  # More modules than the last time, or the first time
+            gc.collect()
+            gc.freeze()
+
+    return run
