@@ -8,6 +8,7 @@ QUICK_TESTS = tests/language tests/rules tests/errors tests/semantics tests/refe
 WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
+unexport PYTHONDONTWRITEBYTECODE  # Hundreds of processes of the tests would compile the package again.
 
 .PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
 .DEFAULT_GOAL := help
