@@ -250,3 +250,23 @@ def test_symbols_in_spark_are_interrupted_anywhere(
         table.close()
         assert context._jsc.getPersistentRDDs().size() == before
     assert stopped > 1
+
+
+def test_each_column_of_symbols_is_looked_up_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However many columns there are: a look-up in a join would be repeated for each column after it."""
+    monkeypatch.setattr(symbols, "FEW_SYMBOLS", 3)
+    known = Dictionary()
+    table = SymbolTable(spark, known)
+    table.place = Place(tmp_path)
+    table.grow(facts_of(spark, *"abcdefg"))
+    known.ids_of(["at hand"])
+    names = ["c0", "c1", "c2"]
+    facts = spark.createDataFrame([("a", "b", "a"), ("at hand", "a", "g")], "c0 string, c1 string, c2 string")
+    table.follow()
+    coded = table.encode(facts, names)
+    shown: Any = table.decode(coded, names)
+    assert shown._jdf.queryExecution().analyzed().toString().count("MapInArrow") == 6
+    assert rows(shown) == {("a", "b", "a"), ("at hand", "a", "g")}
+    table.close()

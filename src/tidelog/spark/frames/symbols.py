@@ -20,6 +20,7 @@ import numpy as np
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from tidelog.spark.arrow import to_spark
 from tidelog.spark.cluster.exchange.folder import Folder
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 FEW_SYMBOLS = 200_000
 """So many symbols, and those that came since, are at hand on the driver: more go to blocks."""
+_AT_ONCE = 100_000
+"""Rows that a task looks up at once, or a few more."""
 _WRITTEN = "number long, file string, offset long, length long, rows long"
 
 
@@ -74,7 +77,7 @@ class SymbolTable:
         self._blocks: Sequence[TextBlock] = ()
         self._stamp = dictionary.stamp
         self._kept: list[DataFrame] = []
-        """Frames that are kept in Spark, or about to be."""
+        """Frames that are kept in Spark, or about to be: of the epoch that is under way."""
 
     def __len__(self) -> int:
         """Return the number of symbols at hand that have been followed."""
@@ -95,25 +98,25 @@ class SymbolTable:
         names = [leaf.name for leaf in facts.leaves if leaf.kind == "symbol"]
         if not names:
             return
-        new = self._elsewhere(facts.frame, names, "symbol")
+        new = self._elsewhere(facts.frame, names)
         if self._blocks:
-            new = self._looked_up(new, "symbol").where("id < 0").select("symbol")
-        self._kept.append(new)
+            new = self._looked_up(new, "symbol", "symbol").where("_found is null").select("symbol")
         try:
-            new.persist(StorageLevel.MEMORY_AND_DISK)
-            count = new.count()
+            count = self._keep(new).count()
             if self.place is not None and count > FEW_SYMBOLS:
                 move_out(self._dictionary, self._written(new, count, self.place))
             elif count:
                 for chunk in to_arrow(new).column("symbol").chunks:
                     self._dictionary.extend(chunk, distinct=True)
         finally:
-            self.settle()
+            self._let_go(new)
         self.follow()
 
     def encode(self, facts: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
         """Return `facts` with symbols replaced by their ids."""
-        return self._replace(facts, symbol_columns, "symbol", "id")
+        encoded = self._replace(facts, symbol_columns, "symbol", "id")
+        # Several jobs of an epoch read it, and each would look all symbols up.
+        return self._keep(encoded) if self._blocks and symbol_columns else encoded
 
     def decode(self, rows: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
         """Return `rows` with ids replaced by their symbols."""
@@ -121,22 +124,35 @@ class SymbolTable:
         return self._replace(rows, symbol_columns, "id", "symbol")
 
     def _replace(self, rows: DataFrame, names: Sequence[str], given: str, wanted: str) -> DataFrame:
-        columns, pairs = rows.columns, self._joinable().select(given, wanted)
-        if self._blocks and names:
-            found = self._looked_up(self._elsewhere(rows, names, given), given)
-            pairs = self.frame.select(given, wanted).unionAll(found.where("id >= 0").select(given, wanted))
-        pairs = pairs.select(F.col(given).alias("_given"), F.col(wanted).alias("_wanted"))
+        columns = rows.columns
+        pairs = self._joinable().select(F.col(given).alias("_given"), F.col(wanted).alias("_wanted"))
         for name in names:
-            joined = rows.join(pairs, rows[name] == pairs["_given"])
-            rows = joined.select(*[F.col("_wanted").alias(name) if c == name else F.col(c) for c in columns])
+            value = F.col("_wanted")
+            if self._blocks:
+                found = self._looked_up(rows, name, given)
+                joined = found.join(pairs, found[name] == pairs["_given"], "left")
+                value = F.coalesce("_found", "_wanted")
+                joined = joined.where(value.isNotNull())
+            else:
+                joined = rows.join(pairs, rows[name] == pairs["_given"])
+            rows = joined.select(*[value.alias(name) if c == name else F.col(c) for c in columns])
         return rows
 
+    # --- frames that Spark keeps -------------------------------------------------------------------------------------
+
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        self._kept.append(frame)  # before it is kept, so that an interruption leaves nothing in Spark
+        return frame.persist(StorageLevel.MEMORY_AND_DISK)
+
+    def _let_go(self, frame: DataFrame) -> None:
+        with letting_go():
+            frame.unpersist()
+        self._kept = [each for each in self._kept if each is not frame]
+
     def settle(self) -> None:
-        """Let go of frames that are kept in Spark."""
+        """Let go of frames that are kept in Spark: an epoch is over."""
         while self._kept:
-            with letting_go():
-                self._kept[-1].unpersist()
-            self._kept.pop()
+            self._let_go(self._kept[-1])
 
     def close(self) -> None:
         """Forget the symbols."""
@@ -177,18 +193,20 @@ class SymbolTable:
 
     # --- symbols in blocks -------------------------------------------------------------------------------------------
 
-    def _elsewhere(self, rows: DataFrame, names: Sequence[str], given: str) -> DataFrame:
-        """Return the different symbols, or ids, in some columns that are not at hand."""
-        different = rows.select(F.explode(F.array(*names)).alias(given)).distinct()
-        return different.join(self._joinable(), given, "left_anti") if self._parts else different
+    def _elsewhere(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+        """Return the different symbols in some columns that are not at hand."""
+        different = rows.select(F.explode(F.array(*names)).alias("symbol")).distinct()
+        return different.join(self._joinable(), "symbol", "left_anti") if self._parts else different
 
-    def _looked_up(self, keys: DataFrame, given: str) -> DataFrame:
-        """Return symbols with their ids, given the ones or the others; -1 for symbols that are in no block. Keys for
-        the same block come to a task one after the other."""
-        order = F.crc32("symbol") if given == "symbol" else F.col("id")
-        near = F.shiftright("_order", 20 if given == "symbol" else 14)
-        placed = keys.withColumn("_order", order).repartition(near).sortWithinPartitions("_order").select(given)
-        return mapped(placed, _looking_up(BlockReader(self._blocks), given), "symbol string, id long")
+    def _looked_up(self, rows: DataFrame, name: str, given: str) -> DataFrame:
+        """Return rows with another column `_found`: the ids of the symbols in a column, or the symbols of ids; null for
+        those that are in no block. Rows that need the same block come to a task one after the other."""
+        is_text = given == "symbol"
+        order, found = F.crc32(rows[name]) if is_text else rows[name], T.LongType() if is_text else T.StringType()
+        near = F.shiftright("_order", 20 if is_text else 14)
+        placed = rows.withColumn("_order", order).repartition(near).sortWithinPartitions("_order").drop("_order")
+        function = _looking_up(BlockReader(self._blocks), rows.columns.index(name), given)
+        return mapped(placed, function, T.StructType([*placed.schema.fields, T.StructField("_found", found)]))
 
     def _written(self, new: DataFrame, count: int, place: BlockPlace) -> list[SymbolBlock]:
         """Have tasks write new symbols to blocks, and number them."""
@@ -204,25 +222,41 @@ class SymbolTable:
         ]
 
 
-def _looking_up(reader: BlockReader, given: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
-    """Return the function by which tasks look symbols or ids up."""
+def _looking_up(reader: BlockReader, place: int, given: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
+    """Return the function by which tasks look up the symbols or ids in a column of rows."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow
 
         from tidelog.storage.arrow_arrays import numbers_to_numpy
 
-        for batch in batches:
-            column = batch.column(0)
+        for batch in _gathered(batches):
             if given == "symbol":
-                texts, ids = column, reader.words(column.cast(pyarrow.large_string()))
+                texts = batch.column(place).dictionary_encode()
+                words = reader.words(texts.dictionary.cast(pyarrow.large_string()))
+                ids = words[numbers_to_numpy(texts.indices)]
+                found = pyarrow.array(ids, mask=ids < 0)
             else:
-                ids = numbers_to_numpy(column)
-                ids = ids[reader.cover(ids) >= 0]
-                texts = reader.texts(ids).cast(pyarrow.string())
-            yield pyarrow.RecordBatch.from_arrays([texts, pyarrow.array(ids)], names=["symbol", "id"])
+                ids = numbers_to_numpy(batch.column(place))
+                there = reader.cover(ids) >= 0
+                rows = pyarrow.array(np.cumsum(there) - 1, mask=~there)
+                found = reader.texts(ids[there]).cast(pyarrow.string()).take(rows)
+            yield pyarrow.RecordBatch.from_arrays([*batch.columns, found], [*batch.schema.names, "_found"])
 
     return run
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in larger batches, so that a block is searched few times."""
+    import pyarrow as pa
+
+    waiting = list[pa.RecordBatch]()
+    for batch in chain(batches, [None]):
+        if batch is not None:
+            waiting.append(batch)
+        if waiting and (batch is None or sum(each.num_rows for each in waiting) >= _AT_ONCE):
+            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+            waiting = []
 
 
 def _writing(folder: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:

@@ -53,7 +53,9 @@ class Translation:
         self._lender = Lender(session)
 
     def place_symbols(self, place: object) -> None:
-        """Have symbols in the folder of an engine, if it is the cluster engine, when they are many."""
+        """Have symbols in the folder of an engine, if it is the cluster engine, when they are many. An epoch that has
+        failed leaves nothing in Spark."""
+        self._symbols.settle()
         self._symbols.place = place if isinstance(place, PartitionedEngine) else None
 
     def close(self) -> None:
