@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect
+
+from tests.chromium import chromium
 
 PROGRAM = """\
 /// Streets between places.
@@ -134,10 +136,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium without a window."""
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=os.environ["TIDELOG_CHROMIUM"])
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture

@@ -20,9 +20,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 import tidelog
+from tests.chromium import chromium
 from tests.serving import running
 from tidelog.serve.access import AccessToken
 from tidelog.workbench.application import application
@@ -92,10 +93,8 @@ Serve = Callable[..., AbstractContextManager[Site]]
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium without a window."""
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=os.environ["TIDELOG_CHROMIUM"])
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture
