@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
-from tidelog.errors import LimitError
+from tidelog.errors import DataError, LimitError
 from tidelog.spark import SparkDatabase
 from tidelog.spark.frames import symbols
 from tidelog.storage.dictionary import blocks_of
@@ -77,6 +77,33 @@ def test_partitions_are_derived_anew_without_the_texts(spark: SparkSession, tmp_
         db.commit()  # The files of symbols name the blocks.
     for file in tmp_path.glob("cluster/*/texts-*"):
         file.unlink()
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        assert rows(db["f"]) == VIEW | {("s11", "s0"), ("s12", "s1")}
+
+
+@pytest.mark.parametrize("harm", ["flip", "remove"])
+def test_a_damaged_block_is_named_and_nothing_is_half_done(harm: str, spark: SparkSession, tmp_path: Path) -> None:
+    """By tasks and by the driver. Without the file, the folder is opened with the facts of before."""
+    with tidelog.connect(spark=spark, state=tmp_path) as db:
+        filled(db, spark)
+        db.insert("e", [("s12", "s0")])
+        db.commit()  # The files of symbols name the blocks.
+        files = {tmp_path / "cluster" / path for path in tmp_path.glob("cluster/*/texts-*")}
+        for file in files:
+            data = bytearray(file.read_bytes())
+            data[40] ^= 1
+            file.write_bytes(data) if harm == "flip" else file.unlink()
+        for facts in (pairs(spark, ("s3", "s1"), ("s2", "s1")), [("s3", "s1")]):
+            with pytest.raises(DataError, match="E0682") as raised:  # noqa: PT012  # facts of the driver are read at once
+                db.insert("e", facts)
+                db.commit()
+            assert raised.value.problems[0].place in {str(file) for file in files}
+            assert f"their file {'has another checksum' if harm == 'flip' else 'is missing'}" in str(raised.value)
+            assert "remove the file and open the state folder again" in str(raised.value)
+            db.rollback()
+        assert db.epoch == 2
+    for file in files:
+        file.unlink(missing_ok=True)
     with tidelog.connect(spark=spark, state=tmp_path) as db:
         assert rows(db["f"]) == VIEW | {("s11", "s0"), ("s12", "s1")}
 

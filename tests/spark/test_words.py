@@ -213,7 +213,6 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Folder(str(folder))
-        self.texts: set[str] = set()
 
 
 @pytest.mark.parametrize("step", ["follow", "grow"])

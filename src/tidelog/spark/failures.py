@@ -59,6 +59,9 @@ _IDLE_CAUSES = ("SocketException", "EOFException", "ClassNotFoundException")
 """Exceptions that end a chain of causes when the cause is another one."""
 _LOST = re.compile(r"INVALID_HANDLE\.SESSION_(CHANGED|CLOSED|NOT_FOUND)")
 """A server of Spark Connect does not know the session any more."""
+_DAMAGE = re.compile(
+    r"^tidelog\.errors\.DataError: (?P<place>.+): error\[E0682\]: (?P<what>.+)\n\s+hint: (?P<hint>.+)$", re.MULTILINE
+)
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -72,8 +75,15 @@ def reading(place: str) -> Iterator[None]:
 
 @contextmanager
 def working(doing: str = "evaluate the epoch", hint: str = "commit again; nothing has changed") -> Iterator[None]:
-    """Turn what Spark says about the work of a database, `doing` something, into SetupError (E0708) with a hint."""
-    with _told(lambda error: SetupError(Problem("E0708", f"Spark failed to {doing}: {said(error)}", hint=hint))):
+    """Turn what Spark says about the work of a database, `doing` something, into SetupError (E0708) with a hint. What a
+    task says about a damaged file is DataError (E0682), as on the driver."""
+
+    def failure(error: BaseException) -> TidelogError:
+        if found := _DAMAGE.search(str(error)):
+            return DataError(Problem("E0682", found["what"], place=found["place"], hint=found["hint"]))
+        return SetupError(Problem("E0708", f"Spark failed to {doing}: {said(error)}", hint=hint))
+
+    with _told(failure):
         yield
 
 

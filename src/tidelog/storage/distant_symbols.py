@@ -159,12 +159,12 @@ class DistantSymbols:
         return self._end
 
     def add_blocks(self, blocks: Iterable[TextBlock]) -> None:
-        """Leave the texts of more words to blocks, new words among them."""
-        known = {(block.start, block.rows) for block in self.blocks}
-        new = [block for block in blocks if (block.start, block.rows) not in known]
+        """Leave the texts of more words to blocks, new words among them. A block takes the place of those inside it."""
+        new = [block for block in blocks if not _is_inside(block, self.blocks)]
+        others = [block for block in self.blocks if not _is_inside(block, new)]
         # An interruption here leaves words that nothing has.
         self._end = max([self._end, *(block.start + block.rows for block in new)])
-        self._reader = BlockReader([*self.blocks, *new])
+        self._reader = BlockReader([*others, *new])
         words: Words = np.fromiter(self._texts, np.int64, len(self._texts))
         for word in words[self._reader.cover(words) >= 0].tolist():
             self._words.pop(self._texts.pop(word), None)
@@ -293,6 +293,10 @@ class DistantSymbols:
         characters = sum(map(len, self._words))
         own = characters + STRING_OVERHEAD * len(self._words) + sys.getsizeof(self._words) + sys.getsizeof(self._texts)
         return own + self._reader.bytes()
+
+
+def _is_inside(block: TextBlock, others: Iterable[TextBlock]) -> bool:
+    return any(each.start <= block.start and block.start + block.rows <= each.start + each.rows for each in others)
 
 
 def _is_utf8(text: str) -> bool:

@@ -21,12 +21,12 @@ joined(cat(s, r)) :- t(x, y), name(x, s), name(y, r).
 """
 
 DRIVER = """
-import itertools, os, shutil, signal, sys
+import importlib, itertools, os, shutil, signal, sys
 from pathlib import Path
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
-from tests.spark.cluster.test_killed import change, filled, reopened
 
-folder = Path(sys.argv[1])
+folder, story = Path(sys.argv[1]), importlib.import_module(sys.argv[2])
+change, filled, reopened = story.change, story.filled, story.reopened
 with Cluster(2, NOTHING_EVERYWHERE, folder / "before") as db:
     filled(db)
 steps = {"os.rename", "os.remove"}  # before the first there is half a file, or a whole one under another name
@@ -50,6 +50,14 @@ for moment in itertools.count():
         break
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
 """
+
+
+def killed(folder: Path, story: str) -> list[Path]:
+    """Return a folder for each step of the `change` of a module, after whose first part the driver was killed."""
+    command = [sys.executable, "-c", DRIVER, str(folder), story]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return sorted(folder.glob("[0-9]*"))
 
 
 def filled(db: Cluster | tidelog.Database) -> None:
@@ -85,11 +93,9 @@ def views(of: Any, *doings: Any) -> dict[str, set[Any]]:
 
 def test_a_driver_killed_at_every_step_on_the_disk(tmp_path: Path) -> None:
     """Another driver finds the epoch done or undone, nothing else in the folder, and can do it (again)."""
-    done = subprocess.run([sys.executable, "-c", DRIVER, str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
     before, after = views(tidelog.connect(), filled), views(tidelog.connect(), filled, change)
     found = []
-    for folder in sorted(tmp_path.glob("[0-9]*")):
+    for folder in killed(tmp_path, __name__):
         with reopened(folder) as db:
             held = db.views()
             assert held in (before, after)

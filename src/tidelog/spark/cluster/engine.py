@@ -100,8 +100,6 @@ class PartitionedEngine:
         self.named: set[TextBlock] = set()
         self.symbols: tuple[str, ...] = ()
         self.starts: dict[str, dict[str, int]] = {}
-        self.texts: set[str] = set()
-        """The files of the folder with blocks of symbols."""
         self.counting = PartitionCount(partitions)
         self.committed = ClusterManifest(0)
         self.plan: ClusterPlan | None = None
@@ -144,9 +142,8 @@ class PartitionedEngine:
                 told |= values.learn(self.dictionary, self.folder.read(name), self.folder)
             self.plan = wire.loads(self.folder.read(manifest.plan)) if manifest.plan else None
             self.committed, self.symbols, self.told = manifest, manifest.symbols, told
-            self.texts = files_in(self.folder, blocks_of(self.dictionary))
             self.named = set(blocks_of(self.dictionary))
-            if missing := self.texts.difference(self.folder.names()):
+            if missing := files_in(self.folder, self.named).difference(self.folder.names()):
                 raise FileNotFoundError(min(missing))
             self.clean()
         except (wire.DamagedError, FileNotFoundError) as error:
@@ -227,8 +224,10 @@ class PartitionedEngine:
         plan, log = read_past(self.folder, manifest.past)
         rounds = [wire.loads(self.folder.read(name)) for name in manifest.since]
         needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
-        symbols = {*manifest.symbols, *self.symbols, *self.texts}
+        symbols = {*manifest.symbols, *self.symbols}
         self.starts = {name: start for name, start in self.starts.items() if name in symbols}
+        # Blocks may have been joined since: partitions that go back to this epoch read the former ones.
+        needed |= {*manifest.texts, *files_in(self.folder, blocks_of(self.dictionary))}
         needed |= {MANIFEST, manifest.past, manifest.plan, plan, *manifest.since, *symbols}
         if manifest.snapshot is not None:
             needed |= {manifest.snapshot.plan, *(name for name, _ in manifest.snapshot.files.values())}

@@ -21,6 +21,7 @@ from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceMessage
 from tidelog.spark.cluster.exchange.reports import merged
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
 from tidelog.spark.cluster.exchange.suspects import gone_name
+from tidelog.spark.cluster.exchange.texts import files_in
 from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
 from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
@@ -440,7 +441,7 @@ class Attempt:
             start = engine.told if first == len(engine.symbols) else engine.starts[engine.symbols[first]]
             self.folder.write(name, values.told(engine.dictionary, start, now, self.folder))
             engine.starts[name] = start
-            engine.named = {*engine.named, *blocks}
+            engine.named = {*(engine.named if first else ()), *blocks}
             engine.symbols, engine.told = (*engine.symbols[:first], name), now
 
     def check_sizes(self) -> None:
@@ -475,6 +476,7 @@ class Attempt:
             frequent=self.frequent,
             snapshot=self.snapshot,
             unsaved=rows if self.snapshot is None else self.committed.unsaved + changed,
+            texts=tuple(sorted(files_in(self.folder, self.engine.named))),
         )
 
     def changed(self) -> dict[str, int]:

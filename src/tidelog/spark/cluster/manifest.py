@@ -69,6 +69,8 @@ class ClusterManifest:
     snapshot: SavedPartitions | None = None
     unsaved: int = 0
     """The number of rows that have changed since then, or that there are if there is no snapshot."""
+    texts: tuple[str, ...] = ()
+    """The files with blocks of symbols that the files of symbols name."""
 
     @property
     def is_saved(self) -> bool:

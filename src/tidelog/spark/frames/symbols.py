@@ -215,7 +215,6 @@ class SymbolTable:
         sorted_ = placed.repartition("number").sortWithinPartitions("number")
         rows = sorted(mapped(sorted_, _writing(place.folder.address), _WRITTEN).collect())  # Spark would write twice.
         starts = accumulate((row["rows"] for row in rows), initial=len(self._dictionary))
-        place.texts |= {row["file"] for row in rows}
         return [
             SymbolBlock(place.folder.address, file, offset, length, start, size, *hash_range(each, number))
             for (each, file, offset, length, size), start in zip(rows, starts, strict=False)

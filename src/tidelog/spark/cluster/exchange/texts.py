@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.durable.damage import damaged
+from tidelog.errors import DataError, Problem
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, move_out, texts_of
 from tidelog.storage.distant_symbols import TextBlock
@@ -35,8 +35,6 @@ class BlockPlace(Protocol):
     """A cluster engine, as far as blocks are in its folder."""
 
     folder: Folder
-    texts: set[str]
-    """The files of blocks."""
 
 
 class SymbolBlock(NamedTuple):
@@ -59,11 +57,26 @@ class SymbolBlock(NamedTuple):
         try:
             data = Folder(self.folder).read(self.file, self.offset, self.length)
         except FileNotFoundError as error:
-            raise damaged(self.folder, str(error)) from error
+            raise self._damaged("is missing") from error
         if len(data) < _SUM or data[:_SUM] != b"%08x" % zlib.crc32(data[_SUM:]):
-            raise damaged(self.folder, f"the checksum of symbols in {self.file} is another")
+            raise self._damaged("has another checksum")
         column = pa.ipc.open_stream(pa.py_buffer(data)[_SUM:]).read_all().column(0)
         return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+    def _damaged(self, what: str) -> DataError:
+        hint = "restore the file from a copy; or close the database, remove the file and open the state folder again, "
+        hint += "which evaluates the program over its facts. Without a state folder, begin with a new database"
+        message = f"the texts of {self.rows:,} symbols cannot be read: their file {what}"
+        return DataError(Problem("E0682", message, place=Folder(self.folder).inside(self.file).address, hint=hint))
+
+    def is_of(self, folder: Folder) -> bool:
+        """Return True if the driver has written the block to a folder: with texts of all hashes."""
+        return self.folder == folder.address and (self.low, self.high) == (0, HASHES)
+
+    @property
+    def stop(self) -> int:
+        """The word behind the last one."""
+        return self.start + self.rows
 
 
 def write_block(file: IO[bytes], texts: pa.Array) -> int:
@@ -80,36 +93,77 @@ def write_block(file: IO[bytes], texts: pa.Array) -> int:
     return _SUM + len(data)
 
 
+class _Piece:
+    """Consecutive words, some of blocks, that become a block."""
+
+    def __init__(self, start: int) -> None:
+        self.start = self.stop = start
+        self.words: list[Words] = []
+        self.blocks: list[SymbolBlock] = []
+
+    @property
+    def is_new(self) -> bool:
+        """Return True unless a block is there that has all this."""
+        return len(self.words) + len(self.blocks) > 1 or not self.blocks
+
+    def texts(self, dictionary: Dictionary) -> pa.Array:
+        """Return the texts, null for words that have no meaning."""
+        import pyarrow as pa
+
+        words = numpy.concatenate([*self.words, *(_words_in(block) for block in self.blocks)])
+        every, words = numpy.arange(self.start, self.stop), numpy.sort(words)
+        rows = numpy.minimum(numpy.searchsorted(words, every), len(words) - 1)
+        return texts_of(dictionary, words).take(pa.array(rows, mask=words[rows] != every))
+
+
 def move_texts(dictionary: Dictionary, place: BlockPlace, size: int) -> None:
-    """Write the symbols that a dictionary has at hand to blocks of at most `size` words, and leave them there."""
-    ids = at_hand(dictionary, 0, len(dictionary))
-    before = numpy.searchsorted([block.start for block in blocks_of(dictionary)], ids)
-    runs = numpy.split(ids, numpy.flatnonzero(numpy.diff(before)) + 1) if len(ids) else []
+    """Write the symbols that a dictionary has at hand to blocks of at most `size` words, and leave them there. Blocks
+    of the driver are joined with these and with each other as far as they fit. Their files stay, because manifests and
+    partitions may name them."""
     name, found = f"{PREFIX}{secrets.token_hex(12)}", list[SymbolBlock]()
+    pieces = [piece for piece in _pieces(dictionary, place, size) if piece.is_new]
 
     def write(file: IO[bytes]) -> None:
         offset = 0
-        for run in runs:
-            for start in range(int(run[0]), int(run[-1]) + 1, size):
-                words = run[slice(*numpy.searchsorted(run, (start, start + size)))]
-                if len(words):
-                    texts = _with_gaps(dictionary, start, words)
-                    length = write_block(file, texts)
-                    found.append(SymbolBlock(place.folder.address, name, offset, length, start, len(texts)))
-                    offset += length
+        for piece in pieces:
+            length = write_block(file, piece.texts(dictionary))
+            rows = piece.stop - piece.start
+            found.append(SymbolBlock(place.folder.address, name, offset, length, piece.start, rows))
+            offset += length
 
-    place.folder.write_by(name, write)
-    place.texts.add(name)
-    move_out(dictionary, found)
+    if pieces:
+        place.folder.write_by(name, write)
+        move_out(dictionary, found)
 
 
-def _with_gaps(dictionary: Dictionary, start: int, words: Words) -> pa.Array:
-    """Return the texts of ascending words, and null for words between `start` and these that have no meaning."""
-    import pyarrow as pa
+def _pieces(dictionary: Dictionary, place: BlockPlace, size: int) -> list[_Piece]:
+    """Return the blocks that the symbols at hand and blocks of the driver may become. Blocks of executors stay: they
+    have texts with similar hashes only."""
+    ids, pieces, end = at_hand(dictionary, 0, len(dictionary)), list[_Piece](), True
+    for block in [*blocks_of(dictionary), None]:
+        count = numpy.searchsorted(ids, len(dictionary) if block is None else block.start)
+        before, ids = ids[:count], ids[count:]
+        while len(before):
+            if end or before[0] >= pieces[-1].start + size:
+                pieces.append(_Piece(int(before[0])))
+            piece, end = pieces[-1], False
+            fitting = numpy.searchsorted(before, piece.start + size)
+            piece.words.append(before[:fitting])
+            piece.stop, before = int(before[fitting - 1]) + 1, before[fitting:]
+        if not isinstance(block, SymbolBlock) or not block.is_of(place.folder):
+            end = True
+            continue
+        if end or block.stop > pieces[-1].start + size:
+            pieces.append(_Piece(block.start))
+        pieces[-1].blocks.append(block)
+        pieces[-1].stop, end = block.stop, False
+    return pieces
 
-    every = numpy.arange(start, int(words[-1]) + 1)
-    rows = numpy.searchsorted(words, every)
-    return texts_of(dictionary, words).take(pa.array(rows, mask=words[rows] != every))
+
+def _words_in(block: SymbolBlock) -> Words:
+    """Return the words of a block that have a meaning."""
+    there = block.texts().is_valid().to_numpy(zero_copy_only=False)
+    return block.start + numpy.flatnonzero(there)
 
 
 def hash_range(number: int, count: int) -> tuple[int, int]:
