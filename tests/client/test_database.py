@@ -98,6 +98,22 @@ def test_a_program_is_loaded_again() -> None:
             db.load(text)  # The name is taken.
 
 
+def test_an_earlier_program_goes_with_its_next_text(tmp_path: Path) -> None:
+    earlier, edited = "back: path(y, x) :- edge(x, y). edge(8, 9).", "loop: path(y, y) :- edge(_, y). edge(8, 7)."
+    with connected() as (db, _):
+        db.load(earlier)
+        db.commit()
+        (tmp_path / "earlier.dl").write_text(earlier)
+        db.load(edited, replace=tmp_path / "earlier.dl")
+        change = db.commit()
+        assert (change["edge"].inserted, change["edge"].deleted) == ({(8, 7)}, {(8, 9)})
+        assert list(db.rules) == ["base", "step", "loop"]
+        assert {(7, 7), (9, 8)} & set(db["path"]) == {(7, 7)}
+        with pytest.raises(tidelog.ProgramError, match="E0101"), db.transaction():
+            db.load(edited, replace="loop: path(")
+        assert not db.has_pending
+
+
 def test_a_failed_commit_waits_and_a_failed_transaction_does_not() -> None:
     with connected() as (db, _):
         db.insert("edge", [(1, 2, 3)])

@@ -134,6 +134,7 @@ class RequestMaker:
                 f'{{"insert":{{{name}:[{row},{row}]}}}}',
                 f'{{"delete":{{{name}:[{row}]}},"clear":[{name}]}}',
                 f'{{"rules":{{"{rng.choice(("add", "replace"))}":[{json.dumps(self._text(rng.choice(_RULES)))}]}}}}',
+                f'{{"rules":{{"replace":[{{"text":{json.dumps(self._text(rng.choice(_RULES)))},"earlier":{name}}}]}}}}',
                 f'{{"rules":{{"remove":[{name}]}}}}',
                 f'{{"insert":{{{name}:{rng.choice(_ATOMS)}}}}}',
             )

@@ -121,6 +121,8 @@ WRONG: list[tuple[Any, str]] = [
     ({"rules": {"remove": ["nope"]}}, "E0608"),
     ({"rules": {"replace": ["base: path(x, y) :- nope(x, y)."]}}, "E0201"),
     ({"rules": {"replace": ["program.dl"]}}, "E0101"),
+    ({"rules": {"replace": [{"text": "", "earlier": "program.dl"}]}}, "E0101"),
+    ({"rules": {"replace": [{"text": ""}]}}, "E0692"),
     ({"rules": {"replace": ['#include "/etc/hostname"']}}, "E0101"),
     ({"clear": ["nope"]}, "E0601"),
 ]

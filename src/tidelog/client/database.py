@@ -30,7 +30,7 @@ class RemoteDatabase:
         self._exchange = Exchange(address, token, ca)
         self._facts: dict[str, dict[Any, bool]] = {}
         self._added: list[str] = []
-        self._replaced: list[str] = []
+        self._replaced: list[str | dict[str, str]] = []
         self._removed: list[str] = []
         self._key: str | None = None
         """The idempotency key of the changes that wait, once they have been sent."""
@@ -121,13 +121,17 @@ class RemoteDatabase:
 
     # --- changing ------------------------------------------------------------------------------------------------
 
-    def load(self, program: str | os.PathLike[str], *, replace: bool = False) -> None:
+    def load(self, program: str | os.PathLike[str], *, replace: bool | str | os.PathLike[str] = False) -> None:
         """Add a program, the text of one or the path of one, to take effect with the next `commit`. With `replace`, it
-        can be there already: its named rules take the places of those with these names, see `Database.load`."""
+        can be there already: its named rules take the places of those with these names. An earlier program as `replace`
+        goes as well, see `Database.load`."""
+        text = _text_of(program)
+        given = text if isinstance(replace, bool) else {"text": text, "earlier": _text_of(replace)}
         self._key = None
-        is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith(".dl"))
-        texts = self._replaced if replace else self._added
-        texts.append(Path(program).read_text("utf-8") if is_path else os.fspath(program))
+        if replace is False:
+            self._added.append(text)
+        else:
+            self._replaced.append(given)
 
     def remove_rules(self, *names: str) -> None:
         """Remove rules, to take effect with the next `commit`."""
@@ -241,3 +245,9 @@ class RemoteDatabase:
 
 def _path(name: str) -> str:
     return f"/v1/relations/{quote(name, safe='')}"
+
+
+def _text_of(program: str | os.PathLike[str]) -> str:
+    """Return a program that is given as text or as path."""
+    is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith(".dl"))
+    return Path(program).read_text("utf-8") if is_path else os.fspath(program)

@@ -17,12 +17,19 @@ JSON = "application/json"
 Body = TypeVar("Body", bound=msgspec.Struct)
 
 
+class NextText(msgspec.Struct, forbid_unknown_fields=True):
+    """A text of a program, and the `earlier` one whose statements go with it, unless the text has them."""
+
+    text: str
+    earlier: str
+
+
 class RuleChanges(msgspec.Struct, forbid_unknown_fields=True):
     """Rules to add, as texts of programs, and to remove, by name. Texts in `replace` can be there already: their named
     rules take the places of those with these names."""
 
     add: list[str] = msgspec.field(default_factory=list)
-    replace: list[str] = msgspec.field(default_factory=list)
+    replace: list[str | NextText] = msgspec.field(default_factory=list)
     remove: list[str] = msgspec.field(default_factory=list)
 
 

@@ -15,6 +15,7 @@ from tidelog.errors import Problem
 from tidelog.io.json_values import with_branches
 from tidelog.io.rows import place_in
 from tidelog.language import read
+from tidelog.language.syntax import Program
 from tidelog.serve.access import Right
 from tidelog.serve.bodies import body, of_address
 from tidelog.serve.media import content_type, unsupported
@@ -123,8 +124,9 @@ def _apply(
         transaction.rules.remove(*changes.rules.remove)
     for text in changes.rules.add:
         transaction.rules.add(text)
-    for text in changes.rules.replace:
-        service.db.load(read(f"{text}\n", name="<text>"), replace=True)  # A text, never a path.
+    for each in changes.rules.replace:
+        text, earlier = (each, None) if isinstance(each, str) else (each.text, _program(each.earlier))
+        service.db.load(_program(text), replace=True if earlier is None else earlier)
     for name in changes.clear:
         transaction.clear(name)
     for verb, facts in (("delete", changes.delete), ("insert", changes.insert)):
@@ -135,6 +137,11 @@ def _apply(
         for (wanted, name), data in tables.items():
             if wanted == verb:
                 getattr(transaction, verb)(name, _table(name, data))
+
+
+def _program(text: str) -> Program:
+    """Return what a text states; it is never a path."""
+    return read(f"{text}\n", name="<text>")
 
 
 def _table(name: str, data: bytes) -> Any:
