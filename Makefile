@@ -10,7 +10,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 export TIDELOG_PYTHON
 unexport PYTHONDONTWRITEBYTECODE  # Hundreds of processes of the tests would compile the package again.
 
-.PHONY: help setup demo test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
+.PHONY: help setup demo warm test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -25,8 +25,10 @@ setup: .venv/stamp ## create .venv and find or install Java (the other targets d
 demo: .venv/stamp ## the whole story on real input: the standard library's source, through Spark, into views
 	@$(WITH_JAVA) .venv/bin/tidelog demo
 
-test: .venv/stamp ## run all tests, after all kernels are compiled on all cores
-	@$(PYTHON) -m tidelog warm >/dev/null  # Otherwise each process of pytest compiles them.
+warm: .venv/stamp ## compile all kernels, on all cores
+	@$(PYTHON) -m tidelog warm >/dev/null
+
+test: warm ## run all tests; without `warm` each process of pytest would compile kernels
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-deep: .venv/stamp ## run all tests with four times as many random cases, and faults at four times as many places
