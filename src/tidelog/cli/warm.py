@@ -29,7 +29,7 @@ def add(commands: Commands) -> None:
         "--jobs", metavar="N", type=positive(int), help="compile in N processes (default: one per core)"
     )
     command.add_argument("--json", action="store_true", help="print the result as JSON")
-    command.add_argument("--part", type=int, help=argparse.SUPPRESS)
+    command.add_argument("--parts", nargs="+", type=int, help=argparse.SUPPRESS)
     command.set_defaults(execute=execute)
 
 
@@ -40,11 +40,12 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.maintain.threads import cores
     from tidelog.warming import PARTS, run
 
-    if arguments.part is not None:
+    if arguments.parts is not None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", KernelCacheWarning)
-                run(PARTS[arguments.part])
+                for number in arguments.parts:
+                    run(PARTS[number])
         except KernelCacheWarning as warning:
             print(f"tidelog: {warning}", file=sys.stderr)
             return 1
@@ -65,18 +66,16 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _run_parts(parts: int, jobs: int) -> bool:
-    """Run all parts, at most `jobs` at a time. After one that fails, stop the others and return False."""
+    """Run all parts, dealt to so many processes, each of which loads a kernel once. After one that fails, stop the
+    others and return False."""
     environment = {**os.environ, "TIDELOG_KERNELS": "compiled"}
-    waiting = list(range(parts))
     running: list[subprocess.Popen[bytes]] = []
     try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                command = [sys.executable, "-m", "tidelog", "warm", "--part", str(waiting.pop(0))]
-                running.append(subprocess.Popen(command, env=environment))
-            if running.pop(0).wait():
-                return False
-        return True
+        for first in range(min(parts, jobs)):
+            numbers = map(str, range(first, parts, jobs))
+            command = [sys.executable, "-m", "tidelog", "warm", "--parts", *numbers]
+            running.append(subprocess.Popen(command, env=environment))
+        return not any(process.wait() for process in running)
     finally:
         for process in running:
             process.kill()
