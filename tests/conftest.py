@@ -23,6 +23,11 @@ def pytest_configure() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
+def pytest_collection_finish() -> None:
+    """Benchmarks and some tests collect all garbage, which takes a second among twelve thousand tests."""
+    gc.freeze()
+
+
 SLOW = ("spark", "maintain", "store", "network", "project", "demo", "benchmarks", "certificate", "storage", "engine")
 """Folders with tests of several seconds each, the slowest first."""
 
