@@ -79,9 +79,9 @@ def marks(db: tidelog.Database) -> dict[str, object]:
 @pytest.mark.parametrize("maintain", [True, False])
 @pytest.mark.parametrize("count", COUNTS)
 def test_marks_are_those_of_one_thread(count: int, maintain: bool) -> None:
-    alone = database(edges(count, 300, 900), threads=1, maintain=maintain)
+    alone = database(edges(count, 120, 360), threads=1, maintain=maintain)
     alone.commit()
-    db = database(edges(count, 300, 900), maintain=maintain)
+    db = database(edges(count, 120, 360), maintain=maintain)
     with sharing(count) as seen:
         change = db.commit()
     assert max(seen) == count
@@ -94,9 +94,9 @@ def test_marks_are_those_of_one_thread(count: int, maintain: bool) -> None:
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_an_update_leaves_the_marks_of_one_thread(count: int) -> None:
-    facts = edges(count, 300, 900)
+    facts = edges(count, 120, 360)
     alone, db = twins(facts)
-    for gone, came in ((facts[:40], []), ([], facts[:20]), (facts[100:150], edges(0, 300, 40)), (facts[150:], [])):
+    for gone, came in ((facts[:20], []), ([], facts[:10]), (facts[40:60], edges(0, 120, 20)), (facts[60:], [])):
         changed(alone, gone, came)
         with sharing(count) as seen:
             changed(db, gone, came)
@@ -244,7 +244,7 @@ def test_searches_by_cost_beside_shared_work(count: int, joined: bool) -> None:
         db = tidelog.connect()
         db.options(threads=threads)
         db.load(text)
-        db.insert("e", edges(count, 300, 900))
+        db.insert("e", edges(count, 120, 360))
         return db
 
     alone, db = started(1), started(count)

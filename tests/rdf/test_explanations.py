@@ -83,7 +83,7 @@ def premises_of(rule: TableRule) -> list[tuple[str, ...]]:
     return found
 
 
-_MOST_PROOFS = 100
+_MOST_PROOFS = 25
 """Proofs that are looked at: lists of different individuals have thousands."""
 
 
