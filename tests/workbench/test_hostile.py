@@ -140,6 +140,7 @@ def test_a_client_that_sends_no_whole_head_is_let_go(monkeypatch: pytest.MonkeyP
 
 
 _HEAD = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+_GET = b"GET /v1/relations/edge HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _CHUNKED = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
@@ -201,6 +202,37 @@ def test_requests_that_come_together_are_answered_in_their_order() -> None:
         answers = received(client)
         assert 0 < answers.index(b'"relation": "edge"') < answers.index(b'"relation": "path"')
         assert answers.count(b"HTTP/1.1 200 OK") == 2
+
+
+_QUERY = _HEAD + b'Content-Length: 23\r\n\r\n{"query": "edge(x, y)"}'
+_UPGRADE = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n"
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize(
+    "last",
+    [
+        b"nonsense\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000,
+        b"GET /v1/changes HTTP/1.1\r\nHost: localhost\r\n" + _UPGRADE,
+        _CHUNKED + b"x",
+        _QUERY[:-1],
+        _GET,
+    ],
+)
+def test_no_answer_is_written_to_a_closed_connection(
+    last: bytes, waits: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving() as server:
+        for before in (_GET, _GET * 3, _QUERY, _QUERY + _GET):
+            with open_socket(server) as client:
+                client.sendall(before + last)
+                if waits:
+                    client.shutdown(socket.SHUT_WR)
+                    with suppress(ConnectionResetError):
+                        received(client)
+        assert server.read("/v1/relations")
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def received(client: socket.socket) -> bytes:

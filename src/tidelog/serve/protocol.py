@@ -4,8 +4,9 @@ heads of requests that do not end."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 SECONDS = 15.0
 """A head of a request has to come in this time, and at most twice as many."""
@@ -22,6 +23,8 @@ class LimitedProtocol(HttpToolsProtocol):
     _bytes = 0
     """Received since the last end of a head, or the last part of a body."""
     _is_head = True
+    _requests: Sequence[RequestResponseCycle] = ()
+    """Those that are not answered yet, and perhaps others. They can be several: a client need not wait for answers."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to look after the connection."""
@@ -30,11 +33,15 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Look no more."""
+        self._end()
         super().connection_lost(exc)
         self._stop_looking()
 
     def handle_websocket_upgrade(self) -> None:
-        """Leave the connection to another protocol, which has limits of its own."""
+        """Leave the connection to another protocol, which has limits of its own, if it waits for no answer."""
+        if any(not each.response_complete for each in self._requests):
+            self.send_400_response("A WebSocket cannot begin before the last answer has ended.")
+            return
         self._stop_looking()
         super().handle_websocket_upgrade()
 
@@ -44,7 +51,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _look(self) -> None:
         """Close the connection if no request has begun since the last look, and none is under way."""
-        is_waiting = self.cycle is None or self.cycle.response_complete
+        is_waiting = all(each.response_complete for each in self._requests)
         if is_waiting and self._before is self.scope:
             self.transport.close()
             return
@@ -58,8 +65,22 @@ class LimitedProtocol(HttpToolsProtocol):
         self._bytes += len(data)
         super().data_received(data)
         if self._bytes > LARGEST_HEAD and not self.transport.is_closing():
+            self._end()
             self.transport.write(_TOO_LARGE.encode())
             self.transport.close()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, and close the connection."""
+        self._end()
+        super().send_400_response(msg)
+
+    def _end(self) -> None:
+        """Let the answers under way know that nobody waits for them: they would write to a closed connection."""
+        for request in self._requests:
+            if not request.response_complete:
+                request.disconnected = True
+                request.message_event.set()
+        self.pipeline.clear()
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -77,6 +98,8 @@ class LimitedProtocol(HttpToolsProtocol):
             raise ValueError("one header Host is needed")
         self._is_head, self._bytes = False, 0
         super().on_headers_complete()
+        if self.cycle is not None:  # It is None where a WebSocket begins.
+            self._requests = [*(each for each in self._requests if not each.response_complete), self.cycle]
 
     def on_body(self, body: bytes) -> None:
         """Take a part of a body."""

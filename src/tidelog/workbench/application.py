@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
@@ -147,7 +147,7 @@ def application(
         check = partial(check_access, tokens=tokens, needed="read")
         tools = McpPath(lambda: made, check, most, writes=mcp == "write")
         routes.append(Route("/mcp", tools))
-    handlers = {TidelogError: respond, HTTPException: respond, Exception: respond}
+    handlers = dict.fromkeys((TidelogError, HTTPException, ClientDisconnect, Exception), respond)
     middleware = [Middleware(InterfaceHeader)]
     made = Starlette(routes=routes, exception_handlers=handlers, middleware=middleware, lifespan=lifespan)
     made.state.end_streams = service.feed.end
