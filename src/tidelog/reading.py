@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tidelog.certificate import Certificate, check, program_text, save
+from tidelog.certificate import Certificate, PartedCertificate, check, program_text, save
 from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.branches import class_of
@@ -125,7 +125,13 @@ class RelationReads(Reads, ABC):
         with self._certifying(), self._reading():
             if not isinstance(folder, (str, os.PathLike)):
                 raise wrong_argument("a certificate", "the path of a new folder", folder)
-            save(self._certificate(Watch()), program_text(self.workspace.committed.programs), Path(folder))
+            with self._saved(Watch()) as certificate:
+                save(certificate, program_text(self.workspace.committed.programs), Path(folder))
+
+    @contextmanager
+    def _saved(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
+        """Give the certificate to be written, as long as the block lasts."""
+        yield self._certificate(watch)
 
     def _certifying(self) -> AbstractContextManager[None]:
         """Inside, have what a certificate reads."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import tidelog
 from tests.allocations import Budget
 from tests.memory_stories import fingerprint
 from tests.pressing import pressed, presses
+from tidelog.certificate import CertifiedRows, PartedCertificate, save
 from tidelog.errors import LimitError, UsageError
+from tidelog.limits.watch import Watch
 
 PROGRAM = """
 .type Pair = [name: symbol, number: number]
@@ -111,3 +117,30 @@ def test_a_full_disk(db: tidelog.Database, tmp_path: Path, monkeypatch: pytest.M
         db.save_certificate(folder)
     assert folder.exists() == is_there
     assert below(tmp_path) == ["c"] * is_there
+
+
+def test_rows_that_come_in_parts_are_written_part_by_part(tmp_path: Path) -> None:
+    """However many there are, memory holds one part, and the one before while its successor is made."""
+    small = tidelog.connect()
+    small.load(".decl n(x: number)\n")
+    small.commit()
+    with small._saved(Watch()) as whole:
+        own = whole
+    alive: list[int] = []
+    taken: list[int] = []
+    seen: list[weakref.ref[Any]] = []
+
+    def parts(name: str, part: str) -> Iterator[CertifiedRows]:
+        for number in range(30):
+            rows = np.arange(20_000).reshape(-1, 1) + 20_000 * number
+            seen.append(weakref.ref(rows))
+            alive.append(sum(each() is not None for each in seen))
+            taken.append(pa.total_allocated_bytes())
+            yield rows, np.zeros(len(rows), np.int64) if part == "views" else None
+
+    parted = PartedCertificate(own.program, own.dictionary, own.place, parts)
+    before = pa.total_allocated_bytes()
+    save(parted, ".decl n(x: number)\n", tmp_path / "c")
+    assert (len(alive), max(alive)) == (60, 2)
+    assert max(taken) - before < 20 * 160_000, "bytes of a tenth of the rows"
+    tidelog.check_certificate(tmp_path / "c")

@@ -19,7 +19,13 @@ from functools import partial
 from pathlib import Path
 
 from tidelog.callables import FunctorSource, GivenFunctions, marked
-from tidelog.certificate.certificate import Certificate, CertifiedProgram, certified
+from tidelog.certificate.certificate import (
+    Certificate,
+    CertifiedProgram,
+    CertifiedRows,
+    PartedCertificate,
+    certified,
+)
 from tidelog.certificate.check import check
 from tidelog.certificate.export import certificate_of, program_text
 from tidelog.certificate.folder import save
@@ -32,6 +38,8 @@ from tidelog.limits.watch import Watch, guarded
 __all__ = [
     "Certificate",
     "CertifiedProgram",
+    "CertifiedRows",
+    "PartedCertificate",
     "Verdict",
     "certificate_of",
     "certified",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 from tidelog.arrays import AnyWords
 from tidelog.language.counters import COUNTER
@@ -13,6 +14,9 @@ from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode, 
 from tidelog.rules.edges import body_of, head_of
 from tidelog.rules.selections import candidates_of
 from tidelog.storage.dictionary import Dictionary
+
+CertifiedRows: TypeAlias = tuple[AnyWords, AnyWords | None]
+"""Rows of a relation; those of a view have a birth each."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,18 @@ class Certificate(CertifiedProgram):
     view: Callable[[str], tuple[AnyWords, AnyWords]]
     whole: tuple[str, ...] = ()
     """Relations whose selection is certified by all of their candidates, although their rules are monotone."""
+
+    def parts(self, name: str, part: Literal["facts", "views"]) -> Iterator[CertifiedRows]:
+        """Yield the facts of a relation, or its rows with their births."""
+        yield self.view(name) if part == "views" else (self.facts(name), None)
+
+
+@dataclass(frozen=True)
+class PartedCertificate(CertifiedProgram):
+    """A certificate whose rows come some at a time, to be written. `parts` and `whole` are those of a `Certificate`."""
+
+    parts: Callable[[str, Literal["facts", "views"]], Iterator[CertifiedRows]]
+    whole: tuple[str, ...] = ()
 
 
 def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:

@@ -16,7 +16,7 @@ import numpy
 
 from tidelog import version
 from tidelog.arrays import Words
-from tidelog.certificate.certificate import Certificate
+from tidelog.certificate.certificate import Certificate, CertifiedProgram, PartedCertificate
 from tidelog.certificate.layout import MANIFEST, PARTS, PROGRAM, CertificatePart, Layout, column_types, kinds_of
 from tidelog.certificate.tables import decoded_size, in_proportion
 from tidelog.errors import Problem, UsageError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def save(certificate: Certificate, text: str, folder: Path) -> None:
+def save(certificate: Certificate | PartedCertificate, text: str, folder: Path) -> None:
     """Write a certificate whose program is `text`. UsageError (E0816) where the folder has something in it or cannot be
     written. Nothing of a certificate that could not be written is left."""
     layout = Layout.of(certificate)
@@ -69,7 +69,7 @@ def _made(folder: Path) -> Iterator[None]:
         raise
 
 
-def _write(certificate: Certificate, names: list[str], path: Path, part: CertificatePart) -> None:
+def _write(certificate: Certificate | PartedCertificate, names: list[str], path: Path, part: CertificatePart) -> None:
     """Write the facts or the views of relations whose columns have the same kinds; each begins a row group. A file that
     packs its tuples so well that readers would take it for a bomb is written again as it is."""
     from pyarrow import parquet
@@ -82,7 +82,7 @@ def _write(certificate: Certificate, names: list[str], path: Path, part: Certifi
 
 
 def _write_tables(
-    certificate: Certificate, names: list[str], path: Path, part: CertificatePart, compression: str
+    certificate: Certificate | PartedCertificate, names: list[str], path: Path, part: CertificatePart, compression: str
 ) -> None:
     import pyarrow as pa
     from pyarrow import parquet
@@ -94,16 +94,17 @@ def _write_tables(
     options: dict[str, Any] = {"use_dictionary": False, "write_page_checksum": True, "compression": compression}
     with parquet.ParquetWriter(path, schema, **options) as writer:
         for name in names:
-            rows, births = certificate.view(name) if part == "views" else (certificate.facts(name), None)
             label = text_to_arrow([name]).cast(pa.string())
-            columns: list[Any] = [pa.DictionaryArray.from_arrays(numbers_to_arrow(numpy.zeros(len(rows), "i4")), label)]
-            columns += [_column(certificate, rows[:, i], kind, types[f"c{i}"]) for i, kind in enumerate(kinds)]
-            columns += [] if births is None else [numbers_to_arrow(births.astype(numpy.int64))]
-            if len(rows):
-                writer.write_table(pa.table(columns, schema=schema))
+            for rows, births in certificate.parts(name, part):
+                labels = numbers_to_arrow(numpy.zeros(len(rows), "i4"))
+                columns: list[Any] = [pa.DictionaryArray.from_arrays(labels, label)]
+                columns += [_column(certificate, rows[:, i], kind, types[f"c{i}"]) for i, kind in enumerate(kinds)]
+                columns += [] if births is None else [numbers_to_arrow(births.astype(numpy.int64))]
+                if len(rows):
+                    writer.write_table(pa.table(columns, schema=schema))
 
 
-def _column(certificate: Certificate, words: Words, kind: Kind, wanted: pa.DataType) -> pa.Array:
+def _column(certificate: CertifiedProgram, words: Words, kind: Kind, wanted: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     dictionary = certificate.dictionary

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tidelog.certificate.certificate import Certificate
+from tidelog.certificate.certificate import Certificate, PartedCertificate
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import RelationInfo
 from tidelog.storage.dictionary import Dictionary
@@ -41,7 +41,7 @@ class Layout:
     whole: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, certificate: Certificate) -> Layout:
+    def of(cls, certificate: Certificate | PartedCertificate) -> Layout:
         """Return the layout that the program of a certificate determines."""
         relations = certificate.program.relations
         return cls(relations, certificate.strata, _file_names(relations), certificate.whole)

@@ -1,13 +1,15 @@
 """Evaluate for a database on the cluster what is beside its views: certificates, queries and explanations.
 
-Partitions have births each of their own, which cannot be compared. So for a certificate the driver evaluates the
-program once more, over the facts, and takes the births from there. They are hints: views and facts of the certificate
-are the cluster's, and no births whatsoever make the checker accept views that do not follow from the facts.
+Partitions have births each of their own, which cannot be compared. So for a certificate of few rows the driver
+evaluates the program once more, over the facts, and takes the births from there. They are hints: views and facts of the
+certificate are the cluster's, and no births whatsoever make the checker accept views that do not follow from the facts.
+For one of many rows, partitions evaluate the program once more if a recursion crosses them (`_ranked`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,7 +17,15 @@ from typing import Any
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.certificate import Certificate, CertifiedProgram, certificate_of, certified, check, look
+from tidelog.certificate import (
+    Certificate,
+    CertifiedProgram,
+    PartedCertificate,
+    certificate_of,
+    certified,
+    check,
+    look,
+)
 from tidelog.engine import Engine, EpochOptions, RowChange
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
@@ -31,6 +41,7 @@ from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, remaining
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
+from tidelog.spark.cluster.certificate import parted
 from tidelog.spark.cluster.engine import ClusterChanges, PartitionedEngine
 from tidelog.spark.cluster.verdict import check_partitions
 from tidelog.spark.failures import answering
@@ -125,24 +136,39 @@ class Aside:
             check(self.certificate(engine, most, watch), watch)
             return
         program = compile_program(committed.checked, look=partial(look, watch))
-        if engine.plan is None or not engine.plan.cycles:
-            self._check(program, engine, engine, watch)
+        with self._ranked(engine, watch) as ranked:
+            own = certified(program, ranked.unsettled())
+            check_partitions(CertifiedProgram(own, self._workspace.dictionary, "the database"), engine, ranked, watch)
+
+    @contextmanager
+    def saved(self, engine: PartitionedEngine, most: int, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
+        """Give the certificate of the last epoch of `engine` to be written: with more than `most` rows, they come from
+        the partitions, some at a time."""
+        committed = self._workspace.committed
+        if sum(map(engine.size, committed.checked.relations)) <= most:
+            yield self.certificate(engine, most, watch)
             return
-        ranked = self._another()
+        program = compile_program(committed.checked, look=partial(look, watch))
+        with self._ranked(engine, watch) as ranked:
+            own = certified(program, ranked.unsettled())
+            yield parted(CertifiedProgram(own, self._workspace.dictionary, "the database"), engine, ranked, watch)
+
+    @contextmanager
+    def _ranked(self, engine: PartitionedEngine, watch: Watch) -> Iterator[PartitionedEngine]:
+        """Give an engine with the rows of `engine` and births that can be compared, see `check_partitions`."""
+        if engine.plan is None or not engine.plan.cycles:
+            yield engine
+            return
+        committed, ranked = self._workspace.committed, self._another()
         ranked.is_brief = True
         ranked.limits = replace(ranked.limits, ranked=True)
         try:
             facts = {name: engine.facts(name) for name in committed.checked.relations}
             changes = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in facts.items()}
             ranked.epoch(committed.core, changes, watch, EpochOptions())
-            self._check(program, engine, ranked, watch)
+            yield ranked
         finally:
             ranked.close()
-
-    def _check(self, program: CoreProgram, shown: PartitionedEngine, ranked: PartitionedEngine, watch: Watch) -> None:
-        """Check the views of `shown` in the partitions, see `check_partitions`."""
-        own = certified(program, ranked.unsettled())
-        check_partitions(CertifiedProgram(own, self._workspace.dictionary, "the database"), shown, ranked, watch)
 
     def certificate(self, engine: Engine[Rows], most: int, watch: Watch) -> Certificate:
         """Return the certificate of the last epoch of `engine`. Raises UsageError (E0688) where it has more than `most`

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.certificate import Certificate, certificate_of, look
+from tidelog.certificate import Certificate, PartedCertificate, certificate_of, look
 from tidelog.engine import Engine
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
@@ -138,6 +138,14 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
         if isinstance(self.engine, Embedded):
             return certificate_of(self.engine.state, self.workspace.committed.checked, partial(look, watch))
         return self._aside.certificate(self.engine, self._choice.embedded_limit, watch)
+
+    @contextmanager
+    def _saved(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
+        if isinstance(self.engine, PartitionedEngine):
+            with self._aside.saved(self.engine, self._choice.embedded_limit, watch) as certificate:
+                yield certificate
+        else:
+            yield self._certificate(watch)
 
     def quarantine(self) -> DataFrame:
         """Return the rows of streams that do not fit: relation, reason, row as JSON, source file."""

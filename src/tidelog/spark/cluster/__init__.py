@@ -8,6 +8,7 @@ manifest     what is committed
 epoch        one epoch: facts to where they live, then rounds
 engine       epochs over partitions, as the driver sees them
 verdict      the check of their views, as the driver sees it
+certificate  the same views with births, to be written
 session      the engine of a Spark session
 """
 

@@ -232,15 +232,15 @@ class _Check:
         for number in numbers:
             for table, each in enumerate(self.evaluations[number].step.inputs):
                 if each.source != FOUND:
-                    views.append(
-                        (_Place(False, number, table), self.lending(self.ranked, each.source, "view", each.key))
-                    )
+                    views.append((_Place(False, number, table), lending(self.ranked, each.source, "view", each.key)))
         for name in names:
             number, key = self.names.index(name), self.key(name)
-            views.append((_Place(True, number, 0), self.lending(self.ranked, name, "view", key)))
-            others += [(_Place(True, number, 1), self.lending_facts(own, key)) for own in self.facts_in.get(name, ())]
+            views.append((_Place(True, number, 0), lending(self.ranked, name, "view", key)))
+            others += [
+                (_Place(True, number, 1), lending_facts(self.shown, own, key)) for own in self.facts_in.get(name, ())
+            ]
             if self.is_shown_apart(name):
-                others.append((_Place(True, number, 2), self.lending(self.shown, name, "rows", key)))
+                others.append((_Place(True, number, 2), lending(self.shown, name, "rows", key)))
         for engine, lent in ((self.ranked, views), (self.shown, others)):
             asked = [each for each in lent if each[1].copy]
             if not asked:
@@ -251,21 +251,6 @@ class _Check:
             for sent in found:
                 for i, rows in sent:
                     waiting.setdefault(asked[i][0], []).append(rows)
-
-    def lending(
-        self, engine: PartitionedEngine, name: str, what: Literal["view", "rows"], key: tuple[int, ...] | None
-    ) -> Lending:
-        plan = engine.plan
-        known = plan is not None and name in plan.views
-        copy, home = (plan.views[name], plan.homes[name]) if plan is not None and known else ("", 0)
-        return Lending(copy, home == "all", what, key)
-
-    def lending_facts(self, name: str, key: tuple[int, ...]) -> Lending:
-        plan, core = self.shown.plan, self.shown.committed.core
-        own = core.candidates.get(name, name) if core is not None else name
-        if plan is None or own not in plan.facts:
-            return Lending("", False, "facts", key)
-        return Lending(facts_name(own), plan.facts[own] == "all", "facts", key)
 
     def work(self, what: str, places: Sequence[_Place], waiting: _Waiting) -> list[Any]:
         """Have each partition do its part of some work, and return the answers."""
@@ -305,3 +290,22 @@ class _Check:
             yield self.findings.not_founded(name, rows)
         if rows := [row for part in parts for row in part.dominated]:
             yield self.findings.not_selected(name, rows)
+
+
+def lending(
+    engine: PartitionedEngine, name: str, what: Literal["view", "rows"], key: tuple[int, ...] | None
+) -> Lending:
+    """Return the lending of the rows of a relation, without a copy if the engine has none."""
+    plan = engine.plan
+    known = plan is not None and name in plan.views
+    copy, home = (plan.views[name], plan.homes[name]) if plan is not None and known else ("", 0)
+    return Lending(copy, home == "all", what, key)
+
+
+def lending_facts(engine: PartitionedEngine, name: str, key: tuple[int, ...]) -> Lending:
+    """Return the lending of the asserted facts of a relation, without a copy if the engine has none."""
+    plan, core = engine.plan, engine.committed.core
+    own = core.candidates.get(name, name) if core is not None else name
+    if plan is None or own not in plan.facts:
+        return Lending("", False, "facts", key)
+    return Lending(facts_name(own), plan.facts[own] == "all", "facts", key)
