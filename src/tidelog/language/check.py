@@ -44,6 +44,7 @@ from tidelog.language.once import once
 from tidelog.language.orders import plan_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
+from tidelog.language.plain_rules import plain_rule
 from tidelog.language.selections import selection_problems
 from tidelog.language.sizes import size_problems
 from tidelog.language.subtypes import subtype_problems
@@ -364,6 +365,9 @@ def _states(rule: Rule, inline: set[str]) -> bool:
 def check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
     """Return the rule with its kinds, and its problems. Rules that derive or read one of the `inline` relations are
     grounded later."""
+    plain = None if inline else plain_rule(rule, scheme)
+    if plain is not None:
+        return plain, []
     if rule.subsumes:
         return _check_subsumption(rule, scheme, inline)
     too_large = [] if states_fact(rule) else size_problems(rule)

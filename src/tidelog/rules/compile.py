@@ -41,6 +41,7 @@ from tidelog.rules.demand import on_demand
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.edges import AnyRule
 from tidelog.rules.equalities import equalities
+from tidelog.rules.flat import is_flat
 from tidelog.rules.folds import with_folds
 from tidelog.rules.graph import Nodes, hyper_nodes
 from tidelog.rules.growing import Graph, graph_of
@@ -354,6 +355,9 @@ def _compiled(
     nodes: Mapping[str, Columns],
 ) -> _Compiled:
     """Return the core rules of a rule in a program in which the rules before it have `shared` relations."""
+    if is_flat(rule):
+        flat = Bench(rule.name or "", types, records)
+        return _Compiled(rule, _ANYWHERE, tuple(_rewritten(rule, flat)), {}, {}, reads)
     aggregate = any(isinstance(part, Aggregate) for part in walk(whole(rule)))
     reach = recursions.of(rule) if aggregate else frozenset[str]()
     asked: list[Bounded] = []
@@ -414,7 +418,7 @@ def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.CoreRule]:
     bench.pending.append(rule)
     while bench.pending:
         rules: tuple[Rule, ...] = (bench.pending.pop(0),)
-        for rewrite in REWRITES:
+        for rewrite in () if is_flat(rules[0]) else REWRITES:
             rules = tuple([rewritten for each in rules for rewritten in rewrite(each, bench)])
         for each in rules:
             solved = equalities(translation(each, bench))

@@ -33,9 +33,11 @@ def equalities(rule: CoreRule) -> CoreRule | None:
         return _solved(value, solution)
 
     rest = [literal for literal in rule.body if not (isinstance(literal, CoreComparison) and literal.op == "=")]
-    body = tuple(dict.fromkeys(substituted(literal, solved) for literal in rest))
+    body = tuple(dict.fromkeys(substituted(literal, solved) for literal in rest) if solution else dict.fromkeys(rest))
     if any(_is_impossible(literal) for literal in body):
         return None
+    if not solution:
+        return CoreRule(rule.name, rule.origin, rule.head, body, rule.span)
     head = CoreAtom(rule.head.relation, tuple(map(solved, rule.head.args)), span=rule.head.span)
     return CoreRule(rule.name, rule.origin, head, body, rule.span)
 
