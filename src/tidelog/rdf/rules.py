@@ -37,6 +37,10 @@ class Instances:
         """The rules of each part as of `current`; None if these are others."""
         self._program: CheckedProgram | None = None
         self._views = _Views()
+        self._theirs: tuple[list[Rule], object] = [], None
+        """The user's rules that `_views` is of, and the names that these may read."""
+        self._own: tuple[object, frozenset[str]] = None, frozenset()
+        """The rules as of `current`, and their names."""
         self._count = 0
 
     def changes(
@@ -51,9 +55,9 @@ class Instances:
         """
         guards, alive = tuple(guards), frozenset(alive)
         if program is not self._program:
-            own = {rule.name for rule in self.current.values()}
+            own = self._names_of_current
             theirs = [rule for rule in program.rules if rule.name not in own]
-            self._program, self._views = program, _Views.of(theirs, self._names)
+            self._program, self._views = program, self._views_of(theirs)
         if self._made_for == (facts, guards, alive, self._views, *self._sizes):
             return [], []
         wanted = self._wanted_for(facts, guards, alive)
@@ -62,9 +66,11 @@ class Instances:
         more = {key: self._rule(key) for key in new}
         if gone or more:
             # Another mapping, so that whoever has the one before can come back to it.
+            own = self._names_of_current.difference(names).union(str(rule.name) for rule in more.values())
             self.current = {**self.current, **more}
             for key in gone:
                 del self.current[key]
+            self._own = self.current, own
         self._wanted = wanted
         self._made_for = facts, guards, alive, self._views, *self._sizes
         return names, list(more.values())
@@ -88,7 +94,7 @@ class Instances:
         arguments are those of `changes`."""
         guards, alive = tuple(guards), frozenset(alive)
         theirs = [rule for rule in program.rules if rule.name not in old]
-        self._program, self._views = program, _Views.of(theirs, self._names)
+        self._program, self._views = program, self._views_of(theirs)
         wanted = self._wanted_for(facts, guards, alive)
         unclaimed = {_origin(rule): rule for rule in old.values()}
         for key in dict.fromkeys(key for each in wanted.values() for key in each):
@@ -151,10 +157,25 @@ class Instances:
             for source in dict.fromkeys((*before, *wanted))
             if before.get(source) is not wanted.get(source)
         ]
-        lost = {key: None for old, new in changed for key in old if key not in new}
+        # Nearly all keys are the same objects, whose hashes need not be computed once more.
+        lost = {key: None for old, new in changed for key in _others(old, new) if key not in new}
         gone = [key for key in lost if not any(key in each for each in wanted.values())]
-        more = {key: None for _, new in changed for key in new if key not in self.current}
+        more = {key: None for old, new in changed for key in _others(new, old) if key not in self.current}
         return gone, list(more)
+
+    def _views_of(self, theirs: list[Rule]) -> _Views:
+        """Return the relations of everything that the user's rules mention: the known ones, if nothing has changed."""
+        known, readable = self._theirs, (self._names.has_triples, self._names.properties.get(TYPE))
+        if readable == known[1] and len(theirs) == len(known[0]) and all(map(is_, theirs, known[0])):
+            return self._views
+        self._theirs = theirs, readable
+        return _Views.of(theirs, self._names)
+
+    @property
+    def _names_of_current(self) -> frozenset[str]:
+        if self._own[0] is not self.current:
+            self._own = self.current, frozenset(str(rule.name) for rule in self.current.values())
+        return self._own[1]
 
     @property
     def _sizes(self) -> tuple[int, ...]:
@@ -194,6 +215,12 @@ class Instances:
             yield from ((False, *pair) for pair in pairs)
         if views.derives_triples:
             yield from ((True, *pair) for pair in pairs)
+
+
+def _others(keys: RuleKeys, known: RuleKeys) -> Iterator[object]:
+    """Yield the keys that are not among the known ones as the same objects."""
+    same = set(map(id, known))
+    return (key for key in keys if id(key) not in same)
 
 
 def _origin(rule: Rule) -> tuple[str, str]:
