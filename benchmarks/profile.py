@@ -18,7 +18,8 @@ the third target although the profile is right. Costs are those of the rules tha
 a slow rule that it leaves out of these goes unseen. Only bootstraps on one thread are measured, no updates.
 
 Run it on an idle machine: beside other work, some costs come out below zero. No such run has confirmed the overhead and
-the names yet (as of 2026-11-27); on a busy machine, programs miss both. The exit code is 1 if any target is missed: the
+the names yet (as of 2026-11-27); on a busy machine, programs miss both. `benchmarks.instructions` shows the overhead in
+instructions, which other work does not change. The exit code is 1 if any target is missed: the
 last line of its program is "missed".
 """
 
