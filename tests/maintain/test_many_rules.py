@@ -7,8 +7,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import tidelog
 from tidelog import Database
+from tidelog.maintain.epoch import EpochState
 
 
 def bytecodes(work: Callable[[], object]) -> int:
@@ -110,3 +113,39 @@ def test_a_rule_that_comes_or_goes_is_the_only_one_that_is_looked_at() -> None:
     # of a view, an aggregate and their five hyper-nodes; before they were compared by identity, 7,500 and 11,500
     assert (work[45][0] - work[5][0]) / 40 < 5_500
     assert (work[45][1] - work[5][1]) / 40 < 2_500
+
+
+def test_of_a_large_hyper_node_only_relations_whose_rules_read_a_change_are_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Twenty relations that depend on each other in a ring: a tuple enters four of them, then three more, and leaves
+    them."""
+    text = [
+        f".decl e{i}(x: number)  .decl p{i}(x: number)  .decl c{i}(x: number)  p{i}(x) :- e{i}(x).\n"
+        f"p{i}(x) :- p{(i - 1) % 20}(x), c{i}(x).\n"
+        for i in range(20)
+    ]
+    db = tidelog.connect()
+    db.options(strategy="update")
+    db.load("".join(text))
+    for i in (3, 4, 5, 7, 8):
+        db.insert(f"c{i}", [(7,)])
+    db.commit()
+    opened: list[int] = []
+    finish = EpochState.finish
+
+    def counting(state: EpochState, *others: Any) -> Any:
+        opened.append(len(state.opened))
+        return finish(state, *others)
+
+    monkeypatch.setattr(EpochState, "finish", counting)
+    db.insert("e2", [(7,)])
+    change = db.commit()
+    assert sorted(change) == ["e2", "p2", "p3", "p4", "p5"]
+    assert change.report.updates == 1
+    db.insert("c6", [(7,)])
+    assert sorted(db.commit()) == ["c6", "p6", "p7", "p8"]
+    db.delete("e2", [(7,)])
+    assert sorted(db.commit()) == ["e2", *(f"p{i}" for i in range(2, 9))]
+    assert not any(len(db[f"p{i}"]) for i in range(20))
+    assert opened == [6, 5, 9]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy
@@ -23,6 +24,7 @@ from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.counting import Counting, counted_plan
 from tidelog.maintain.lanes import BATCH, CALLED_BATCH, Lane, WidenError, narrow
 from tidelog.maintain.ledgers import Ledgers
+from tidelog.maintain.opening import OpenRelations
 from tidelog.maintain.threads import SharedPlan, extend_indexes, share_plan
 from tidelog.maintain.waiting import Waiting
 from tidelog.profiling.counts import PlanCounts
@@ -30,6 +32,7 @@ from tidelog.profiling.recorder import recording
 from tidelog.rules.plans import Plan
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.index import Index
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
@@ -37,7 +40,8 @@ from tidelog.storage.stored import StoredRelation
 @dataclass(frozen=True)
 class Inputs:
     """The inputs of a hyper-node: `relations` it reads, by name, including those that it derives, which for a bootstrap
-    contain only their asserted facts; `round` is the last round number in use, `threads` may share the work."""
+    contain only their asserted facts; `round` is the last round number in use, `threads` may share the work. An update
+    calls `open` with each relation that it is about to change, if that is not open."""
 
     catalog: Catalog
     dictionary: Dictionary
@@ -45,6 +49,7 @@ class Inputs:
     watch: Watch
     round: int
     threads: int = 1
+    open: Callable[[StoredRelation], object] = StoredRelation.open
 
 
 @dataclass(frozen=True)
@@ -75,23 +80,31 @@ class Interpreter:
         self.threads = threads
         self.relations = relations
         self.derived = [relations[name] for name in internal]
+        self._by_number = {stored.number: stored for stored in self.derived}
         self._registry = Registers()
         self._assembler = Assembler(relations, frozenset(internal), dictionary, self._registry)
         self._codes: dict[str, list[Code]] = {}
         self._jobs: dict[str, list[Job]] = {}
+        self._starts: dict[str, list[int]] = {}
+        """For each code that is laid out, the place of its words."""
+        self._code, self._length = Block(0), 0
+        self._registers, self._register_count = Block(0), 0
+        self._laid_for = 0, 0
+        """The registers of variables, and the rows of a register, with which words and constants are laid out."""
         self.batch = self._deepest = 0
         self._kept_lanes: list[Lane] = []
         self.add(jobs)
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more jobs. When this raises, the machine is worthless."""
+        codes = []
         for job in jobs:
-            self._codes.setdefault(job.group, []).append(self._assembler.assemble(job.plan, job.sight))
+            codes.append(self._assembler.assemble(job.plan, job.sight))
+            self._codes.setdefault(job.group, []).append(codes[-1])
             self._jobs.setdefault(job.group, []).append(job)
         self._kept_lanes = []
-        codes = [code for codes in self._codes.values() for code in codes]
-        deepest = max((len(code.levels) for code in codes), default=1)
-        batch = CALLED_BATCH if any(code.calls for code in codes) else BATCH
+        deepest = max(1, self._deepest, *(len(code.levels) for code in codes))
+        batch = max(self.batch, CALLED_BATCH if any(code.calls for code in codes) else BATCH)
         if batch > self.batch:
             self._buffer = Block(batch * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
             self._hashes = Block(8 * batch)
@@ -113,27 +126,39 @@ class Interpreter:
             left = [place for place, job in enumerate(jobs) if id(job.plan.rule) not in rules]
             self._jobs[group] = [jobs[place] for place in left]
             self._codes[group] = [self._codes[group][place] for place in left]
+            self._starts[group] = [self._starts[group][place] for place in left]
         self._kept_lanes = []
         self._load()
 
     def _load(self) -> None:
-        """Lay out the code of all groups and the registers."""
+        """Lay out the code of all groups and the registers, as far as that is not done. The words of code that was
+        dropped stay until registers move."""
         registers = self._registry
+        if self._laid_for != (registers.used, self.batch):
+            self._starts, self._length = {}, 0
+            self._registers, self._register_count = Block(0), registers.used
+        self._laid_for = registers.used, self.batch
         words: list[int] = []
-        starts = {name: [] for name in self._codes}  # type: dict[str, list[int]]
         for name, codes in self._codes.items():
-            for code in codes:
-                starts[name].append(len(words))
+            starts = self._starts.setdefault(name, [])
+            for code in codes[len(starts) :]:
+                starts.append(self._length + len(words))
                 words += code.words(registers.place)
-        self._code = Block(8 * len(words) + 8)
-        laid: Words = self._code.view(numpy.int64, len(words))
-        laid[:] = words
-        self.plans = {name: self._code.address + 8 * numpy.array(s, numpy.int64) for name, s in starts.items()}
-        self._counting = Counting(laid, starts.values())
-        self._register_count = registers.used + len(registers.constants)
-        self._registers = Block(self._register_count * self.batch * self.catalog.dtype.itemsize)
+        end = self._length + len(words)
+        if 8 * end > self._code.size:
+            self._code.grow(12 * end)
+        laid: Words = self._code.view(numpy.int64, end)
+        laid[self._length :] = words
+        self._length = end
+        places = {name: numpy.array(starts, numpy.int64) for name, starts in self._starts.items()}
+        self.plans = {name: self._code.address + 8 * each for name, each in places.items()}
+        for each in places.values():  # Nobody counts the plans as yet.
+            laid[each + layout.P_COUNTS] = 0
+        self._counting = Counting(laid, self._starts.values())
+        known, self._register_count = self._register_count, registers.used + len(registers.constants)
+        self._registers.grow(self._register_count * self.batch * self.catalog.dtype.itemsize)
         columns = self._columns()
-        for word, register in registers.constants.items():
+        for word, register in islice(registers.constants.items(), known - registers.used, None):
             if self.catalog.bits == 32 and not -(2**31) <= word < 2**31:
                 raise WidenError
             columns[registers.place(register)] = word
@@ -191,7 +216,7 @@ class Interpreter:
         self,
         kernel: Callable[..., int],
         group: str,
-        numbers: NDArray[numpy.int64],
+        opened: OpenRelations | NDArray[numpy.int64],
         node: NDArray[numpy.int64],
         arguments: tuple[Any, ...],
         look: Look,
@@ -202,14 +227,16 @@ class Interpreter:
     ) -> int:
         """Run `kernel` over the plans of `group` until it is done or wants new plans; returns its last status.
 
-        `numbers` are the relations whose rounds it keeps, `node` its state, `arguments` come between the state of the
-        levels and the memory. `look` may raise to stop it, and `compiling`, or else `look`, between two kernels that
-        have to be compiled. Rows that the kernel lets wait are those of `waiting`. The `task` of threads that share a
-        plan is to INSERT rows, to CHARGE lost derivations or to CREDIT new ones.
+        `opened` has the relations whose rounds it keeps, or is their numbers. The first change of a relation that is
+        not open opens it. `node` is the state of the kernel, `arguments` come between the state of the levels and the
+        memory. `look` may raise to stop it, and `compiling`, or else `look`, between two kernels that have to be
+        compiled. Rows that the kernel lets wait are those of `waiting`. The `task` of threads that share a plan is to
+        INSERT rows, to CHARGE lost derivations or to CREDIT new ones.
         """
-        indexes = {index.number: index for stored in self.derived for index in stored.indexes.values()}
-        stored_by_number = {stored.number: stored for stored in self.derived}
-        index_numbers = numpy.array(list(indexes), numpy.int64)
+        numbers = opened.numbers if isinstance(opened, OpenRelations) else opened
+        indexes = _by_number(opened.stored if isinstance(opened, OpenRelations) else self.derived)
+        index_numbers = numpy.array([*indexes], numpy.int64)
+        stored_by_number = self._by_number
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
         budget = int(self.levels[layout.S_BUDGET])
         ledgers: Ledgers | None = None
@@ -246,7 +273,11 @@ class Interpreter:
                         assert waiting is not None
                         waiting.insert(concerned, look)
                     case layout.GROW_LISTS:
-                        stored_by_number[concerned].journal.grow()
+                        if isinstance(opened, OpenRelations) and opened.add(stored_by_number[concerned]):
+                            indexes |= _by_number([stored_by_number[concerned]])
+                            numbers, index_numbers = opened.numbers, numpy.array([*indexes], numpy.int64)
+                        else:
+                            stored_by_number[concerned].journal.grow()
                     case layout.GROW_DIRECTORY | layout.GROW_ARENA:
                         indexes[concerned].grow(status)
                     case layout.GROW_LOG:
@@ -262,6 +293,9 @@ class Interpreter:
                         head = stored_by_number[self._codes[group][position].head]
                         if waiting is not None and waiting.look_at(head, node):
                             continue
+                        if isinstance(opened, OpenRelations) and opened.add(head):
+                            indexes |= _by_number([head])
+                            numbers, index_numbers = opened.numbers, numpy.array([*indexes], numpy.int64)
                         if task != layout.INSERT and ledgers is None:
                             ledgers = Ledgers(self.catalog, self.threads)
                         low, high = (int(self.levels[layout.S_LEVELS + i]) for i in (layout.S_CURSOR, layout.S_IN))
@@ -311,3 +345,8 @@ class Interpreter:
         for register in call.live:
             columns[register, :kept] = columns[register, :m][mask]
         return kept
+
+
+def _by_number(relations: Iterable[StoredRelation]) -> dict[int, Index]:
+    """Return the indexes of relations by their numbers."""
+    return {index.number: index for stored in relations for index in stored.indexes.values()}

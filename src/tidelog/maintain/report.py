@@ -32,24 +32,32 @@ def names_of(node: HyperNode) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule.origin for rule in written or node.rules))
 
 
-def with_demand(reason: str, node: HyperNode) -> str:
-    """Return the reason for the strategy of a hyper-node, and True if it has relations that are derived on demand."""
-    demanded = any(f"{DEMAND}{name}" in node.reads for name in node.relations)
-    return f"{reason}; on demand" if demanded else reason
+class NodeLabels:
+    """The names that reports about a hyper-node have: those of the relations `shown`, and of the user's rules."""
 
+    def __init__(self, node: HyperNode) -> None:
+        self.shown = shown(node.relations)
+        self.names = names_of(node)
+        self._is_demanded = any(f"{DEMAND}{name}" in node.reads_set for name in node.relations)
+        self._selecting = tuple(name.removeprefix(ALL) for name in node.relations if name.startswith(ALL))
 
-def with_mode(reason: str, node: HyperNode, obstacles: Mapping[str, Obstacle], unsettled: Mapping[str, str]) -> str:
-    """Return the reason for the strategy of a hyper-node, and how its relations select; `unsettled`, or else
-    `obstacles`, say why some read dominated tuples."""
-    if node.chooses:
-        return f"{reason}; one tuple of each key is chosen"
-    if node.selects:
-        return f"{reason}; dominated tuples are dropped"
-    own = [name.removeprefix(ALL) for name in node.relations if name.startswith(ALL)]
-    if not own:
-        return reason
-    why = next((unsettled.get(name) or obstacles[name] for name in own if name in unsettled or name in obstacles), None)
-    return reason if why is None else f"{reason}; dominated tuples are read: {why}"
+    def with_demand(self, reason: str) -> str:
+        """Return the reason for the strategy, and whether some relations are derived on demand."""
+        return f"{reason}; on demand" if self._is_demanded else reason
+
+    def with_mode(
+        self, reason: str, node: HyperNode, obstacles: Mapping[str, Obstacle], unsettled: Mapping[str, str]
+    ) -> str:
+        """Return the reason for the strategy, and how relations select; `unsettled`, or else `obstacles`, say why some
+        read dominated tuples."""
+        if node.chooses:
+            return f"{reason}; one tuple of each key is chosen"
+        if node.selects:
+            return f"{reason}; dominated tuples are dropped"
+        own = self._selecting
+        whys = (unsettled.get(name) or obstacles[name] for name in own if name in unsettled or name in obstacles)
+        why = next(whys, None)
+        return reason if why is None else f"{reason}; dominated tuples are read: {why}"
 
 
 def skipped(node: HyperNode) -> NodeReport:

@@ -136,7 +136,7 @@ class _Selecting(ShowingUpdate):
         from tidelog.kernels.selections import run_selections
 
         state = at_round(machine, current)
-        arguments = group, self.numbers, state, (self.selections, inserting)
+        arguments = group, self.opened, state, (self.selections, inserting)
         task = layout.CREDIT if inserting else layout.CHARGE
         machine.converse(run_selections, *arguments, self.look, compiling=self.look_at_limits, task=task)
         last = int(machine.levels[layout.S_ROUND])
@@ -173,7 +173,7 @@ class _Selecting(ShowingUpdate):
         before = [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
         state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.machine.levels[layout.S_ROUND] = self.deaths
-        arguments = "", self.numbers, state, (self.selections,)
+        arguments = "", self.opened, state, (self.selections,)
         self.machine.converse(demote, *arguments, self.look, compiling=self.look_at_limits)
         return before != [self.derived[each.shown].journal.listed(layout.OUT) for each in self.node.selects]
 

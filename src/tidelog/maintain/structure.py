@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tidelog.engine import NodeReport
-from tidelog.maintain.report import prepares, skipped
+from tidelog.maintain.report import NodeLabels, prepares, skipped
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode
 from tidelog.rules.edges import body_of
 
@@ -26,6 +26,8 @@ class Structure:
         self.program = program
         self.nodes = nodes
         self.parts = parts
+        self._labels: dict[int, NodeLabels] = {}
+        """By the identity of the hyper-node."""
         self._known: tuple[tuple[HyperNode, ...], Mapping[str, tuple[str, ...]]] = (), {}
         """Other hyper-nodes, and the first relations of those that read each relation: those of the structure before,
         not that itself, which would keep all before it alive."""
@@ -84,6 +86,13 @@ class Structure:
     def shown(self) -> Mapping[int, NodeReport]:
         """The report of each hyper-node of the program as it is written, by its position, while it is skipped."""
         return {i: skipped(node) for i, node in enumerate(self.nodes) if not prepares(node.relations)}
+
+    def labels_of(self, node: HyperNode) -> NodeLabels:
+        """Return the names that reports about one of the hyper-nodes have."""
+        found = self._labels.get(id(node))
+        if found is None:
+            found = self._labels[id(node)] = NodeLabels(node)
+        return found
 
     def node_of(self, name: str) -> HyperNode | None:
         """Return the hyper-node of a relation, if rules derive it."""

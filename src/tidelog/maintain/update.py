@@ -27,6 +27,7 @@ from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.machine import Inputs, Interpreter, Job
+from tidelog.maintain.opening import OpenRelations
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.threads import shared_from
 from tidelog.maintain.user_functors import refuse_impure
@@ -34,7 +35,17 @@ from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
 from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_scan
-from tidelog.storage.changes import assert_facts, bear_supported, having, retract, total
+from tidelog.storage.changes import (
+    assert_facts,
+    bear_supported,
+    extend_lagging,
+    having,
+    retract,
+    settle,
+    start,
+    total,
+)
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
 WORK_BEFORE_LOOK = 100_000
@@ -67,11 +78,11 @@ class CutOffError(Exception):
 class Maintained:
     """The state of a hyper-node from epoch to epoch: its interpreter, and the sizes for which its plans were made.
 
-    Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far; the rules
+    Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far. The rules
     that read a relation, its `readers`, all have them for its lists in `settled`, except perhaps for the `late` ones,
-    which have come since, by their identity. Changes of the relations `scanned`
-    need a large index, which may never be used again: their plans scan instead, so many times, before the index is
-    made; after that they are `indexed`. Insertions into those `negated` delete.
+    which have come since, by their identity. For all relations of the hyper-node itself, `settled_own` has these lists.
+    Changes of the relations `scanned` need a large index, which may never be used again: their plans scan instead, so
+    many times, before the index is made; after that they are `indexed`.
     """
 
     machine: Interpreter
@@ -79,56 +90,77 @@ class Maintained:
     stored: dict[str, StoredRelation] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     rules: tuple[CoreRule | AggregateRule, ...] = ()
-    readers: dict[str, list[tuple[int, CoreRule]]] = field(default_factory=dict)
-    negated: frozenset[str] = frozenset()
+    readers: dict[str, dict[int, CoreRule]] = field(default_factory=dict)
     scanned: dict[str, int] = field(default_factory=dict)
     planned: dict[int, tuple[CoreRule, set[Listed]]] = field(default_factory=dict)
     settled: set[Listed] = field(default_factory=set)
+    settled_own: set[int] = field(default_factory=set)
     late: dict[int, CoreRule] = field(default_factory=dict)
     came: int = 0
     """The rules that have come since the interpreter began, whose constants it keeps."""
+    closed: tuple[str, ...] = ()
+    """Those of the relations that are closures."""
+    numbers: Words = field(default_factory=lambda: numpy.empty(0, numpy.int64))
+    room: Words = field(default_factory=lambda: numpy.empty(0, numpy.int64))
+    """The numbers of the other relations, and how many rows these may have with the present plans."""
 
     def fits(self, relations: Mapping[str, StoredRelation], derived: Iterable[str]) -> bool:
         """Return True if the interpreter runs over these relations and derives the same, none has outgrown its plans,
         and few of the rules that it has seen are others by now."""
         if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
             return False
-        heads = {id(stored) for stored in self.machine.derived}
-        if heads != {id(relations[name]) for name in derived}:  # One went with its rules, and has come back.
+        heads = map(relations.__getitem__, derived)
+        if not all(map(is_, self.machine.derived, heads)):  # One went with its rules, and has come back.
             return False
-        return self.came <= 2 * len(self.rules) + _COMING and all(
-            name not in relations
-            or (relations[name] is stored and len(stored) <= _OUTGROWN * max(1_000, self.sizes[name]))
-            for name, stored in self.stored.items()
-        )
+        if self.stored != relations and any(
+            relations.get(name, each) is not each for name, each in self.stored.items()
+        ):
+            return False
+        table = self.machine.catalog.table
+        is_outgrown = (table[self.numbers, layout.R_N] - table[self.numbers, layout.R_DEAD] > self.room).any()
+        is_outgrown |= any(len(self.stored[name]) > _room(self.sizes[name]) for name in self.closed)
+        return self.came <= 2 * len(self.rules) + _COMING and not is_outgrown
 
     def follow(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
         """Go to the present rules of the hyper-node, and to the relations that they read."""
+        if self.rules is node.rules:
+            return
         if len(self.rules) == len(node.rules) and all(map(is_, self.rules, node.rules)):
+            self.rules = node.rules
             return
         self.machine.relate(relations)
         self.stored = dict(relations)
-        self.sizes = {name: self.sizes.get(name, len(stored)) for name, stored in relations.items()}
+        self.sizes = {name: self.sizes[name] if name in self.sizes else len(each) for name, each in relations.items()}
+        self.closed = tuple(name for name, stored in relations.items() if isinstance(stored, ClosedRelation))
+        written = [name for name in relations if name not in self.closed]
+        self.numbers = numpy.array([relations[name].number for name in written], numpy.int64)
+        self.room = numpy.array([_room(self.sizes[name]) for name in written], numpy.int64)
         known, present = set(map(id, self.rules)), set(map(id, node.rules))
-        self.came += sum(rule not in known for rule in present)
+        gone = [rule for rule in self.rules if id(rule) not in present and isinstance(rule, CoreRule)]
+        new = [rule for rule in node.rules if id(rule) not in known and isinstance(rule, CoreRule)]
+        self.came += len(present - known)
         self.machine.drop({number for number in self.planned if number not in present})
         self.planned = {number: each for number, each in self.planned.items() if number in present}
-        rules = [rule for rule in node.rules if isinstance(rule, CoreRule)]
         self.late = {number: rule for number, rule in self.late.items() if number in present}
-        self.late |= {id(rule): rule for rule in rules if id(rule) not in known}
+        self.late |= {id(rule): rule for rule in new}
         if not known or len(self.late) > _LATE:  # With no rules before, all that come are late.
-            self.settled, self.late = set(), {}
+            self.settled, self.settled_own, self.late = set(), set(), {}
         self.rules = node.rules
-        self.negated = frozenset(name for rule in rules for name, negative in body_of(rule) if negative)
-        self.readers = {}
-        for place, rule in enumerate(rules):
-            for name in {name for name, _ in body_of(rule)}:
-                self.readers.setdefault(name, []).append((place, rule))
+        for rule in gone:
+            for name in dict(body_of(rule)):
+                self.readers[name].pop(id(rule), None)
+        for rule in new:
+            for name in dict(body_of(rule)):
+                self.readers.setdefault(name, {})[id(rule)] = rule
 
-    def reading(self, lists: Iterable[Listed]) -> list[CoreRule]:
-        """Return the rules that read the relations of lists, in their order."""
-        found = {place: rule for name in {name for name, _ in lists} for place, rule in self.readers.get(name, ())}
-        return [found[place] for place in sorted(found)]
+    def reading(self, lists: Iterable[Listed]) -> dict[int, CoreRule]:
+        """Return the rules that read the relations of lists, by their identity."""
+        names = sorted({name for name, _ in lists})  # in the same order each time
+        return {number: rule for name in names for number, rule in self.readers.get(name, {}).items()}
+
+    def negates(self, name: str) -> bool:
+        """Return True if what enters a relation deletes, because a rule negates it."""
+        return any((name, True) in body_of(rule) for rule in self.readers.get(name, {}).values())
 
     def lacking(self, rule: CoreRule, lists: Iterable[Listed]) -> set[Listed]:
         """Return those of the lists for which a rule has no plans so far, and note them."""
@@ -136,6 +168,11 @@ class Maintained:
         missing = set(lists) - planned
         planned |= missing
         return missing
+
+
+def _room(size: int) -> int:
+    """Return the rows that a relation may have with plans for so many."""
+    return _OUTGROWN * max(1_000, size)
 
 
 @dataclass(frozen=True)
@@ -155,18 +192,24 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
     Rules `added` in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
     node itself are wanted.
     """
-    internal = frozenset(node.relations)
-    statistics = LiveStatistics(inputs.relations, frozenset())
+    internal = node.derives
     if before is None or not before.fits(inputs.relations, node.relations):
         indexed = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
         machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
         before = Maintained(machine, frozenset(indexed))
     before.follow(node, inputs.relations)
-    wanted = _lists(before, internal, change, inputs)
+    lists = _lists(internal, inputs)
+    own = _own_versions(before, change, lists)
+    new = (lists - before.settled) | {(name, each) for each in own - before.settled_own for name in internal}
+    if not new and not before.late:
+        before.late |= {id(rule): rule for rule in change.added}
+        return before
+    wanted = lists | {(name, version) for name in internal for version in own}
+    statistics = LiveStatistics(inputs.relations, frozenset())
     born = {(name, layout.IN) for name in internal}
     fresh = set(map(id, change.added))
     jobs: list[Job] = []
-    for rule in ({id(rule): rule for rule in before.reading(wanted - before.settled)} | before.late).values():
+    for rule in (before.reading(new) | before.late).values():
         read = {(name, version) for name, _ in body_of(rule) for version in (layout.OUT, layout.IN)}
         missing = before.lacking(rule, read & (born if id(rule) in fresh else wanted))
         for i, literal in enumerate(rule.body if missing else ()):
@@ -175,25 +218,28 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
                 jobs += _jobs(rule, i, versions, internal, statistics, before)
     if jobs:
         before.machine.add(jobs)
-    before.settled |= wanted
+    before.settled |= lists
+    before.settled_own |= own
     before.late |= {id(rule): rule for rule in change.added}
     return before
 
 
-def _lists(maintained: Maintained, internal: frozenset[str], change: NodeChange, inputs: Inputs) -> set[Listed]:
-    """Return the lists, OUT or IN, of relations that an update has to read: those of other hyper-nodes that are not
-    empty, and those of its own relations that may fill because of them."""
-    lists = {
+def _lists(internal: frozenset[str], inputs: Inputs) -> set[Listed]:
+    """Return the lists, OUT or IN, of relations of other hyper-nodes that are not empty."""
+    return {
         (name, version)
         for name, stored in inputs.relations.items()
-        if name not in internal and stored.changing
+        if stored.changing and name not in internal
         for version in (layout.OUT, layout.IN)
         if stored.journal.listed(version)
     }
-    losing = any(version == layout.OUT or name in maintained.negated for name, version in lists)
+
+
+def _own_versions(maintained: Maintained, change: NodeChange, lists: Iterable[Listed]) -> set[int]:
+    """Return which lists, OUT or IN, of the relations of a hyper-node may fill because of these lists of others."""
+    losing = any(version == layout.OUT or maintained.negates(name) for name, version in lists)
     losing |= bool(change.dropped) or any(map(len, change.went.values()))
-    own = (layout.OUT, layout.IN) if losing else (layout.IN,)
-    return lists | {(name, version) for name in internal for version in own}
+    return {layout.OUT, layout.IN} if losing else {layout.IN}
 
 
 def _jobs(
@@ -230,7 +276,7 @@ def forget_indexes(maintained: dict[tuple[str, ...], Maintained], relations: Seq
 
 
 def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Maintained, seconds: float) -> int:
-    """Update the relations of `node`, which are open, in place; return the last round number in use.
+    """Update the relations of `node` in place, and open those that change; return the last round number in use.
 
     Raise CutOffError when it takes longer than `seconds`, or would cost more than a bootstrap in any case if there is
     such a bound; WidenError, LimitError, KeyboardInterrupt. The caller then has to undo the relations.
@@ -251,21 +297,18 @@ class NodeUpdate:
         self.machine = maintained.machine
         self.machine.threads = inputs.threads
         self.derived = {name: inputs.relations[name] for name in node.relations}
-        self.own = [*self.derived.values()]
         self.scanned = [name for name in maintained.scanned if inputs.relations[name].changing]
         for name in self.scanned:
             maintained.scanned[name] -= 1
-        changing = [stored for stored in inputs.relations.values() if stored.changing]
-        self.numbers = numpy.array([stored.number for stored in changing], numpy.int64)
         self.external = [stored for name, stored in inputs.relations.items() if name not in self.derived]
+        self.changed = [stored for stored in self.external if stored.changing]
+        self.opened = OpenRelations(self.derived.values(), self.changed, inputs.open)
+        start(self.derived.values())
         with step(INDEXES):
-            for stored in self.external:
-                stored.settle()
-                if stored.changing:
-                    stored.journal.show_all()
-            for stored in self.derived.values():
-                for index in stored.indexes.values():
-                    index.extend(stored.rows)
+            settle(self.external)
+            for stored in self.changed:
+                stored.journal.show_all()
+            extend_lagging(self.derived.values())
         # Indexes made here for the first time serve all later updates, and so do the kernels, which calls that have
         # nothing to do load from the cache: they are not held against this one.
         self.deadline = float("inf")
@@ -277,7 +320,7 @@ class NodeUpdate:
         """Raise if a bootstrap is cheaper, judging by the derivations lost and won."""
         from tidelog.kernels.changes import weigh
 
-        changes = sum(s.journal.listed(layout.OUT) + s.journal.listed(layout.IN) for s in self.external if s.changing)
+        changes = sum(stored.journal.listed(layout.OUT) + stored.journal.listed(layout.IN) for stored in self.changed)
         if changes < _WEIGHED:
             return
         machine, now = self.machine, sum(stored.marks.derivations() for stored in self.derived.values())
@@ -290,36 +333,37 @@ class NodeUpdate:
     def delete(self, change: NodeChange) -> None:
         """Charge lost derivations to the heads, until no more rows die."""
         for name, words in change.went.items():
+            self.opened.add(self.derived[name])
             retract(self.derived[name], words)
         if change.dropped:
             self.once(change.dropped, AT_START, AT_START, False, 0)
         self.scan("delete", layout.OUT, False, 0)
         self.run(self.machine, "delete", False, False, 0)
-        if total(self.own, layout.R_ABSENT):
+        if total(self.opened.stored, layout.R_ABSENT):
             for name, stored in self.derived.items():
-                if stored.fields[layout.R_ABSENT]:
+                if stored.changing and stored.fields[layout.R_ABSENT]:
                     refuse_impure(self.node, name)
 
     def insert(self, change: NodeChange) -> int:
         """Re-derive rows, then insert new ones, until no more rows are born."""
         current = self.inputs.round + 1
         self.bear(current)
-        for stored in having(self.own, layout.R_OUT_N, layout.R_OUT_LOW, layout.R_OUT_HIGH, layout.R_IN_HIGH):
+        for stored in self.opened.stored:
             stored.journal.show_nothing()
         self.look()
         for name, words in change.came.items():
+            self.opened.add(self.derived[name])
             assert_facts(self.derived[name], words, current)
         if change.added:
             self.once(change.added, UP_TO, NOW, True, current)
         self.scan("insert", layout.IN, True, current)
-        for stored in self.external:
-            if stored.changing:
-                stored.journal.show_all()
+        for stored in self.changed:
+            stored.journal.show_all()
         return self.run(self.machine, "insert", True, False, current)
 
     def bear(self, current: int) -> None:
         """Re-derive the rows that died and have derivations left."""
-        for stored in having(self.own, layout.R_OUT_N):
+        for stored in having(self.opened.stored, layout.R_OUT_N):
             bear_supported(stored, current)
 
     def scan(self, group: str, version: int, inserting: bool, current: int) -> None:
@@ -338,8 +382,8 @@ class NodeUpdate:
             machine = Interpreter(
                 inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs, inputs.threads
             )
-        for stored in self.external:
-            stored.settle()
+        settle(self.external)
+        extend_lagging(self.derived.values())
         self.run(machine, "", inserting, True, current)
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:
@@ -347,7 +391,7 @@ class NodeUpdate:
         from tidelog.kernels.changes import run_changes
 
         state = at_round(machine, current)
-        arguments = group, self.numbers, state, (inserting, once)
+        arguments = group, self.opened, state, (inserting, once)
         task = layout.CREDIT if inserting else layout.CHARGE
         machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits, task=task)
         return int(machine.levels[layout.S_ROUND])
@@ -362,7 +406,7 @@ class NodeUpdate:
         """Raise if a limit has been reached. Kernels are compiled whatever the price: an update that did not get that
         far would be given up each time."""
         watch = self.inputs.watch
-        watch.look(total(self.own, layout.R_IN_N))
+        watch.look(total(self.opened.stored, layout.R_IN_N))
         if watch.sizes:
             for name, stored in self.derived.items():
                 watch.look_at(name, len(stored) + stored.journal.listed(layout.IN))

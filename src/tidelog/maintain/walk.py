@@ -84,12 +84,11 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
             raise
         if len(state.kept) != 1 or state.kept[0] is not node:
             state.split[position] = state.kept
-        for name in node.relations:
-            if name in state.deltas or name in state.views.changed:
-                for reader in state.readers(name):
-                    if reader not in seen:
-                        seen.add(reader)
-                        heapq.heappush(waiting, reader)
+        for name in (state.deltas.keys() & node.derives) | (state.views.changed.keys() & node.derives):
+            for reader in state.readers(name):
+                if reader not in seen:
+                    seen.add(reader)
+                    heapq.heappush(waiting, reader)
     return reports
 
 

@@ -301,6 +301,21 @@ class HyperNode:
         return tuple([rule for rule in self.rules if isinstance(rule, AggregateRule)])
 
     @cached_property
+    def derives(self) -> frozenset[str]:
+        """The relations that it derives, as a set."""
+        return frozenset(self.relations)
+
+    @cached_property
+    def reads_set(self) -> frozenset[str]:
+        """The relations that it reads, as a set."""
+        return frozenset(self.reads)
+
+    @cached_property
+    def touches(self) -> tuple[str, ...]:
+        """The relations that it reads or derives, each once."""
+        return tuple(dict.fromkeys((*self.reads, *self.relations)))
+
+    @cached_property
     def reads(self) -> tuple[str, ...]:
         """The relations that its rules read, its own among them where it is recursive, each once; and the closure that
         it folds."""

@@ -36,19 +36,25 @@ address, and the words of an entry."""
 
 
 class ChangeJournal:
-    """The lists and the journal of the relation with the descriptor `fields`, whose memory is kept between epochs."""
+    """The lists and the journal of the relation with the descriptor `fields`, whose memory is kept between epochs.
+
+    They have room only while the relation is open. So a kernel that is about to change another one asks for room first.
+    """
 
     def __init__(self, fields: Descriptor) -> None:
         self._fields = fields
         self._blocks: tuple[Block, Block, Block] | None = None
+        self._room = 0
+        """Entries that each of the blocks can take."""
 
     def open(self) -> None:
         """Begin with nothing in the lists: all rows that are there now were there when the epoch began."""
         if self._blocks is None:
             room = self._fields.catalog.room
             self._blocks = Block(8 * _ROOM, room=room), Block(8 * _ROOM, room=room), Block(32 * _ROOM, room=room)
-            self._fields[layout.R_ROOM] = _ROOM
+            self._room = _ROOM
             self._publish()
+        self._fields[layout.R_ROOM] = self._room
         self._empty()
         self._fields[layout.R_START] = self._fields[layout.R_N]
 
@@ -71,11 +77,12 @@ class ChangeJournal:
 
     def grow(self) -> None:
         """Make room for twice as many changes."""
-        room = 2 * self._fields[layout.R_ROOM]
+        assert self._fields[layout.R_ROOM], "the relation is not open"
+        room = 2 * self._room
         for block, size in zip(self._blocks or (), (8, 8, 32), strict=True):
             block.grow(size * room)
             self._publish()
-        self._fields[layout.R_ROOM] = room
+        self._fields[layout.R_ROOM] = self._room = room
 
     def listed(self, version: int) -> int:
         """Return the number of rows in a list, OUT or IN; re-derived rows are in IN as well."""
@@ -146,10 +153,10 @@ class ChangeJournal:
         """Empty the lists, and give them back where they have become large. It asks for no memory."""
         from tidelog.kernels.changes import forget_journal
 
+        self._fields[layout.R_ROOM] = 0
         if not any(self._fields[listed] for listed, _, _ in _LISTS):
             return
         forget_journal(self._fields.catalog.table, self._fields.number)
         self._empty()
-        if self._fields[layout.R_ROOM] > _MOST_ROOM:
-            self._blocks = None
-            self._fields[layout.R_ROOM] = 0
+        if self._room > _MOST_ROOM:
+            self._blocks, self._room = None, 0

@@ -27,8 +27,10 @@ def changed_pairs(state: EpochState, relations: Iterable[str]) -> int:
     return sum(len(deltas[name]) for name in changed)
 
 
-def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Sequence[CoreRule]) -> None:
+def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Iterable[CoreRule]) -> None:
     """Let an update see the changes of this epoch in the closures among `relations` that these rules read."""
+    if not any(isinstance(view, ClosedRelation) for view in relations.values()):
+        return
     for name in dict.fromkeys(name for rule in rules for name, _ in body_of(rule)):
         view = relations[name]
         if isinstance(view, ClosedRelation) and not view.changing:
@@ -45,6 +47,10 @@ def part_with(node: HyperNode, state: EpochState, *, changed: bool) -> bool:
     """Give the relations of a node that is evaluated by its rules rows of their own; whether it has to be evaluated
     anew: counts are unknown for former closures, and for relations that showed one when its rules have `changed`."""
     anew = False
+    if state.closures.lacks(node.derives) and state.mirrors.lacks(node.derives):
+        views = state.views.several(node.relations)
+        if not any(isinstance(view, ClosedRelation) for view in views):
+            return False
     for name in node.relations:
         anew |= name in state.closures or (name in state.mirrors and changed)
         own(state, name)

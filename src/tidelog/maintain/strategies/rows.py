@@ -17,7 +17,7 @@ from tidelog.maintain.choosing import bootstrap_choosing
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.report import names_of, shown, skipped, with_demand, with_mode
+from tidelog.maintain.report import skipped
 from tidelog.maintain.selecting import bootstrap_selecting
 from tidelog.maintain.strategies.closures import build, can_be_kept
 from tidelog.maintain.strategies.dropping import drop
@@ -28,7 +28,7 @@ from tidelog.maintain.update import forget_indexes
 from tidelog.rules.closures import copied
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 from tidelog.rules.edges import body_of
-from tidelog.storage.changes import LISTED, absorb, difference, having
+from tidelog.storage.changes import LISTED, absorb, difference, having, start
 from tidelog.storage.stored import StoredRelation
 
 _DIFFERING = 2e-7
@@ -69,14 +69,16 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         impact = sum(len(state.deltas.get(name, ())) for name in node.relations if not is_hidden(name, node))
     else:
         state.kept.append(node)
-        changed = {id(stored) for stored in having(map(state.views.__getitem__, node.relations), *LISTED)}
-        changes = {name: state.note(name, each) for name in node.relations if id(each := state.views[name]) in changed}
+        views = zip(node.relations, state.views.several(node.relations), strict=True)
+        opened = {id(each): name for name, each in views if each.changing}
+        listed = having([state.opened[number] for number in opened], *LISTED)
+        changes = {(name := opened[id(each)]): state.note(name, each) for each in listed}
         impact = sum(count for name, count in changes.items() if not is_hidden(name, node))
         reason = told(state, node.relations, reason)
     state.watch.derived += impact if strategy == "update" else sum(len(state.views[name]) for name in node.relations)
-    reason = with_mode(with_demand(reason, node), node, state.program.obstacles, state.unsettled)
-    names, seconds = names_of(node), time.perf_counter() - started
-    return NodeReport(shown(node.relations), names, strategy, reason, seconds, impact, rounds)
+    labels = state.structure.labels_of(node)
+    reason = labels.with_mode(labels.with_demand(reason), node, state.program.obstacles, state.unsettled)
+    return NodeReport(labels.shown, labels.names, strategy, reason, time.perf_counter() - started, impact, rounds)
 
 
 def is_reduced(node: HyperNode, state: EpochState) -> bool:
@@ -90,25 +92,24 @@ def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | A
     """Return the inputs of a hyper-node, with marks on those that this epoch changes."""
     # What only dropped rules read may be gone already; they see it as the epoch found it.
     relations = {name: state.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
-    relations |= {name: state.views[name] for name in [*node.reads, *node.relations, UNIT]}
-    for name, stored in relations.items():
-        if not stored.changing and stored is state.engine.views.get(name):
-            stored.start()
+    names = (*node.touches, UNIT)
+    relations |= zip(names, state.views.several(names), strict=True)
+    start(stored for name, stored in relations.items() if stored is state.engine.views.get(name))
     return _inputs(relations, state)
 
 
 def _inputs(relations: Mapping[str, StoredRelation], state: EpochState) -> Inputs:
     """Return relations as the inputs of a hyper-node in the next round of an epoch."""
     engine = state.engine
-    return Inputs(engine.catalog, engine.dictionary, relations, state.watch, state.round, state.threads)
+    return Inputs(engine.catalog, engine.dictionary, relations, state.watch, state.round, state.threads, state.open)
 
 
 def why_not(node: HyperNode, state: EpochState) -> str:
     """Return the reason why the relations of a hyper-node cannot be updated, empty where they can."""
-    relations = [state.views[name] for name in node.relations]
-    if not all(stored.marks.counted for stored in relations):
+    marks = [stored.marks for stored in state.views.several(node.relations)]
+    if not all(each.counted for each in marks):
         return "nothing was counted"
-    return "a count is saturated" if any(stored.marks.saturated for stored in relations) else ""
+    return "a count is saturated" if any(each.saturated for each in marks) else ""
 
 
 def bootstrap_parts(node: HyperNode, state: EpochState, inputs: Inputs) -> int:

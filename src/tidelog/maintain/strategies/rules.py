@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 from tidelog.engine import NodeReport
 from tidelog.maintain.choosing import update_choosing
@@ -33,25 +34,26 @@ def visit(node: HyperNode, state: EpochState) -> NodeReport:
 
 def update_rules(node: HyperNode, state: EpochState, situation: Situation, inputs: Inputs) -> tuple[int | None, str]:
     """Update a hyper-node in place until that is dearer than a bootstrap; an `Update`."""
-    relations, old = [state.views[name] for name in node.relations], situation.old
+    old = situation.old
     merge(node, state, old)
+    relations = state.views.several(node.relations)
     inputs = replace(inputs, round=state.round)
     recursive = node.recursive or any(other.recursive for other in old)
-    if recursive:
-        for stored in relations:
+    for name, stored in zip(node.relations, relations, strict=True) if recursive else ():
+        if not stored.marks.keeps_births:
             stored.marks.keep_births()
-    for name in node.relations if recursive else ():
-        if not is_shown(name, node):
-            state.views[name].marks.keep_supports()
-    for stored in relations:
+        if not stored.marks.keeps_supports and not is_shown(name, node):
+            stored.marks.keep_supports()
+    for stored in relations if node.selects else ():
         state.open(stored)
     new, gone = _plain(situation.added), _plain(situation.dropped)
     fresh = set(map(id, new))
-    kept = [rule for rule in _plain(node.rules) if id(rule) not in fresh]
-    show(state, inputs.relations, [*kept, *gone])
+    kept = (rule for rule in node.rules if isinstance(rule, CoreRule) and id(rule) not in fresh)
+    show(state, inputs.relations, chain(kept, gone))
     key = node.relations
-    came = {name: state.facts[name][0] for name in node.relations if name in state.facts}
-    went = {name: state.facts[name][1] for name in node.relations if name in state.facts}
+    facts = [name for name in state.facts if name in node.derives]
+    came = {name: state.facts[name][0] for name in facts}
+    went = {name: state.facts[name][1] for name in facts}
     change = NodeChange(came, went, new, gone)
     # Taken out while it is worked on: half of what it gets would do no good to a later epoch.
     maintained = state.engine.maintained.pop(key, None)
@@ -67,8 +69,9 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
             state.round = following(node, change, inputs, maintained, seconds)
     except CutOffError as cut:
         for stored in relations:
-            stored.take_back()
-            state.opened.pop(id(stored), None)
+            if stored.changing:
+                stored.take_back()
+                state.opened.pop(id(stored), None)
         state.wasted += time.thread_time() - started
         return None, f"an update was given up {cut}"
     return state.round - before, ""

@@ -14,6 +14,8 @@ from tidelog.storage.members import ClosedMembers
 
 _ALWAYS_WORTH = 0.1
 """Seconds that an update may take whatever the last bootstrap took."""
+_FEW = 100
+"""So many changed input tuples are followed in any case."""
 _SHOWING = 2e-7
 """Seconds per pair that an update takes at least to see what has changed in a closure."""
 _REGROUPING = 1e-6
@@ -60,19 +62,21 @@ def has_other_members(node: HyperNode, state: EpochState) -> bool:
 
 def made_of(node: HyperNode, state: EpochState) -> list[HyperNode]:
     """Return the hyper-nodes of the last epoch that derived relations of this one."""
-    found = (state.engine.structure.node_of(name) for name in node.relations)
+    before = state.engine.structure
+    if before.node_of(node.relations[0]) is node:
+        return [node]
+    found = (before.node_of(name) for name in node.relations)
     return list({id(other): other for other in found if other is not None}.values())
 
 
 def parted(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node must be bootstrapped, because it is a part of a former one or relations changed their
     shape."""
-    names = [*node.relations, *node.reads]
     old = made_of(node, state)
-    within = all(set(other.relations) <= set(node.relations) for other in old)
+    within = all(other is node or other.derives <= node.derives for other in old)
     if old and node.selects != tuple(each for other in old for each in other.selects):
         within = False  # Counts are of derivations from selected tuples.
-    return not within or not state.reshaped.isdisjoint(names)
+    return not within or (bool(state.reshaped) and not state.reshaped.isdisjoint(node.touches))
 
 
 def rule_changes(
@@ -81,7 +85,7 @@ def rule_changes(
     """Return the rules that a node has gained and lost against the nodes of the last epoch that it consists of."""
     if len(old) == 1 and old[0].rules is node.rules:
         return [], []
-    names = set(node.relations)
+    names = node.derives
     before = {id(rule): rule for other in old for rule in other.rules if head_of(rule) in names}
     now = {id(rule): rule for rule in node.rules}
     # Nearly all rules are the same objects, which need not be compared part by part.
@@ -96,13 +100,18 @@ def why(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | Non
         return "new"
     if rules_changed:
         return "its rules have changed"
-    changed = sorted(name for name in node.reads if name in state.deltas and name not in node.relations)
+    changed = sorted(changed_inputs(node, state))
     if changed:
         told = sorted({each for name in changed for each in behind(state, name)})
         return f"{', '.join(shown(told)) or 'an aggregate or a path'} changed"
     if any(name in state.facts for name in node.relations):
         return "its asserted facts changed"
     return None
+
+
+def changed_inputs(node: HyperNode, state: EpochState) -> set[str]:
+    """Return the relations of other hyper-nodes that a node reads and that this epoch has changed."""
+    return (state.deltas.keys() & node.reads_set) - node.derives
 
 
 def behind(state: EpochState, name: str) -> set[str]:
@@ -125,14 +134,14 @@ def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[
         return "bootstrap", ""
     if node.chooses:  # Another evaluation knows no more which candidates are the oldest.
         return "update", ""
-    reads = node.reads
-    inputs = sum(len(state.views[name]) for name in reads if name not in node.relations)
-    change = sum(len(state.deltas[name]) for name in reads if name in state.deltas and name not in node.relations)
-    change += sum(len(came) + len(went) for n, (came, went) in state.facts.items() if n in node.relations)
-    inputs += sum(len(state.asserted[name]) for name in node.relations)
-    if change > max(100, inputs // 2):
-        return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
-    pairs = 0 if node.closure else changed_pairs(state, reads)
+    change = sum(len(state.deltas[name]) for name in changed_inputs(node, state))
+    change += sum(len(came) + len(went) for n, (came, went) in state.facts.items() if n in node.derives)
+    if change > _FEW:
+        inputs = sum(len(state.views[name]) for name in node.reads if name not in node.derives)
+        inputs += sum(len(state.asserted[name]) for name in node.relations)
+        if change > max(_FEW, inputs // 2):
+            return "bootstrap", f"{change:,} of {inputs:,} input tuples changed"
+    pairs = 0 if node.closure else changed_pairs(state, state.deltas.keys() & node.reads_set)
     if pairs * (_SHOWING if node.folds is None else _REGROUPING) > budget(node, state):
         return "bootstrap", f"{pairs:,} pairs of closures changed"
     return "update", ""
