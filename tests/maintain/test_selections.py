@@ -248,6 +248,31 @@ def check_now(db: tidelog.Database) -> None:
     check(certificate_of(db.engine, db.workspace.committed.checked))
 
 
+@pytest.mark.parametrize("strategy", ["auto", "update"])
+def test_candidates_that_are_a_closure_are_all_looked_at(strategy: str) -> None:
+    """Only the pairs that an epoch has changed are rows meanwhile."""
+    db = tidelog.connect()
+    db.options(strategy=strategy)
+    db.load(".decl e(x: number, y: number) .decl d(x: number, c: number) min(c)")
+    db.load("one: d(x, y) :- e(x, y). more: d(x, z) :- <d/d>(x, z).")
+    db.insert("e", [(1, 5), (5, 3)])
+    db.commit()
+    assert set(db["d"]) == {(1, 3), (5, 3)}
+    assert "#all.d" in db.engine.closures
+    steps: list[tuple[list[Row], list[Row], set[Row]]] = [
+        ([], [(3, 2)], {(1, 2), (5, 2), (3, 2)}),
+        ([], [(1, 9)], {(1, 2), (5, 2), (3, 2)}),
+        ([(5, 3)], [], {(1, 5), (3, 2)}),
+        ([(1, 5)], [(3, 7)], {(1, 9), (3, 2)}),
+    ]
+    for gone, came, expected in steps:
+        db.delete("e", gone)
+        db.insert("e", came)
+        assert db.commit().report.bootstraps == 0
+        assert set(db["d"]) == expected
+        db.check()
+
+
 def test_a_better_way_is_a_change_of_one_tuple_for_another() -> None:
     db = connected()
     assert set(db["dist"]) == {("a", 0), ("b", 2), ("c", 4)}

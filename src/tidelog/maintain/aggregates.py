@@ -32,6 +32,7 @@ from tidelog.maintain.sorting import order_of
 from tidelog.maintain.user_aggregates import Fold, Members, OwnGroups, follow
 from tidelog.rules.core import AggregateRule
 from tidelog.storage.changes import change_facts, changed_rows
+from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
@@ -232,7 +233,7 @@ def _followed_own(
 
     def read(which: Flags) -> Members:
         wanted = groups[which]
-        members = inner.take(inner.select(tuple(range(rule.groups)), wanted)).astype(numpy.int64)
+        members = _members_of(inner, wanted)
         own.read += len(members)
         return _members(rule, _places(wanted, members, look), members, len(wanted), look)
 
@@ -251,7 +252,7 @@ def _read(
 ) -> tuple[Words, Flags]:
     """Return the values of groups, in ascending order, and a mask of those that have one, from all their members. Make
     states for large groups."""
-    members = inner.take(inner.select(tuple(range(rule.groups)), groups)).astype(numpy.int64)
+    members = _members_of(inner, groups)
     large.read += len(members)
     given, sizes = _gathered(rule, _places(groups, members, look), members, len(groups), look)
     big = (sizes >= large_groups.LARGE) & (not _counts(rule) and not folds_texts(rule.op, rule.kind))
@@ -264,6 +265,14 @@ def _read(
         large.put(tuple(groups[i].tolist()), state)
         values[i], has[i] = _word(state.value())
     return values, has
+
+
+def _members_of(inner: StoredRelation, groups: Words) -> Words:
+    """Return the rows of distinct groups."""
+    keys = tuple(range(groups.shape[1]))
+    if isinstance(inner, ClosedRelation):  # It has rows of its own only for what the epoch has changed.
+        return inner.rows_with(keys, groups).astype(numpy.int64)
+    return inner.take(inner.select(keys, groups)).astype(numpy.int64)
 
 
 def _word(value: float | numpy.integer[Any] | None) -> tuple[int, bool]:
