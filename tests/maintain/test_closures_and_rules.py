@@ -119,6 +119,14 @@ def test_what_shows_a_path_shows_another() -> None:
     assert story.step("more: v(x, y) :- e(x, y).", delete={"f": [(2, 3)]}) == {"v": "update"}
 
 
+def test_what_comes_to_show_a_path_has_lost_none_of_its_pairs() -> None:
+    story = Story(f"{SHOWN} other: w(x, y) :- e+(x, y).", e=EDGES)
+    story.step(remove="shown")
+    story.step(SHOWN, delete={"e": EDGES})  # The change of `v` is checked as well: there is none.
+    assert story.mirrors == {"v": "#path.e+", "w": "#path.e+"}
+    story.step(insert={"e": EDGES})
+
+
 @pytest.mark.parametrize("edges", [[], EDGES], ids=["empty", "with pairs"])
 @pytest.mark.parametrize("reader", ["", "w(x, y) :- v(x, y), f(x, y).", "w(x, z) :- <e+>(x, y), f(y, z)."])
 def test_what_shows_a_path_becomes_a_closure_itself(edges: list[Row], reader: str) -> None:

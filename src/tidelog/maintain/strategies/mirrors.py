@@ -50,9 +50,10 @@ def mirror(node: HyperNode, state: EpochState) -> bool:
     state.closures.pop(name, None)  # It may have been an empty closure of its own.
     known = state.mirrors.get(name) == source
     state.mirrors[name] = source
-    if not known and len(state.views[source]):
-        none = numpy.empty((0, 2), numpy.int64)
-        state.deltas[name] = Delta(state.engine.whole(state.views[source]), none)
+    if not known:
+        if len(state.views[source]):
+            none = numpy.empty((0, 2), numpy.int64)
+            state.deltas[name] = Delta(state.engine.whole(state.views[source]), none)
     elif source in state.deltas:
         state.deltas[name] = state.deltas[source]
     return not known
