@@ -129,6 +129,10 @@ def test_small_checkpoints_wait_for_epochs(tmp_path: Path) -> None:
         db.insert("edge", [("z", f"{least}")])
         db.commit()
         assert db.stats()["store"]["checkpoint"] == expected
+    db.keeper.price, db.keeper.least = 0.0, 1e9
+    db.rules.add("late: edge(y, x) :- edge(x, y).")
+    db.commit()
+    assert db.stats()["store"]["checkpoint"] == 4  # So opening evaluates no rules.
 
 
 def test_a_checkpoint_takes_the_place_of_segments(tmp_path: Path) -> None:

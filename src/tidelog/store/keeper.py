@@ -3,8 +3,8 @@
 An epoch's facts are on the disk before it is sealed, and the manifest is replaced when it is worked out and nothing
 else can fail: from then on the epoch has happened, also for a process that is killed right then. Views are kept as a
 checkpoint, which is written anew once following the epochs since the last one has taken longer than writing it did; so
-that opening never takes much longer than reading one, and checkpoints never more time than the epochs themselves. Where
-a checkpoint is small, that would be after a few commits: then it waits for a quarter of a second of epochs.
+that opening never takes much longer than reading one, and checkpoints never more time than the epochs themselves. A
+small checkpoint would be due after a few commits: while rules stay, it waits for a quarter of a second of epochs.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class FolderKeeper:
     def _is_time(self) -> bool:
         """Return True if the epochs since the last checkpoint have taken longer than the next one will, or are many."""
         patience = _PATIENCE if self.aside else 1.0
-        least = 0.0 if self.state.manifest.checkpoint is None else self.least
+        least = self.least if self.state.manifest.covers_rules else 0.0
         return self.spent > max(least, patience * self.price) or self.state.is_scattered(patience)
 
     def _take_aside(self, aside: AsideCheckpoint) -> None:

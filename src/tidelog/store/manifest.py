@@ -71,6 +71,11 @@ class Manifest:
         """Return the epoch of the checkpoint, -1 without one."""
         return -1 if self.checkpoint is None else int(self.checkpoint[0])
 
+    @property
+    def covers_rules(self) -> bool:
+        """Return True if there is a checkpoint, and no rules have come or gone since."""
+        return self.checkpoint is not None and (self.program is None or int(self.program[0]) <= self.covered)
+
     def to_bytes(self) -> bytes:
         """Return the document."""
         document = {"format": FORMAT, **vars(self), "version": VERSION, "logs": _plain(self.logs)}
