@@ -12,7 +12,7 @@ SECONDS = 15.0
 """A head of a request has to come in this time, and at most twice as many."""
 LARGEST_HEAD = 65_536
 """Bytes of a head at most, or between two parts of a body, where a client could send extensions and trailers."""
-_TOO_LARGE = "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -66,7 +66,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._bytes > LARGEST_HEAD and not self.transport.is_closing():
             self._end()
-            self.transport.write(_TOO_LARGE.encode())
+            self.transport.write(_TOO_LARGE)
             self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
