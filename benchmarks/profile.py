@@ -6,21 +6,19 @@
 - **Names**: the three slowest rules of a profile cost as much as the third most costly rule of those that were switched
   off, or at least nine tenths of it.
 
-The cost of a rule is the CPU seconds that a commit saves when the rule is switched off, and nothing else changes. So
-the commit has the rules of its hyper-node only, over views that are asserted as facts. A rule that is not recursive is
-compared without the recursive ones. Where several rules recur, each feeds the others: there the views of the hyper-node
-itself are facts as well, so that rules find the same derivations, but insert none. (With the results of one rule as
-facts, the rounds would be fewer, and the other rules cheaper.) Seconds are the least of several commits.
+The cost of a rule is the CPU seconds that a commit saves when *copies* of the rule are switched off, divided by their
+number. To switch off the rule itself would take tuples from the rules that read them, and these would be faster as
+well. A copy reads what the rule reads, and derives the same tuples into a relation of its own, which nothing else
+needs. A copy of a recursive rule takes part in the recursion, by a rule that reads its relation and never derives.
+So a cost has what a profile counts for the rule: its joins in the same rounds, and its insertions. Seconds are the
+least of several commits.
 
-This confirms the names only in part. A cost has the indexes that only this rule needs, which a profile has under their
-own name, and for the rules of such a recursion it has no insertions, which the profile counts. So a program may miss
-the third target although the profile is right. Costs are those of the rules that the profile calls slowest (`--rules`):
-a slow rule that it leaves out of these goes unseen. Only bootstraps on one thread are measured, no updates.
+Costs are those of the rules that the profile calls slowest (`--rules`): a slow rule that it leaves out of these goes
+unseen. Only bootstraps on one thread are measured, no updates.
 
-Run it on an idle machine: beside other work, some costs come out below zero. No such run has confirmed the overhead and
-the names yet (as of 2026-11-27); on a busy machine, programs miss both. `benchmarks.instructions` shows the overhead in
-instructions, which other work does not change. The exit code is 1 if any target is missed: the
-last line of its program is "missed".
+On a busy machine the overhead says nothing, because CPU seconds of the same commit differ by more.
+`benchmarks.instructions` shows it in instructions, which other work does not change. The exit code is 1 if any target
+is missed: the last line of its program is "missed".
 """
 
 from __future__ import annotations
@@ -29,11 +27,10 @@ import argparse
 import gc
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import comb, inf
 from pathlib import Path
-from typing import Any
 
 import tidelog
 from benchmarks import data, doop, galen
@@ -41,6 +38,7 @@ from benchmarks.evaluate import inserting, warm_up
 from benchmarks.harness import Stopwatch
 from tidelog.cli.run import read_inputs
 from tidelog.database import Database
+from tidelog.language.syntax import CheckedProgram
 from tidelog.language.trees import atoms
 
 OVERHEAD = 0.02
@@ -50,6 +48,8 @@ APART = 0.05
 NAMED = 3
 EQUAL = 0.9
 """Rules whose costs are at least in this ratio are as slow as each other."""
+Nodes = Sequence[tuple[str, ...]]
+"""The names of the rules of each hyper-node."""
 
 
 def _doop(folder: Path) -> Database:
@@ -121,49 +121,44 @@ def interval(figures: Sequence[float]) -> tuple[float, float]:
     return least_first[max(0, outside - 1)], least_first[min(count - 1, count - outside)]
 
 
-def costs(filled: Callable[[], Database], rules: Iterable[str], runs: int) -> dict[str, float]:
-    """Return the CPU seconds that a commit saves without each of the rules, from the least of several runs."""
+def costs(filled: Callable[[], Database], rules: Iterable[str], copies: int, runs: int) -> dict[str, float]:
+    """Return the CPU seconds of each of the rules: what a commit saves without copies of it, from the least of several
+    runs."""
     with filled() as db:
         db.commit()
-        cases = {rule: _case(db, rule) for rule in rules}
-        views = {name: list(db[name]) for name in {each for case in cases.values() for each in case.given}}
-    return {rule: _saved(filled, case, views, runs) for rule, case in cases.items()}
+        nodes = list(db.hyper_nodes)
+    return {rule: _saved(filled, rule, nodes, copies, runs) / copies for rule in rules}
 
 
-@dataclass(frozen=True)
-class Case:
-    """A rule to switch off among those `kept`, over views that are `given` as facts."""
-
-    rule: str
-    kept: tuple[str, ...]
-    given: tuple[str, ...]
-
-
-def _case(db: Database, name: str) -> Case:
-    rules = {str(rule.name): rule for rule in db.program.texts}
-    node = next(node for node in db.hyper_nodes if name in node)
-    heads = {head.relation for each in node for head in rules[each].heads}
-    reads = {each: {atom.relation for atom in atoms(rules[each].body)} for each in node}
-    recursive = [each for each in node if reads[each] & heads]
-    kept = tuple(node) if name in recursive else tuple(each for each in node if each not in recursive)
-    given = {relation for each in kept for relation in reads[each]} - heads
-    if name in recursive and len(recursive) > 1:
-        given |= heads
-    derived = {head.relation for rule in rules.values() for head in rule.heads}
-    return Case(name, kept, tuple(sorted(given & derived)))
-
-
-def _saved(filled: Callable[[], Database], case: Case, views: Mapping[str, list[Any]], runs: int) -> float:
+def _saved(filled: Callable[[], Database], name: str, nodes: Nodes, copies: int, runs: int) -> float:
     least = {True: inf, False: inf}
     for run in range(2 * runs):
         on = run % 2 == 0
         with filled() as db:
-            names = {str(rule.name) for rule in db.program.texts}
-            db.rules.remove(*names.difference(case.kept if on else {*case.kept} - {case.rule}))
-            for name in case.given:
-                db.insert(name, views[name])
+            relations, rules = copied(db.program, name, nodes, copies)
+            db.load(relations + rules if on else relations)
             least[on] = min(least[on], commit(db).cpu)
     return least[True] - least[False]
+
+
+def copied(program: CheckedProgram, name: str, nodes: Nodes, copies: int) -> tuple[str, str]:
+    """Return the text of the relations of copies of a rule, with the rules that make the copies recursive where the
+    rule is, and the text of the copies."""
+    named = {str(rule.name): rule for rule in program.texts}
+    rule = named[name]
+    derived = {head.relation for each in next(node for node in nodes if name in node) for head in named[each].heads}
+    recursive = not derived.isdisjoint(atom.relation for atom in atoms(rule.body))
+    relations, rules = [".decl never_(n: number)"], list[str]()
+    for copy in range(copies):
+        heads = [replace(head, relation=f"copy_{copy}_{place}") for place, head in enumerate(rule.heads)]
+        for head, own in zip(rule.heads, heads, strict=True):
+            columns = program.relations[head.relation].columns
+            relations.append(f".decl {own.relation}({', '.join(f'{each.name}: {each.kind}' for each in columns)})")
+            if recursive:
+                names = ", ".join(each.name for each in columns)
+                relations.append(f"{head.relation}({names}) :- {own.relation}({names}), never_(_).")
+        rules.append(str(replace(rule, heads=tuple(heads), name=None)))
+    return "\n".join([*relations, ""]), "\n".join(rules)
 
 
 def main() -> int:
@@ -174,8 +169,9 @@ def main() -> int:
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM", help=", ".join(PROGRAMS))
     parser.add_argument("--data", type=Path, help="folder of the published data (default: $TIDELOG_DATA)")
     parser.add_argument("--pairs", type=int, default=9, help="pairs of commits for the overhead (default: 9)")
-    parser.add_argument("--runs", type=int, default=3, help="runs with each rule, and as many without it (default: 3)")
-    parser.add_argument("--rules", type=int, default=8, help="rules to switch off, the slowest (default: 8)")
+    parser.add_argument("--rules", type=int, default=8, help="the most rules that get copies, the slowest (default: 8)")
+    parser.add_argument("--copies", type=int, default=4, help="copies of each of these (default: 4)")
+    parser.add_argument("--runs", type=int, default=3, help="commits with copies, and as many without (default: 3)")
     arguments = parser.parse_args()
     folder = arguments.data or data.folder()
     if folder is None:
@@ -199,7 +195,7 @@ def _measured(program: str, folder: Path, arguments: argparse.Namespace) -> bool
     print(f"{program}: recording takes {found.longer:+.1%} of the CPU time, between {least:+.1%} and {most:+.1%}")
     print(f"{program}: sums are {found.apart:.2%} apart", flush=True)
     names = list(found.rules)[: arguments.rules]
-    cost = costs(filled, names, arguments.runs)
+    cost = costs(filled, names, arguments.copies, arguments.runs)
     for name in names:
         print(
             f"{program}: {name} has {found.rules[name]:.3f} s in the profile, and costs {cost[name]:.3f} s", flush=True
