@@ -159,6 +159,19 @@ def test_errors_are_those_of_the_server() -> None:
             tidelog.connect(server.address, token="other")
 
 
+def test_errors_in_texts_have_their_places_and_come_all_at_once() -> None:
+    with connected() as (db, _):
+        with pytest.raises(tidelog.ProgramError) as caught:
+            db.query("path(x,\n  y")
+        assert str(caught.value) == "<query>:2:4: error[E0101]: expected `,` or `)`, found the end of the text"
+        db.load("loop: path(x, x) :- nope(x).\nback: path(y, x) :- gone(x, y).")
+        with pytest.raises(tidelog.ProgramError) as caught:
+            db.commit()
+        assert [(problem.code, problem.place) for problem in caught.value.problems] == [
+            ("E0201", "<text>:1:21"), ("E0201", "<text>:2:21"),
+        ]  # fmt: skip
+
+
 def test_a_server_that_is_none_or_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening("127.0.0.1", 0, False) as listener:
         address = address_of(listener)

@@ -134,9 +134,17 @@ def check(answer: httpx.Response) -> None:
 
 
 def error_of(document: Mapping[str, Any]) -> TidelogError:
-    """Return the error that a document describes by `code`, `message`, `place` and `hint`."""
-    problem = Problem(document["code"], document["message"], place=document.get("place"), hint=document.get("hint"))
-    return _CLASSES.get(problem.code[:3], UsageError)(problem)
+    """Return the error that a document describes by `code`, `message` and perhaps `hint`, with its place, and with the
+    problems beside it (`others`)."""
+    problems = [_problem(each) for each in (document, *document.get("others", ()))]
+    return _CLASSES.get(problems[0].code[:3], UsageError)(*problems)
+
+
+def _problem(document: Mapping[str, Any]) -> Problem:
+    place = document.get("place")
+    if place is None and "line" in document:
+        place = "{file}:{line}:{column}".format_map(document)
+    return Problem(document["code"], document["message"], place=place, hint=document.get("hint"))
 
 
 def events_of(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:

@@ -107,7 +107,10 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     hint = own or _hint(expected, token, gap)
     if expected >= _COMPARISON and _repeats_term(tokens, start, error):
         hint = "write two arguments behind a path, as in `p+(x, y)`"
-    return Problem("E0101", f"expected {_expected(expected)}, found {_found(token)}", span, hint=hint)
+    found = (
+        _found(token) if span.end > span.start else "the end of the text"
+    )  # The dot that ends a query is not written.
+    return Problem("E0101", f"expected {_expected(expected)}, found {found}", span, hint=hint)
 
 
 def _no_functor(name: Token, locate: Locate) -> Problem:

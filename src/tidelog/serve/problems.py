@@ -66,7 +66,7 @@ def known(error: Exception) -> TidelogError:
 
 
 def _of_routing(request: Request, error: HTTPException) -> RequestError:
-    paths = ", ".join(route.path for route in request.app.routes)
+    paths = ", ".join(dict.fromkeys(route.path for route in request.app.routes))
     message, hint = {
         404: ("there is nothing at this address", f"use one of {paths}"),
         405: ("this address does not take the method", "use a method of the header Allow"),

@@ -40,7 +40,9 @@ def listening(host: str, port: int, has_tokens: bool) -> socket.socket:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.create_server(address[:2], family=family)
     except (OSError, UnicodeError) as error:
-        message = f"cannot listen to port {port} of {host}: {getattr(error, 'strerror', None) or error}"
+        reason = getattr(error, "strerror", None) or str(error)
+        reason = reason.partition(" (while attempting")[0]  # `create_server` adds the address, which is in the message.
+        message = f"cannot listen to port {port} of {host}: {reason}"
         raise UsageError(Problem("E0696", message, hint="use another --port, or --port 0 for a free one")) from None
     # Connections take this on. asyncio would not set it for this socket, and each answer would wait 40 ms.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
