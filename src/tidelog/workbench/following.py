@@ -29,8 +29,8 @@ async def changes(request: Request, service: Service) -> Response:
 
     `begin` has the number of the epoch with which the client has to begin; `change` has an epoch's changes of each
     `relation` that was asked for, by default of all, and says by `rules` if the epoch changed rules or declarations;
-    `missed` says which epochs are not kept any more, so that the client has to read the relations again. Raise
-    RequestError: E0601 (404), E0692, E0694 (406).
+    `missed` says which epochs are not kept any more, or have never happened in this store, so that the client has to
+    read the relations again. Raise RequestError: E0601 (404), E0692, E0694 (406).
     """
     accepted(request, (_EVENTS,))
     since, wanted = await run_in_threadpool(_asked, request, service)
@@ -98,9 +98,11 @@ async def _messages(
     feed = service.feed
     feed.followers += 1
     try:
-        at = feed.last if since is None or since > feed.last else since
-        if since is None or since > feed.last:
+        at = feed.last if since is None else min(since, feed.last)
+        if since is None:
             yield "begin", at, f'{{"epoch":{at}}}'
+        elif since > at:  # The client knows epochs of another store, or of this one before it came back from a copy.
+            yield "missed", at, f'{{"epoch":{at},"from":{at + 1},"to":{since}}}'
         while True:
             found, start = feed.after(at, _AT_ONCE)
             if at < start:
