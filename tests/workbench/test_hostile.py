@@ -6,10 +6,12 @@ import io
 import json
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pyarrow as pa
@@ -20,6 +22,7 @@ from websockets.sync.client import connect
 from tests.fuzz.server import RequestMaker
 from tests.serving import Answered
 from tests.workbench.serving import Server, serving
+from tidelog.workbench import following
 from tidelog.workbench.feed import EpochChanges, EpochFeed
 
 FORM = {"Content_Type": "multipart/form-data; boundary=cut"}
@@ -232,6 +235,29 @@ def test_no_answer_is_written_to_a_closed_connection(
                     with suppress(ConnectionResetError):
                         received(client)
         assert server.read("/v1/relations")
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_wrong_frames_before_the_answer_to_their_request_close_the_connection(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asks, may_answer, asked = threading.Event(), threading.Event(), following._asked
+
+    def asked_late(*arguments: Any) -> Any:
+        asks.set()
+        assert may_answer.wait(20)
+        return asked(*arguments)
+
+    monkeypatch.setattr(following, "_asked", asked_late)
+    with serving() as server:
+        with open_socket(server) as client:
+            upgrade = _UPGRADE.replace(b"eA==", b"dGhlIHNhbXBsZSBub25jZQ==")
+            client.sendall(b"GET /v1/changes HTTP/1.1\r\nHost: localhost\r\n" + upgrade)
+            assert asks.wait(20)
+            client.sendall(b"\xff" * 10)
+            assert received(client) == b""
+            may_answer.set()
+        assert until(lambda: f"{NAME}0" in server.send("GET", "/metrics").text)
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Sequence
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 SECONDS = 15.0
 """A head of a request has to come in this time, and at most twice as many."""
@@ -105,3 +106,15 @@ class LimitedProtocol(HttpToolsProtocol):
         """Take a part of a body."""
         self._bytes = 0
         super().on_body(body)
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """A connection to a client that asks for a WebSocket."""
+
+    def handle_parser_exception(self) -> None:
+        """Close a connection with wrong frames. uvicorn expects none before the request is answered."""
+        if self.conn.close_sent is not None:
+            super().handle_parser_exception()
+        else:
+            self.disconnected = True
+            self.transport.close()

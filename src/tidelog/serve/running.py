@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 
 from tidelog.errors import Problem, UsageError
 from tidelog.serve.access import LOOPBACK
-from tidelog.serve.protocol import LimitedProtocol
+from tidelog.serve.protocol import LimitedProtocol, WebSocketProtocol
 from tidelog.serve.tls import ServerCertificate
 
 _SECONDS_TO_END = 5
@@ -84,6 +84,7 @@ def server_for(application: Starlette, certificate: ServerCertificate | None = N
         server_header=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
         http=LimitedProtocol,
+        ws=WebSocketProtocol,
         ws_max_size=_LARGEST_MESSAGE,
         ssl_certfile=None if certificate is None else certificate.chain,
         ssl_keyfile=None if certificate is None else certificate.key,
