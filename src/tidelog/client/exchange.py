@@ -130,6 +130,8 @@ def check(answer: httpx.Response) -> None:
     if answer.is_success:
         return
     document = answer.json()
+    if answer.status_code == httpx.codes.UNAUTHORIZED:  # The hint of the server speaks of headers.
+        document["hint"] = "pass a secret of the server: `token=…`, or `--token-file FILE` to a command"
     raise error_of({**document, "message": document["detail"]})
 
 
