@@ -20,6 +20,7 @@ from tests.workbench.serving import Server, serving
 from tidelog.client.database import RemoteDatabase
 from tidelog.client.relations import RemoteRelationChange
 from tidelog.serve.running import address_of, listening
+from tidelog.workbench.feed import EpochFeed
 
 PATHS = {(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)}
 
@@ -158,6 +159,19 @@ def test_errors_are_those_of_the_server() -> None:
         with pytest.raises(tidelog.UsageError, match=r"E0693.*\n.*token=") as caught:
             tidelog.connect(server.address, token="other")
         assert "header" not in str(caught.value)
+
+
+def test_a_fault_of_the_server_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("planted")
+
+    with connected() as (db, _):
+        db.insert("edge", [(4, 5)])
+        with monkeypatch.context() as patched:
+            patched.setattr(EpochFeed, "seal", fails)
+            with pytest.raises(tidelog.InternalError, match="E0901"):
+                db.commit()
+        assert db.commit().epoch == 2
 
 
 def test_errors_in_texts_have_their_places_and_come_all_at_once() -> None:

@@ -1,5 +1,5 @@
 """Scripts of epochs on a simulated disk, for what happens when the machine stops, a file operation fails, or a file is
-damaged. The facts are numbers; what has to be there after each epoch is known.
+damaged. The facts are numbers; what has to be there after each epoch is known. And a real disk without room.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ import errno
 import json
 import random
 import re
+import resource
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,6 +33,19 @@ def without_logs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("tidelog.store.segments.MOST_ROWS", -1)
         yield
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond so many bytes inside of the block."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def table(numbers: set[int]) -> pa.Table:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 import tidelog
-from tests.store.disks import without_logs
+from tests.store.disks import full_disk, without_logs
 from tests.suite import views
 from tidelog.errors import DataError, UsageError
 from tidelog.store import state
@@ -84,19 +82,6 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path, place: str) -> None:
         tidelog.connect(tmp_path / place)
     assert caught.value.code == "E0681"
     assert str(tmp_path / place) in str(caught.value)
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes, as a disk without room does not."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, handler)
 
 
 def compiled(folder: Path, change: Callable[[tidelog.Database], None]) -> None:

@@ -18,6 +18,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+import tidelog
+from tests.store.disks import full_disk
 from tests.workbench.serving import EDGES, Server, serving
 from tidelog.workbench import feed
 from tidelog.workbench.change_log import ChangeLog
@@ -163,6 +165,18 @@ def test_lines_that_are_torn_or_of_no_epoch_are_left_out(tmp_path: Path) -> None
     assert [each["epoch"] for each in log.read(5)] == [3, 4, 5]
     assert [each["epoch"] for each in log.read(4)] == [3, 4]
     assert [each["epoch"] for each in log.read(7)] == []
+
+
+def test_a_line_without_room_leaves_the_others_as_they_are(tmp_path: Path) -> None:
+    log = ChangeLog(tmp_path)
+    log.write(3, {"edge": "3"})
+    for size in range(10, 70, 5):
+        with full_disk(size), pytest.raises(tidelog.UsageError, match="E0681"):
+            log.write(4, {"edge": "4" * 100})
+    log.write(4, {"edge": "4"})
+    log.write(5, {"edge": "5"})
+    log.close()
+    assert [(each["epoch"], each["relations"]) for each in log.read(5)] == [(n, {"edge": str(n)}) for n in (3, 4, 5)]
 
 
 def test_a_disk_that_takes_no_changes_refuses_them_and_reading_goes_on(tmp_path: Path) -> None:

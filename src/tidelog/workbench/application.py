@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket
 
 from tidelog.errors import TidelogError
 from tidelog.serve.access import AccessToken, Right, check_access
-from tidelog.serve.problems import GONE, RequestError, respond, status_of
+from tidelog.serve.problems import GONE, RequestError, known, respond, status_of
 from tidelog.version import INTERFACE
 from tidelog.workbench import checking, explaining, following, programs, reading, transactions
 from tidelog.workbench.console.page import ASSETS, served
@@ -85,9 +85,12 @@ def application(
             response = await path.answer(request, service)
             status = response.status_code
             return response
-        except Exception as error:
+        except (TidelogError, HTTPException, ClientDisconnect) as error:
             status = status_of(error)
             raise
+        except Exception as error:
+            status = 500
+            raise known(error) from None
         finally:
             kept.note(path.path, status, started)
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from io import FileIO
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import TypedDict
 
 from tidelog.errors import Problem, UsageError
 
@@ -35,7 +36,7 @@ class ChangeLog:
 
     def __init__(self, store: Path) -> None:
         self._folder = store / FOLDER
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
 
     def read(self, last: int) -> Iterator[LoggedEpoch]:
         """Yield the epochs up to the `last` one: the end of the log in which no epoch is missing."""
@@ -56,14 +57,18 @@ class ChangeLog:
         """Write the changes of an epoch. Raise UsageError (E0681)."""
         entry = {"epoch": epoch, "changes": dict(relations), **({"rules": True} if rules else {})}
         text = json.dumps(entry, ensure_ascii=False).encode()
+        line = memoryview(b"%s %s\n" % (_checksum(text), text))
+        start = 0
         try:
             if self._file is None or self._file.tell() > _LARGE:
                 self._begin(epoch)
             assert self._file is not None
-            self._file.write(b"%s %s\n" % (_checksum(text), text))
-            self._file.flush()
+            start = self._file.tell()
+            while line:
+                line = line[self._file.write(line) :]
         except OSError as error:
-            self.close()  # What comes next begins a line of its own, in a file of its own.
+            if self._file is not None:
+                self._file.seek(start)  # The next line takes the place of what is written of this one.
             message = f"the changes of an epoch cannot be written: {error.strerror or error}"
             hint = "make room on the disk, or mend its permissions; nothing has changed"
             raise UsageError(Problem("E0681", message, place=str(self._folder), hint=hint)) from None
@@ -80,7 +85,7 @@ class ChangeLog:
         self._folder.mkdir(exist_ok=True)
         for old in self._files()[:-1]:
             old.unlink()
-        self._file = (self._folder / f"{epoch:012}.log").open("wb")
+        self._file = (self._folder / f"{epoch:012}.log").open("wb", buffering=0)
 
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob("*.log")) if self._folder.is_dir() else []
