@@ -161,6 +161,20 @@ def test_errors_are_those_of_the_server() -> None:
         assert "header" not in str(caught.value)
 
 
+def test_included_files_are_those_of_the_client(tmp_path: Path) -> None:
+    (tmp_path / "rules.dl").write_text("back: PATH(y, x) :- edge(x, y).\n")
+    program = tmp_path / "program.dl"
+    program.write_text('#define PATH path\n#include "rules.dl"\n')
+    with connected() as (db, _):
+        db.load(program)
+        db.load(program, replace=True)
+        db.commit()
+        assert db.rules["back"] == "back: path(y, x) :- edge(x, y)."
+        with pytest.raises(tidelog.ProgramError, match="E0112"):
+            db.load('#include "nowhere.dl"\n')
+        assert not db.has_pending
+
+
 def test_a_fault_of_the_server_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("planted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -374,6 +375,14 @@ def test_wrong_queries(db: tidelog.Database, query: str, values: dict[str, Any],
         db.query(query, **values)
     assert raised.value.code == code
     assert "#" not in str(raised.value).replace("<query>", "")
+
+
+def test_a_query_includes_no_file(db: tidelog.Database, tmp_path: Path) -> None:
+    file = tmp_path / "file.dl"
+    file.write_text("e(x, y) :- e(y, x).")  # In a query this is E0607.
+    for line in (f'#include "{file}"', f'  .include "{file}"', f'e(x, y)\n# include "{file}"'):
+        with pytest.raises(tidelog.ProgramError, match="E010[12]"):
+            db.query(line)
 
 
 def test_messages_show_the_text_of_the_query(db: tidelog.Database) -> None:

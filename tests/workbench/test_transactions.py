@@ -123,7 +123,10 @@ WRONG: list[tuple[Any, str]] = [
     ({"rules": {"replace": ["program.dl"]}}, "E0101"),
     ({"rules": {"replace": [{"text": "", "earlier": "program.dl"}]}}, "E0101"),
     ({"rules": {"replace": [{"text": ""}]}}, "E0692"),
-    ({"rules": {"replace": ['#include "/etc/hostname"']}}, "E0101"),
+    ({"rules": {"replace": ['#include "/etc/hostname"']}}, "E0111"),
+    ({"rules": {"replace": [{"text": "", "earlier": '.include "/etc/hostname"'}]}}, "E0111"),
+    ({"rules": {"add": ['// A comment.\n  #  include "/etc/hostname"']}}, "E0111"),
+    ({"rules": {"add": ["program.dl"]}}, "E0101"),
     ({"clear": ["nope"]}, "E0601"),
 ]
 

@@ -7,14 +7,14 @@ import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 from tidelog.client.exchange import Exchange, error_of
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange, plain
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.language.reading import preprocessed, text_of
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -124,7 +124,7 @@ class RemoteDatabase:
     def load(self, program: str | os.PathLike[str], *, replace: bool | str | os.PathLike[str] = False) -> None:
         """Add a program, the text of one or the path of one, to take effect with the next `commit`. With `replace`, it
         can be there already: its named rules take the places of those with these names. An earlier program as `replace`
-        goes as well, see `Database.load`."""
+        goes as well, see `Database.load`. Raise ProgramError if a file cannot be read; the server reads none."""
         text = _text_of(program)
         given = text if isinstance(replace, bool) else {"text": text, "earlier": _text_of(replace)}
         self._key = None
@@ -248,6 +248,9 @@ def _path(name: str) -> str:
 
 
 def _text_of(program: str | os.PathLike[str]) -> str:
-    """Return a program that is given as text or as path."""
-    is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith(".dl"))
-    return Path(program).read_text("utf-8") if is_path else os.fspath(program)
+    """Return the text of a program that is given as text or as path, with the files that it includes. Raise
+    ProgramError."""
+    text, _, problems = preprocessed(text_of(program))
+    if problems:
+        raise ProgramError(*problems)
+    return text

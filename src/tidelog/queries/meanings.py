@@ -16,7 +16,7 @@ from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
 from tidelog.io.values import RANGES
 from tidelog.language import read
 from tidelog.language.inlining import INLINE
-from tidelog.language.reading import read_body
+from tidelog.language.reading import is_preprocessed, read_body
 from tidelog.language.syntax import Literal, Program, Value
 from tidelog.queries.bodies import BodyQuery, body_of, declarations
 from tidelog.queries.pattern import Pattern, atom_of, matching
@@ -109,16 +109,20 @@ def parsed(text: str) -> tuple[Literal, ...]:
     try:
         return read_body(text)
     except ProgramError:
-        try:
-            program = read(f"{text.strip().removesuffix('.')}\n.", name="<query>")
-        except ProgramError:
-            pass
-        else:
-            if program.rules:
-                message = "a query is the body of a rule, without a head"
-                hint = 'write for example db.query("edge(1, X), edge(X, Y)"); add rules with db.rules.add'
-                raise UsageError(Problem("E0607", message, program.rules[0].span, hint=hint)) from None
+        if not is_preprocessed(text):  # Texts of others come here, and must not read files.
+            _check_states_nothing(text)
         raise
+
+
+def _check_states_nothing(text: str) -> None:
+    try:
+        program = read(f"{text.strip().removesuffix('.')}\n.", name="<query>")
+    except ProgramError:
+        return
+    if program.rules:
+        message = "a query is the body of a rule, without a head"
+        hint = 'write for example db.query("edge(1, X), edge(X, Y)"); add rules with db.rules.add'
+        raise UsageError(Problem("E0607", message, program.rules[0].span, hint=hint)) from None
 
 
 def checked_query(literals: tuple[Literal, ...], names: Collection[str], workspace: Workspace[Any]) -> Query:

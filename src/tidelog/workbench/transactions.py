@@ -11,10 +11,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.change import Change
-from tidelog.errors import Problem
+from tidelog.errors import Problem, ProgramError
 from tidelog.io.json_values import with_branches
 from tidelog.io.rows import place_in
 from tidelog.language import read
+from tidelog.language.reading import is_preprocessed
 from tidelog.language.syntax import Program
 from tidelog.serve.access import Right
 from tidelog.serve.bodies import body, of_address
@@ -123,7 +124,7 @@ def _apply(
     if changes.rules.remove:
         transaction.rules.remove(*changes.rules.remove)
     for text in changes.rules.add:
-        transaction.rules.add(text)
+        service.db.load(_program(text))
     for each in changes.rules.replace:
         text, earlier = (each, None) if isinstance(each, str) else (each.text, _program(each.earlier))
         service.db.load(_program(text), replace=True if earlier is None else earlier)
@@ -140,7 +141,11 @@ def _apply(
 
 
 def _program(text: str) -> Program:
-    """Return what a text states; it is never a path."""
+    """Return what a text states; it is never a path. Raise ProgramError (E0111) if it could include files: clients have
+    no right to those of the server."""
+    if is_preprocessed(text):
+        message = "a server takes no preprocessor lines"
+        raise ProgramError(Problem("E0111", message, hint="send the text that the preprocessor makes of it"))
     return read(f"{text}\n", name="<text>")
 
 
