@@ -22,6 +22,10 @@ _SWITCHES = {
 }
 
 
+THE_QUERY = "the query"
+"""The work of a watch over a query."""
+
+
 @dataclass(frozen=True)
 class DatabaseOptions(EpochOptions):
     """The options that `Database.options` sets, limits among them; None is no limit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,19 @@ def test_watch_prints_changes_of_a_server() -> None:
     lines = out.splitlines()
     assert len(lines) == 3
     assert set(lines) <= {"+ edge(8, 9)", "+ path(8, 9)", "- edge(8, 9)", "- path(8, 9)"}
+
+
+def test_a_server_stops_a_query_that_needs_too_much_memory(store: Path) -> None:
+    command = [sys.executable, "-m", "tidelog", "serve", str(store / "s"), "--port", "0", "--memory", "1MB"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = next(word for word in server.stdout.readline().split() if word.startswith("http:")).rstrip(";")
+        with library.connect(address) as db:
+            with pytest.raises(library.LimitError, match=r"E0503.*1\.0 MB"):
+                db.query("t(x, y), t(y, z)")
+            assert len(db["t"]) == 3
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 130
 
 
 def test_watch_of_a_folder_says_what_to_do(store: Path, tidelog: Run) -> None:

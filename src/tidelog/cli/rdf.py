@@ -131,7 +131,7 @@ def inconsistencies(arguments: argparse.Namespace) -> int:
 
 def serve(arguments: argparse.Namespace) -> int:
     """Load the files, and serve them."""
-    need_packages("pyoxigraph", "starlette", "uvicorn", extras=("rdf", "serve"))
+    need_packages("pyoxigraph", "starlette", "uvicorn", "httptools", "uvloop", extras=("rdf", "serve"))
     from tidelog.rdf.serve.application import application
     from tidelog.serve.bodies import ServerLimits
     from tidelog.serve.running import address_of, listening, run

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tidelog.cli.serving import add_address, certificate_of, need_packages, tokens_of
-from tidelog.cli.shared import add_functors, functors_of
+from tidelog.cli.shared import add_functors, functors_of, size
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -27,13 +27,16 @@ def add(commands: Commands) -> None:
     command.add_argument("--mcp-write", action="store_true", help="offer tools that change facts and rules as well")
     command.add_argument("--profile", action="store_true", help="record where the time of epochs goes, for /v1/profile")
     add_address(command, PORT)
+    command.add_argument(
+        "--memory", metavar="SIZE", type=size, help="stop a query or a commit when the server would have more"
+    )
     add_functors(command)
     command.set_defaults(execute=serve)
 
 
 def serve(arguments: argparse.Namespace) -> int:
     """Open the store, and serve it."""
-    need_packages("starlette", "uvicorn", "msgspec", "prometheus_client", extras=("serve",))
+    need_packages("starlette", "uvicorn", "httptools", "uvloop", "msgspec", "prometheus_client", extras=("serve",))
     mcp: Literal["read", "write"] | None = "write" if arguments.mcp_write else "read" if arguments.mcp else None
     if mcp is not None:
         need_packages("mcp", extras=("serve", "mcp"))
@@ -56,7 +59,7 @@ def serve(arguments: argparse.Namespace) -> int:
                 db.commit()
             elif arguments.program is not None and not is_new:
                 print(f"the store has a program already; {arguments.program} is not read", flush=True)
-            db.options(timeout=arguments.timeout, profile=arguments.profile)
+            db.options(timeout=arguments.timeout, memory=arguments.memory, profile=arguments.profile)
             service = Service(db, ServerLimits(arguments.timeout, arguments.max_body), read_only=arguments.read_only)
             address = address_of(listener, certificate)
             print(f"{len(db.relations)} relations at {address}; Ctrl-C ends the server", flush=True)

@@ -19,7 +19,7 @@ from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.watch import guarded
 from tidelog.maintain.engine import evaluated
 from tidelog.maintain.state import EngineState
-from tidelog.options import DatabaseOptions
+from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.meanings import LastTexts, Meanings, Query, check_text
@@ -97,7 +97,7 @@ class Answers:
         if known is None or (body.program.domains and known.committed is not committed):
             known = self._compiled.keep(key, _Compiled(committed, body.evaluation(committed)))
         facts = {GIVEN: encoded(values, body.parameters, dictionary)} if body.parameters else {}
-        watch = options.watch()
+        watch = options.watch(work=THE_QUERY)
         with guarded(watch):
             words = known.evaluation.rows(engine, facts, watch)
         return Relation(NAME, WordRows(body.columns, dictionary, words))
@@ -132,7 +132,7 @@ def answer(
         columns = pattern.program.relations[QUERY].columns
         kept = {*given, *(name for name in engine.views if not (derived and has_nodes(name)))}
         asked = remaining(pattern, dictionary, workspace.committed.checked, kept, derived)
-        watch = options.watch()
+        watch = options.watch(work=THE_QUERY)
         with guarded(watch):
             facts = {
                 name: given[name] if name in given else asked.needed(name, engine.views[name].near)

@@ -28,7 +28,7 @@ from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declarati
 from tidelog.language.trees import atoms
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
-from tidelog.options import DatabaseOptions
+from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.profiling.profile import Profile
 from tidelog.queries.answers import NAME, answer
 from tidelog.queries.bodies import GIVEN as PARAMETERS
@@ -437,7 +437,7 @@ class Store(N3Verbs):
             terms = {name: term(each) if kinds[name] == "symbol" else each for name, each in parameters.items()}
             rows[PARAMETERS] = encoded(terms, asked.parameters, workspace.dictionary)
         evaluation = asked.evaluation(workspace.committed.checked, self._without_nodes(), tuple(rows))
-        watch = self._options.watch()
+        watch = self._options.watch(work=THE_QUERY)
         with guarded(watch):
             found = evaluation.rows(self._database.engine, rows, watch)
         return Relation(NAME, WordRows(asked.columns, workspace.dictionary, found))

@@ -33,7 +33,7 @@ from tidelog.language.syntax import Column
 from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import EmbeddedEngine, evaluated
 from tidelog.maintain.state import EngineState
-from tidelog.options import DatabaseOptions
+from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.queries.answers import NAME
 from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.meanings import Query
@@ -117,7 +117,7 @@ class Aside:
         known = {name: engine.relation(name) for name in reads if name in self._workspace.committed.core.relations}
         rows: dict[str, Rows] = known | {name: DriverRows(words) for name, words in facts.items()}
         if sum(map(engine.size, known)) <= most:
-            watch = options.watch()
+            watch = options.watch(work=THE_QUERY)
             with guarded(watch):
                 local = {name: found.local() for name, found in rows.items()}
                 return DriverRows(evaluated(self._workspace.dictionary, core, local, watch).views[QUERY].words())
@@ -125,7 +125,7 @@ class Aside:
         other.is_brief = True
         self._engines.append(other)
         changes = {name: RowChange(found, no_rows(found.arity)) for name, found in rows.items()}
-        other.epoch(core, changes, options.watch(), options)
+        other.epoch(core, changes, options.watch(work=THE_QUERY), options)
         return other.relation(QUERY)
 
     def check(self, engine: PartitionedEngine, most: int, watch: Watch) -> None:
