@@ -382,7 +382,7 @@ def test_a_query_includes_no_file(db: tidelog.Database, tmp_path: Path) -> None:
     file = tmp_path / "file.dl"
     file.write_text("e(x, y) :- e(y, x).")  # In a query this is E0607.
     for line in (f'#include "{file}"', f'  .include "{file}"', f'e(x, y)\n# include "{file}"'):
-        with pytest.raises(tidelog.ProgramError, match="E010[12]"):
+        with pytest.raises(tidelog.ProgramError, match=r"E010[12]"):
             db.query(line)
 
 
