@@ -10,7 +10,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 export TIDELOG_PYTHON
 unexport PYTHONDONTWRITEBYTECODE  # Hundreds of processes of the tests would compile the package again.
 
-.PHONY: help setup demo warm test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
+.PHONY: help setup demo warm archive test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -28,7 +28,10 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 warm: .venv/stamp ## compile all kernels, on all cores
 	@$(PYTHON) -m tidelog warm >/dev/null
 
-test: warm ## run all tests; without `warm` each process of pytest would compile kernels
+archive: .venv/stamp ## keep Spark's classes as Java loads them, for the sessions of tests
+	@$(WITH_JAVA) $(PYTHON) -m tests.archive >/dev/null
+
+test: warm archive ## run all tests; without `warm` each process of pytest would compile kernels
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-deep: .venv/stamp ## run all tests with four times as many random cases, and faults at four times as many places

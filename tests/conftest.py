@@ -1,4 +1,4 @@
-"""Settings of all tests: Ctrl-C works, the garbage collector is less eager, slow tests begin, and Spark starts once."""
+"""Settings of all tests: Ctrl-C works, the garbage collector is less eager, slow tests begin, Spark starts once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import archive
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -19,8 +21,10 @@ os.environ.setdefault("TIDELOG_KERNELS", "compiled")  # Tests are of the code th
 
 
 def pytest_configure() -> None:
-    """To look for garbage as often as Python does takes a twentieth of the tests' time."""
+    """To look for garbage as often as Python does takes a twentieth of the tests' time. To load Spark's classes takes
+    half of the start of a session."""
     gc.set_threshold(20_000, 20, 20)
+    archive.use()
 
 
 def pytest_collection_finish() -> None:
