@@ -54,7 +54,7 @@ def prepare_selecting(
     internal, statistics = frozenset(node.relations), LiveStatistics(inputs.relations, frozenset())
     rules = [rule for rule in node.rules if isinstance(rule, CoreRule) and maintained.lacking(rule, [(TIDY, -1)])]
     if rules or TIDY not in maintained.machine.plans:
-        maintained.machine.add(
+        maintained.add(
             Job(plan, _beaten(rule, i, internal), TIDY)
             for rule in rules
             for i in internal_atoms(rule, internal)

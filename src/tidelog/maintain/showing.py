@@ -19,6 +19,7 @@ class ShowingUpdate(NodeUpdate):
 
     def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
         super().__init__(node, inputs, maintained, seconds)
+        self.losing = self.winning = True  # What is shown follows in each run.
         for stored in self.derived.values():
             stored.repeats = True
 

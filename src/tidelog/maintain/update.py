@@ -24,6 +24,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.kernels import layout
+from tidelog.kernels.calling import at_each_stage
 from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.machine import Inputs, Interpreter, Job
@@ -38,14 +39,12 @@ from tidelog.rules.plans import needs_large_index, plan_change, plan_full, plan_
 from tidelog.storage.changes import (
     assert_facts,
     bear_supported,
-    extend_lagging,
     having,
     retract,
-    settle,
-    start,
     total,
 )
 from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.relation_group import RelationGroup
 from tidelog.storage.stored import StoredRelation
 
 WORK_BEFORE_LOOK = 100_000
@@ -67,6 +66,10 @@ _COMING = 100
 
 Listed: TypeAlias = tuple[str, int]
 """A relation, and one of its lists of changes, OUT or IN."""
+
+_ready: set[int] = set()
+"""The sizes of words, in bits, for which this process has loaded the kernels of updates."""
+at_each_stage(_ready.clear)
 
 
 class CutOffError(Exception):
@@ -96,8 +99,15 @@ class Maintained:
     settled: set[Listed] = field(default_factory=set)
     settled_own: set[int] = field(default_factory=set)
     late: dict[int, CoreRule] = field(default_factory=dict)
+    negating: dict[str, bool] = field(default_factory=dict)
+    """Whether a rule negates a relation, as far as that was asked for."""
     came: int = 0
     """The rules that have come since the interpreter began, whose constants it keeps."""
+    derived: dict[str, StoredRelation] = field(default_factory=dict)
+    others: dict[str, StoredRelation] = field(default_factory=dict)
+    """The relations of the hyper-node, and those of other ones that it reads."""
+    own_group: RelationGroup = field(default_factory=lambda: RelationGroup(()))
+    other_group: RelationGroup = field(default_factory=lambda: RelationGroup(()))
     closed: tuple[str, ...] = ()
     """Those of the relations that are closures."""
     numbers: Words = field(default_factory=lambda: numpy.empty(0, numpy.int64))
@@ -117,24 +127,37 @@ class Maintained:
         ):
             return False
         table = self.machine.catalog.table
-        is_outgrown = (table[self.numbers, layout.R_N] - table[self.numbers, layout.R_DEAD] > self.room).any()
+        rows = table[self.numbers, layout.R_N] - table[self.numbers, layout.R_DEAD]
+        is_outgrown = numpy.count_nonzero(rows > self.room) > 0
         is_outgrown |= any(len(self.stored[name]) > _room(self.sizes[name]) for name in self.closed)
         return self.came <= 2 * len(self.rules) + _COMING and not is_outgrown
 
     def follow(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
         """Go to the present rules of the hyper-node, and to the relations that they read."""
-        if self.rules is node.rules:
-            return
-        if len(self.rules) == len(node.rules) and all(map(is_, self.rules, node.rules)):
-            self.rules = node.rules
-            return
+        last, now = self.rules, node.rules
+        is_same = last is now or (len(last) == len(now) and all(map(is_, last, now)))
+        # With other rules it may have read relations that only rules read which went in that epoch.
+        if not is_same or len(self.stored) != len(relations):
+            self._relate(node, relations)
+        if not is_same:
+            self._change_rules(node)
+        self.rules = node.rules
+
+    def _relate(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
+        """Go to other relations, the present ones among them as far as plans are about these."""
         self.machine.relate(relations)
         self.stored = dict(relations)
+        self.derived = {name: relations[name] for name in node.relations}
+        self.others = {name: stored for name, stored in relations.items() if name not in node.derives}
+        self.own_group, self.other_group = RelationGroup(self.derived.values()), RelationGroup(self.others.values())
         self.sizes = {name: self.sizes[name] if name in self.sizes else len(each) for name, each in relations.items()}
         self.closed = tuple(name for name, stored in relations.items() if isinstance(stored, ClosedRelation))
         written = [name for name in relations if name not in self.closed]
         self.numbers = numpy.array([relations[name].number for name in written], numpy.int64)
         self.room = numpy.array([_room(self.sizes[name]) for name in written], numpy.int64)
+
+    def _change_rules(self, node: HyperNode) -> None:
+        """Go to other rules."""
         known, present = set(map(id, self.rules)), set(map(id, node.rules))
         gone = [rule for rule in self.rules if id(rule) not in present and isinstance(rule, CoreRule)]
         new = [rule for rule in node.rules if id(rule) not in known and isinstance(rule, CoreRule)]
@@ -145,7 +168,7 @@ class Maintained:
         self.late |= {id(rule): rule for rule in new}
         if not known or len(self.late) > _LATE:  # With no rules before, all that come are late.
             self.settled, self.settled_own, self.late = set(), set(), {}
-        self.rules = node.rules
+        self.negating = {}
         for rule in gone:
             for name in dict(body_of(rule)):
                 self.readers[name].pop(id(rule), None)
@@ -160,7 +183,25 @@ class Maintained:
 
     def negates(self, name: str) -> bool:
         """Return True if what enters a relation deletes, because a rule negates it."""
-        return any((name, True) in body_of(rule) for rule in self.readers.get(name, {}).values())
+        found = self.negating.get(name)
+        if found is None:
+            found = any((name, True) in body_of(rule) for rule in self.readers.get(name, {}).values())
+            self.negating[name] = found
+        return found
+
+    def loses(self, lists: Iterable[Listed]) -> bool:
+        """Return True if these lists of relations of other hyper-nodes may take derivations away."""
+        return any(version == layout.OUT or self.negates(name) for name, version in lists)
+
+    def wins(self, lists: Iterable[Listed]) -> bool:
+        """Return True if these lists of relations of other hyper-nodes may bring derivations."""
+        return any(version == layout.IN or self.negates(name) for name, version in lists)
+
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Take more plans. When this raises, the state is worthless."""
+        self.machine.add(jobs)
+        self.own_group.note_indexes()
+        self.other_group.note_indexes()
 
     def lacking(self, rule: CoreRule, lists: Iterable[Listed]) -> set[Listed]:
         """Return those of the lists for which a rule has no plans so far, and note them."""
@@ -198,7 +239,7 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
         machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
         before = Maintained(machine, frozenset(indexed))
     before.follow(node, inputs.relations)
-    lists = _lists(internal, inputs)
+    lists = _lists(before.others)
     own = _own_versions(before, change, lists)
     new = (lists - before.settled) | {(name, each) for each in own - before.settled_own for name in internal}
     if not new and not before.late:
@@ -217,19 +258,19 @@ def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintai
                 versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
                 jobs += _jobs(rule, i, versions, internal, statistics, before)
     if jobs:
-        before.machine.add(jobs)
+        before.add(jobs)
     before.settled |= lists
     before.settled_own |= own
     before.late |= {id(rule): rule for rule in change.added}
     return before
 
 
-def _lists(internal: frozenset[str], inputs: Inputs) -> set[Listed]:
+def _lists(others: Mapping[str, StoredRelation]) -> set[Listed]:
     """Return the lists, OUT or IN, of relations of other hyper-nodes that are not empty."""
     return {
         (name, version)
-        for name, stored in inputs.relations.items()
-        if stored.changing and name not in internal
+        for name, stored in others.items()
+        if stored.changing
         for version in (layout.OUT, layout.IN)
         if stored.journal.listed(version)
     }
@@ -237,8 +278,7 @@ def _lists(internal: frozenset[str], inputs: Inputs) -> set[Listed]:
 
 def _own_versions(maintained: Maintained, change: NodeChange, lists: Iterable[Listed]) -> set[int]:
     """Return which lists, OUT or IN, of the relations of a hyper-node may fill because of these lists of others."""
-    losing = any(version == layout.OUT or maintained.negates(name) for name, version in lists)
-    losing |= bool(change.dropped) or any(map(len, change.went.values()))
+    losing = maintained.loses(lists) or bool(change.dropped) or any(map(len, change.went.values()))
     return {layout.OUT, layout.IN} if losing else {layout.IN}
 
 
@@ -296,24 +336,28 @@ class NodeUpdate:
         self.inputs = inputs
         self.machine = maintained.machine
         self.machine.threads = inputs.threads
-        self.derived = {name: inputs.relations[name] for name in node.relations}
+        self.derived, self.others = maintained.derived, maintained.others
         self.scanned = [name for name in maintained.scanned if inputs.relations[name].changing]
         for name in self.scanned:
             maintained.scanned[name] -= 1
-        self.external = [stored for name, stored in inputs.relations.items() if name not in self.derived]
-        self.changed = [stored for stored in self.external if stored.changing]
+        self.changed = [stored for stored in self.others.values() if stored.changing]
+        lists = _lists(self.others)
+        self.losing, self.winning = maintained.loses(lists), maintained.wins(lists)
+        """Whether plans for derivations lost, or for those won, may find any in the changes of other hyper-nodes."""
         self.opened = OpenRelations(self.derived.values(), self.changed, inputs.open)
-        start(self.derived.values())
+        maintained.own_group.start()
         with step(INDEXES):
-            settle(self.external)
+            maintained.other_group.settle()
             for stored in self.changed:
                 stored.journal.show_all()
-            extend_lagging(self.derived.values())
+            maintained.own_group.extend_lagging()
         # Indexes made here for the first time serve all later updates, and so do the kernels, which calls that have
         # nothing to do load from the cache: they are not held against this one.
         self.deadline = float("inf")
-        self.run(self.machine, "", False, True, 0)
-        self.bear(0)
+        if inputs.catalog.bits not in _ready:
+            self.run(self.machine, "", False, True, 0)
+            self.bear(0)
+            _ready.add(inputs.catalog.bits)
         self.seconds, self.deadline = seconds, time.thread_time() + seconds
 
     def weigh(self) -> None:
@@ -337,6 +381,8 @@ class NodeUpdate:
             retract(self.derived[name], words)
         if change.dropped:
             self.once(change.dropped, AT_START, AT_START, False, 0)
+        if not (self.losing or total(self.opened.stored, layout.R_OUT_N)):
+            return
         self.scan("delete", layout.OUT, False, 0)
         self.run(self.machine, "delete", False, False, 0)
         if total(self.opened.stored, layout.R_ABSENT):
@@ -356,6 +402,8 @@ class NodeUpdate:
             assert_facts(self.derived[name], words, current)
         if change.added:
             self.once(change.added, UP_TO, NOW, True, current)
+        if not (self.winning or total(self.opened.stored, layout.R_IN_N)):
+            return current
         self.scan("insert", layout.IN, True, current)
         for stored in self.changed:
             stored.journal.show_all()
@@ -382,8 +430,8 @@ class NodeUpdate:
             machine = Interpreter(
                 inputs.catalog, inputs.dictionary, inputs.relations, self.node.relations, jobs, inputs.threads
             )
-        settle(self.external)
-        extend_lagging(self.derived.values())
+        RelationGroup(self.others.values()).settle()
+        RelationGroup(self.derived.values()).extend_lagging()
         self.run(machine, "", inserting, True, current)
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:

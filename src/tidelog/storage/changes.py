@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
-from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.journal import SPARE
 from tidelog.storage.memory import Block
@@ -130,32 +129,8 @@ def start(relations: Iterable[StoredRelation]) -> None:
     """Call the rows of relations of one catalog that do not change such as were there when the epoch began."""
     idle = [stored for stored in relations if not stored.changing]
     if idle:
-        table, numbers = idle[0].catalog.table, [stored.number for stored in idle]
+        table, numbers = idle[0].catalog.table, numpy.array([stored.number for stored in idle])
         table[numbers, layout.R_START] = table[numbers, layout.R_N]
-
-
-def settle(relations: Iterable[StoredRelation]) -> None:
-    """Make all rows of relations of one catalog visible to plans as old ones, and bring their indexes up to date."""
-    found = list(relations)
-    extend_lagging(found)
-    if found:
-        table, numbers = found[0].catalog.table, [stored.number for stored in found]
-        table[numbers, layout.R_OLD] = table[numbers, layout.R_NEW] = table[numbers, layout.R_N]
-    for stored in found:
-        if isinstance(stored, ClosedRelation):
-            stored.settle()
-
-
-def extend_lagging(relations: Iterable[StoredRelation]) -> None:
-    """Enter the rows into indexes of relations of one catalog that lack some."""
-    found = [(stored, index) for stored in relations for index in stored.indexes.values()]
-    if not found:
-        return
-    table = found[0][0].catalog.table
-    done = table[[index.number for _, index in found], layout.I_DONE]
-    rows = table[[stored.number for stored, _ in found], layout.R_N]
-    for place in numpy.flatnonzero(done < rows).tolist():
-        found[place][1].extend(int(rows[place]))
 
 
 def _values(relations: Sequence[StoredRelation], fields: Sequence[int]) -> NDArray[numpy.int64]:

@@ -67,17 +67,25 @@ def reuse_memory() -> None:
 
 
 class _Memory:
-    """Memory at an address."""
+    """Memory of `size` bytes at an address."""
 
     address: int
+    size: int
+    _bytes: tuple[int, int, Any] = 0, 0, None
+    """The address and the size for which the last view was made, and the bytes as an object of ctypes, which takes
+    longer to make than a view of it."""
 
     def view(self, dtype: DTypeLike, length: int) -> NDArray[Any]:
         """Return the first `length` items as an array over the memory itself: valid until a block grows, or as long as
         a lease."""
-        size = length * numpy.dtype(dtype).itemsize
-        if size == 0:
+        if length == 0:
             return numpy.empty(0, dtype)
-        return numpy.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(self.address)).view(dtype)
+        address, size, whole = self._bytes
+        if address != self.address or size != self.size:
+            address, size = self.address, self.size
+            whole = (ctypes.c_uint8 * size).from_address(address)
+            self._bytes = address, size, whole
+        return numpy.frombuffer(whole, dtype, length)
 
 
 class Block(_Memory):

@@ -21,7 +21,7 @@ from tidelog.storage.members import ClosedMembers
 
 def applies(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node is that of an aggregate rule."""
-    return any(isinstance(rule, AggregateRule) for rule in node.rules)
+    return bool(node.aggregates)
 
 
 def visit(node: HyperNode, state: EpochState) -> NodeReport:

@@ -34,7 +34,7 @@ from tidelog.storage.stored import StoredRelation
 
 def applies(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node is that of a counter."""
-    return any(isinstance(rule, AggregateRule) and rule.op == "autoinc" for rule in node.rules)
+    return any(rule.op == "autoinc" for rule in node.aggregates)
 
 
 def visit(node: HyperNode, state: EpochState) -> NodeReport:

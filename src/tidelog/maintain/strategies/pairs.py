@@ -29,7 +29,7 @@ def changed_pairs(state: EpochState, relations: Iterable[str]) -> int:
 
 def show(state: EpochState, relations: Mapping[str, StoredRelation], rules: Iterable[CoreRule]) -> None:
     """Let an update see the changes of this epoch in the closures among `relations` that these rules read."""
-    if not any(isinstance(view, ClosedRelation) for view in relations.values()):
+    if not any(issubclass(each, ClosedRelation) for each in set(map(type, relations.values()))):
         return
     for name in dict.fromkeys(name for rule in rules for name, _ in body_of(rule)):
         view = relations[name]

@@ -94,7 +94,8 @@ def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | A
     relations = {name: state.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
     names = (*node.touches, UNIT)
     relations |= zip(names, state.views.several(names), strict=True)
-    start(stored for name, stored in relations.items() if stored is state.engine.views.get(name))
+    views = state.engine.views
+    start([stored for name, stored in relations.items() if views.get(name) is stored])
     return _inputs(relations, state)
 
 
