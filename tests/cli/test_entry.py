@@ -107,3 +107,12 @@ def test_out_of_memory_is_a_limit(tidelog: Run, closure: Path, monkeypatch: pyte
     outcome = tidelog("check", "closure.dl")
     assert outcome.code == 3
     assert outcome.err.startswith("error[E0503]: the machine ran out of memory")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_an_output_without_room_is_an_error(closure: Path, form: list[str]) -> None:
+    command = [sys.executable, "-m", "tidelog", "check", "closure.dl", *form]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=closure, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error[E0412]: the output cannot be written: No space left on device")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.store.disks import full_disk
 
 LOOSE = ".decl a( x:number )\na(1).   // one\n"
 NEAT = ".decl a(x: number)\na(1).  // one\n"
@@ -58,3 +59,13 @@ def test_a_file_with_an_error_stays_and_the_others_are_written(folder: Path, tid
     assert "wrong.dl:1:17: error[E0101]" in outcome.err
     assert (folder / "wrong.dl").read_text() == ".decl a(x:number\n"
     assert (folder / "loose.dl").read_text() == NEAT
+
+
+def test_a_file_that_finds_no_room_stays(folder: Path, tidelog: Run) -> None:
+    text = ".decl a(x:number)\n" + "a(1).\n" * 1_000
+    (folder / "p.dl").write_text(text)
+    with full_disk(1_000):
+        outcome = tidelog("format", "p.dl")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith("p.dl: error[E0412]: the file cannot be written: File too large")
+    assert (folder / "p.dl").read_text() == text

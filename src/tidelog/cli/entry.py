@@ -7,9 +7,11 @@ standard error, or with `--json` to standard output as JSON. A traceback shows o
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from tidelog.cli import (
     apply,
@@ -35,7 +37,7 @@ from tidelog.cli import (
     watch,
 )
 from tidelog.cli.progress import shown_on_terminal
-from tidelog.errors import InternalError, LimitError, Problem, TidelogError, UsageError
+from tidelog.errors import DataError, InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
 
 COMMANDS = (
@@ -89,8 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("TIDELOG_DEBUG") == "1":
             raise
-        every = getattr(parsed, "all_errors", False)
-        return _fail(_as_tidelog_error(error), as_json=getattr(parsed, "json", False), every=every)
+        as_json = getattr(parsed, "json", False) and not _is_of_output(error)
+        return _fail(_as_tidelog_error(error), as_json=as_json, every=getattr(parsed, "all_errors", False))
 
 
 def _announce_compilation() -> None:
@@ -139,7 +141,19 @@ def _as_tidelog_error(error: Exception) -> TidelogError:
         return UsageError(
             Problem("E0650", f"cannot use this file: {error.strerror or error}", place=os.fsdecode(error.filename))
         )
+    if _is_of_output(error):
+        hint = "make room on the disk, or write to another one"
+        return DataError(Problem("E0412", f"the output cannot be written: {error.strerror}", hint=hint))
     return InternalError(Problem("E0901", f"{type(error).__name__}: {error}", hint=REPORT_HINT))
+
+
+def _is_of_output(error: Exception) -> TypeGuard[OSError]:
+    """Return True if the standard output takes no more: errors of files have names."""
+    return (
+        isinstance(error, OSError)
+        and error.filename is None
+        and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+    )
 
 
 def _fail(error: TidelogError, *, as_json: bool, every: bool) -> int:

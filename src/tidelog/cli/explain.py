@@ -82,12 +82,14 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
 
 def _write(arguments: argparse.Namespace, path: Path, proof: Proof) -> None:
     """Write a proof in the form of the file that was asked for."""
+    from tidelog.durable.whole_files import write_whole
+
     if arguments.draw:
         proof.draw(path)
     elif arguments.lean:
-        path.write_text(proof.export("lean"), encoding="utf-8")
+        write_whole(path, proof.export("lean").encode())
     else:
-        path.write_text(proof.to_html() if arguments.html else proof.to_dot(), encoding="utf-8")
+        write_whole(path, (proof.to_html() if arguments.html else proof.to_dot()).encode())
 
 
 def _as_json(found: Proof | Absence | Blame | Removal) -> Any:

@@ -51,6 +51,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def _format(name: str, arguments: argparse.Namespace) -> bool:
     """Format one file, or standard input, and return True if it has another layout."""
     from tidelog.cli.shared import preprocessing_of
+    from tidelog.durable.whole_files import write_whole
     from tidelog.editors.format import formatted
     from tidelog.language.reading import file_text
 
@@ -69,6 +70,6 @@ def _format(name: str, arguments: argparse.Namespace) -> bool:
     elif result != text and not (arguments.check or arguments.diff):
         # A file with the line ends of Windows keeps them.
         ends = "\r\n" if b"\r\n" in path.read_bytes() else "\n"
-        path.write_bytes(result.replace("\n", ends).encode())
+        write_whole(path, result.replace("\n", ends).encode())
         print(f"{shown}: formatted", file=sys.stderr)
     return result != text

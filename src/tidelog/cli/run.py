@@ -163,8 +163,11 @@ def _save_page(db: Database, change: Any, arguments: argparse.Namespace) -> None
 
 def _save_profile(db: Database, file: Path) -> None:
     """Write where the time of the run went, as a page or as JSON by the name of the file."""
+    from tidelog.durable.whole_files import write_whole
+
     found = db.profile()
-    file.write_text(found.to_html() if file.suffix == ".html" else json.dumps(found.to_dict(), indent=2), "utf-8")
+    text = found.to_html() if file.suffix == ".html" else json.dumps(found.to_dict(), indent=2)
+    write_whole(file, text.encode())
 
 
 def check_folders(facts: Path, outputs: Path | None) -> None:

@@ -13,10 +13,8 @@ A writer makes a new file beside the old one and renames it when it is whole.
 from __future__ import annotations
 
 import gzip
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -24,6 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from tidelog.arrays import Words
+from tidelog.durable.whole_files import whole_file, writing
 from tidelog.errors import DataError, Problem
 from tidelog.io.json_files import json_of, read_json
 from tidelog.io.options import FileOptions
@@ -125,10 +124,10 @@ def write_view(
     path = _output_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
     if io == "sqlite":
-        with _writing(path):
+        with writing(path):
             write_sqlite(path, wanted, relation, rows, dictionary)
         return path
-    with _writing(path), _in_place_of(path) as temporary:
+    with whole_file(path) as temporary:
         if io == "parquet":
             write_parquet(temporary, wanted, relation, rows, dictionary)
         elif io == "arrow":
@@ -191,27 +190,6 @@ def _output_path(wanted: FileOptions, folder: Path, relation: RelationType) -> P
         return folder / wanted.filename
     packed = ".gz" if wanted.compress and wanted.io in (None, "file", "json") else ""
     return folder / f"{relation.name}{_DEFAULT_OUTPUT[wanted.io or 'file']}{packed}"
-
-
-@contextmanager
-def _in_place_of(path: Path) -> Iterator[Path]:
-    """Provide a path to write to; its file replaces `path` unless the block raises."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        hint = None if path.parent.is_dir() else f"create the folder {path.parent}"
-        message = f"the file cannot be written: {error.strerror or error}"
-        raise DataError(Problem("E0412", message, hint=hint, place=str(path))) from None
 
 
 # --- text ------------------------------------------------------------------------------------------------------------

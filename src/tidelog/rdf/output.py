@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from tidelog.durable.whole_files import write_whole
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.language.syntax import Column
 from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
@@ -86,11 +87,7 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Write a text to a file, packed for `.gz`. Raise DataError (E0412)."""
     if is_packed(path):
         data = gzip.compress(data, mtime=0)
-    try:
-        Path(path).write_bytes(data)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(Problem("E0412", f"the file cannot be written: {reason}", place=str(path))) from None
+    write_whole(Path(path), data)
 
 
 def nquads(triples: Relation, graph: str = "") -> bytes:

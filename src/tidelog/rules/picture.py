@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tidelog.durable.whole_files import write_whole
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.describe import describe
@@ -87,12 +88,12 @@ def write_picture(dot_text: Callable[[], str], path: str | os.PathLike[str], tit
         raise UsageError(Problem("E0690", message, hint="rename the file to one of these endings"))
     text = dot_text()
     if ending == ".dot":
-        file.write_text(text, encoding="utf-8")
+        write_whole(file, text.encode())
     elif ending == ".html":
         svg = _laid_out(text, "svg").decode()
-        file.write_text(_page(svg[svg.index("<svg") :], title), encoding="utf-8")
+        write_whole(file, _page(svg[svg.index("<svg") :], title).encode())
     else:
-        file.write_bytes(_laid_out(text, ending[1:]))
+        write_whole(file, _laid_out(text, ending[1:]))
 
 
 def _laid_out(text: str, form: str) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.database import Database
+from tidelog.durable.whole_files import write_whole
 from tidelog.io.json_values import plain, rows_text
 from tidelog.snapshots import Snapshot
 from tidelog.workbench.console.page import ASSETS, ICON, MAIN, STYLE, digest, import_map, modules, page, policy
@@ -23,11 +24,11 @@ def save_page(
 ) -> None:
     """Write the page of the last committed epoch to a file, with the reports of epochs and the result of a check.
 
-    It has the first `MOST_ROWS` rows of each relation. Raise OSError if the file cannot be written.
+    It has the first `MOST_ROWS` rows of each relation. Raise DataError (E0412) if the file cannot be written.
     """
     with db.snapshot() as snapshot, db.turns.using:
         text = _page(_data(snapshot, db, epochs, check))
-    path.write_bytes(text.encode())
+    write_whole(path, text.encode())
 
 
 def _data(snapshot: Snapshot, db: Database, epochs: Sequence[dict[str, Any]], check: dict[str, Any] | None) -> str:
