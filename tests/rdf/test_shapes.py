@@ -395,3 +395,31 @@ def test_a_graph_without_shapes_is_refused() -> None:
 def test_validating_without_shapes_says_how_to_add_some() -> None:
     with pytest.raises(UsageError, match="E0601"):
         connect().validate()
+
+
+def test_shapes_that_count_values_of_one_property_keep_their_own_bounds_and_directions() -> None:
+    store = validated("""
+        :Most sh:targetNode :a ; sh:path :p ; sh:maxCount 2 . :Least sh:targetNode :b ; sh:path :p ; sh:minCount 2 .
+        :Some sh:targetNode :n ; sh:path :p ; sh:minCount 1 . :Back sh:targetNode :n ; sh:path [ sh:inversePath :p ] ;
+            sh:minCount 1 . :Few sh:targetNode :b ; sh:path [ sh:inversePath :p ] ; sh:maxCount 1 .
+    """)
+    back = "^<http://example.org/p> "
+    assert violations(store) == ["a p  MaxCount", "b p  MinCount", f"n {back} MinCount", "n p  MinCount"]
+    store.insert(f"{PREFIXES} :b :p 7, 8 . :n :p :c .")
+    store.delete(f"{PREFIXES} :a :p 5 .")
+    store.commit()
+    assert violations(store) == [f"n {back} MinCount"]
+    store.insert(f"{PREFIXES} :n :p :b, :n .")
+    store.commit()
+    assert violations(store) == [f"b {back} MaxCount"]
+
+
+def test_shapes_that_ask_for_several_classes_see_only_the_members_of_each() -> None:
+    store = validated("""
+        :S sh:targetClass :K ; sh:path :z ; sh:minCount 1 . :T sh:targetClass :L ; sh:path :y ; sh:minCount 1 .
+        :U sh:targetNode :a, :b ; sh:class :K .
+    """)
+    assert violations(store) == ["a y  MinCount", "a z  MinCount", "b  b Class", "b y  MinCount"]
+    store.delete(f"{PREFIXES} :K rdfs:subClassOf :L .")
+    store.commit()
+    assert violations(store) == ["a z  MinCount", "b  b Class", "b y  MinCount"]

@@ -80,10 +80,13 @@ def read(
     there = {*declared, *(each.name for each in parsed.declarations)}
     for rule in parsed.rules:
         _refuse_prefix_as_label(rule, source, there, known)
-    own_triples = TRIPLE in there and not names.has_triples
-    named = Naming(words.symbols, names, own_triples).named(parsed)
-    named = replace(named, rules=tuple(rule_with_constants(rule, names) for rule in named.rules))
-    return _placed(named, source), known
+    # Views and shapes make thousands of rules without terms of RDF, in which there is nothing to rename or to place.
+    is_plain = blank == text and not words.symbols and TRIPLE not in text
+    if not is_plain:
+        own_triples = TRIPLE in there and not names.has_triples
+        parsed = Naming(words.symbols, names, own_triples).named(parsed)
+    parsed = replace(parsed, rules=tuple(rule_with_constants(rule, names) for rule in parsed.rules))
+    return parsed if is_plain else _placed(parsed, source), known
 
 
 def query(

@@ -7,6 +7,10 @@ A shape S with the focus nodes x and the values v has these relations beside the
     fails_S(x)      those of asked_S that do not conform
     value_S(x, v)   the values of a path that is more than one property
 
+All shapes share, for each property in a direction, `having_p(x)`, the nodes with a value, and `number_p(x, n)`, the
+numbers of values of the nodes in `counted_p(x)`. In a store that infers no classes, `instance(x, c)` has the instances
+of the classes that shapes ask for, and `below(c, d)` the subclasses of these.
+
 `constraints` gives the bodies that find violations: each is a rule of the view over focus_S, and of fails_S over
 asked_S. So nothing is evaluated for nodes of which nobody asks, and a change costs what it touches.
 
@@ -20,7 +24,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, quoted
+from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, number_of, quoted
 from tidelog.rdf.shapes.links import links_of, reached, siblings
 from tidelog.rdf.shapes.paths import PathRules, Property, forward, spelled
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape
@@ -66,7 +70,9 @@ class _Compiler:
         self._links = links_of(shapes)
         self._reported, self._needed = reached(shapes, self._links)
         self._labels = {each: _label(each, number) for number, each in enumerate(shapes, 1)}
-        self._classes: dict[str, str] = {}
+        self._classes: dict[str, None] = {}
+        self._having: dict[Property, str] = {}
+        self._counting: dict[Property, tuple[str, str, dict[str, None]]] = {}
 
     def text(self) -> str:
         """Return the program."""
@@ -79,6 +85,7 @@ class _Compiler:
                 self._derive(f"{self._beside('asked', name)}(v_x)", f"{self._beside('focus', name)}(v_x)")
         for name in names:
             self._shape(self._shapes[name])
+        self._class_rules()
         if rule_prefix(self._name) not in self._rules.text():  # Each view has a rule.
             self._derive(f"{self._name}({', '.join(['v_x'] * len(COLUMNS))})", 'v_x = ""', "1 = 2")
         self._rules.declare(self._name, COLUMNS)
@@ -141,7 +148,7 @@ class _Compiler:
                 case "targetNode":
                     self._derive(f"{focus}({quoted(term)})")
                 case "targetClass":
-                    self._derive(f"{focus}(v_x)", f"{self._instances(term)}(v_x)")
+                    self._derive(f"{focus}(v_x)", self._instances(term, "v_x"))
                 case "targetSubjectsOf":
                     self._derive(f"{focus}(v_x)", f"{self._property(term)}(v_x, _)")
                 case _:
@@ -151,34 +158,68 @@ class _Compiler:
         """Return the values of a shape, of all nodes that it is evaluated for."""
         focus = f"{self._beside('asked' if shape.name in self._needed else 'focus', shape.name)}(v_x)"
         if shape.path is None:
-            return ShapeValues(focus, "v_x", (focus,), "v_x = {}".format, "v_x != {}".format)
+            same = "v_x = {0}"
+            some, number = partial(same.format, "_"), partial(number_of, same)
+            return ShapeValues(focus, "v_x", (focus,), same.format, "v_x != {}".format, some, number)
         path = forward(shape.path)
         if isinstance(path, Property):
             ends = "({0}, v_x)" if path.inverse else "(v_x, {0})"
             atom = f"{self._property(path.iri)}{ends}"
+            some, number = partial(self._some, path, atom), partial(self._number, path, atom, focus)
         else:
             relation = self._beside("value", shape.name)
             self._rules.declare(relation, ["x", "v"])
             for body in self._paths.bodies(path, focus, "v_x", "v_v"):
                 self._derive(f"{relation}(v_x, v_v)", focus, body)
             atom = f"{relation}(v_x, {{0}})"
-        return ShapeValues(focus, "v_v", (focus, atom.format("v_v")), atom.format, f"!{atom}".format)
+            some, number = partial(atom.format, "_"), partial(number_of, atom)
+        literals = (focus, atom.format("v_v"))
+        return ShapeValues(focus, "v_v", literals, atom.format, f"!{atom}".format, some, number)
 
-    def _instances(self, iri: str) -> str:
-        """Return the relation of the instances of a class, by rdf:type and rdfs:subClassOf."""
+    def _instances(self, iri: str, term: str) -> str:
+        """Return the literal of the instances of a class, by rdf:type and rdfs:subClassOf."""
         if self._members is not None:
-            return self._members(iri)
-        relation = self._classes.get(iri)
-        if relation is None:
-            label = _label(iri, len(self._classes) + 1)
-            relation, classes = (self._rules.name(f"{sort}_{label}") for sort in ("instance", "class"))
-            self._classes[iri] = relation
-            self._rules.declare(classes, ["c"])
-            self._rules.declare(relation, ["x"])
-            self._derive(f"{classes}({quoted(iri)})")
-            self._derive(f"{classes}(v_c)", f"{self._property(f'{RDFS}subClassOf')}(v_c, v_d)", f"{classes}(v_d)")
-            self._derive(f"{relation}(v_x)", f"{self._property(TYPE)}(v_x, v_c)", f"{classes}(v_c)")
-        return relation
+            return f"{self._members(iri)}({term})"
+        self._classes[iri] = None
+        return f"{self._rules.name('instance')}({term}, {quoted(iri)})"
+
+    def _class_rules(self) -> None:
+        """Add the rules of the instances of classes that shapes ask for: one relation has those of all."""
+        if self._classes:
+            relation, below = self._rules.name("instance"), self._rules.name("below")
+            self._rules.declare(below, ["c", "d"])
+            self._rules.declare(relation, ["x", "c"])
+            for iri in self._classes:
+                self._derive(f"{below}({quoted(iri)}, {quoted(iri)})")
+            above = f"{self._property(f'{RDFS}subClassOf')}(v_c, v_e)"
+            self._derive(f"{below}(v_c, v_d)", above, f"{below}(v_e, v_d)")
+            self._derive(f"{relation}(v_x, v_d)", f"{self._property(TYPE)}(v_x, v_c)", f"{below}(v_c, v_d)")
+
+    def _some(self, path: Property, atom: str) -> str:
+        """Return the literal of the nodes that have a value of a property: one relation for all shapes that ask."""
+        found = self._having.get(path)
+        if found is None:
+            found = self._having[path] = self._rules.name(f"having_{_label(path.iri, len(self._having) + 1)}")
+            self._rules.declare(found, ["x"])
+            self._derive(f"{found}(v_x)", atom.format("_"))
+        return f"{found}(v_x)"
+
+    def _number(self, path: Property, atom: str, focus: str) -> str:
+        """Return the literal of the number n of values of a property, which is there for the nodes of `focus`: one
+        relation for all shapes that ask."""
+        found = self._counting.get(path)
+        if found is None:
+            label = _label(path.iri, len(self._counting) + 1)
+            found = self._rules.name(f"counted_{label}"), self._rules.name(f"number_{label}"), dict[str, None]()
+            counted, number, _ = self._counting[path] = found
+            self._rules.declare(counted, ["x"])
+            self._rules.declare(number, ["x"], numbers=["n"])
+            self._derive(f"{number}(v_x, n)", f"{counted}(v_x)", f"n = count : {{ {atom.format('w')} }}")
+        counted, number, asked = found
+        if focus not in asked:
+            asked[focus] = None
+            self._derive(f"{counted}(v_x)", focus)
+        return f"{number}(v_x, n)"
 
     def _failing(self, name: str) -> str:
         """Return the relation of the nodes that fail a shape, the empty text for a deactivated one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tidelog.rdf.names import TRIPLE
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape, is_true
@@ -30,22 +31,25 @@ class ViolationBody:
 @dataclass(frozen=True)
 class ShapeValues:
     """The literal of the focus nodes of a shape; the variable of a value, and the literals that bind both; the
-    literals that say that a term is a value, and that it is not."""
+    literals that say that a term is a value, that it is not, that there are `some`, and that n is their `number`."""
 
     focus: str
     value: str
     literals: tuple[str, ...]
     has: Callable[[str], str]
     lacks: Callable[[str], str]
+    some: Callable[[], str]
+    number: Callable[[], str]
 
 
 @dataclass(frozen=True)
 class ShapeSource:
-    """The relations that constraints read: of a property, of the instances of a class, and of the nodes that fail a
-    shape, the empty text if none ever does; the siblings of a qualified shape, and the properties of a closed one."""
+    """The sources of constraints: the relation of a property; the literal of a class and one of its instances; the
+    relation of the nodes that fail a shape, the empty text if none ever does; the siblings of a qualified shape, and
+    the properties of a closed one."""
 
     property: Callable[[str], str]
-    instances: Callable[[str], str]
+    instances: Callable[[str, str], str]
     fails: Callable[[str], str]
     siblings: Callable[[str], Sequence[str]]
     properties: Callable[[ParsedShape], Sequence[str]]
@@ -55,6 +59,11 @@ def quoted(symbol: str) -> str:
     """Return a symbol as a constant of rules."""
     text = symbol.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
+
+
+def number_of(atom: str) -> str:
+    """Return the literal that counts the values of an atom, in which {0} stands for them, as n."""
+    return f"n = count : {{ {atom.format('w')} }}"
 
 
 class ConstraintRules:
@@ -75,7 +84,7 @@ class ConstraintRules:
         value, members = constraint.value, constraint.members
         match constraint.parameter:
             case "class":
-                yield self._each(f"!{self._source.instances(value)}({self._values.value})", detail=value)
+                yield self._each(f"!{self._source.instances(value, self._values.value)}", detail=value)
             case "datatype" | "nodeKind" | "minExclusive" | "minInclusive" | "maxExclusive" | "maxInclusive" as test:
                 yield self._tested(test, value, value)
             case "minLength" | "maxLength" as test:
@@ -88,9 +97,9 @@ class ConstraintRules:
             case "uniqueLang" if is_true(value):
                 yield from self._unique()
             case "minCount":
-                yield from self._counted(constraint, self._values.has, "<")
+                yield from self._counted(constraint, "<", self._values.some, self._values.number)
             case "maxCount":
-                yield from self._counted(constraint, self._values.has, ">")
+                yield from self._counted(constraint, ">", self._values.some, self._values.number)
             case "equals" | "disjoint" as sort:
                 yield from self._compared(sort == "equals", value)
             case "lessThan" | "lessThanOrEquals" as test:
@@ -100,9 +109,9 @@ class ConstraintRules:
             case "not" | "node" | "and" | "or" | "xone":
                 yield from self._shapes(constraint)
             case "qualifiedMinCount" if self._shape.values("qualifiedValueShape"):
-                yield from self._counted(constraint, self._qualified(), "<")
+                yield from self._counted(constraint, "<", *self._qualified())
             case "qualifiedMaxCount" if self._shape.values("qualifiedValueShape"):
-                yield from self._counted(constraint, self._qualified(), ">")
+                yield from self._counted(constraint, ">", *self._qualified())
             case "closed" if is_true(value):
                 yield self._closed(value)
             case "hasValue":
@@ -117,16 +126,18 @@ class ConstraintRules:
     def _tested(self, test: str, parameter: str, detail: str) -> ViolationBody:
         return self._each(f'@{HOLDS}("{test}", {quoted(parameter)}, {self._values.value}) = 0', detail=detail)
 
-    def _counted(self, constraint: Constraint, atom: Callable[[str], str], op: str) -> Iterator[ViolationBody]:
-        """Yield the body of focus nodes with fewer or more values than a parameter says; `atom` has the values."""
+    def _counted(
+        self, constraint: Constraint, op: str, some: Callable[[], str], number: Callable[[], str]
+    ) -> Iterator[ViolationBody]:
+        """Yield the body of focus nodes with fewer or more values than a parameter says: `some`, and their `number` n,
+        are literals."""
         limit, detail = int(parts(constraint.value)[0]), quoted(constraint.value)
         if op == "<" and limit == 1:
-            yield ViolationBody((self._values.focus, f"!{atom('_')}"), detail)
+            yield ViolationBody((self._values.focus, f"!{some()}"), detail)
         elif op == ">" and limit <= 0:
-            yield ViolationBody((self._values.focus, atom("_")), detail)
+            yield ViolationBody((self._values.focus, some()), detail)
         elif op == ">" or limit > 1:
-            count = f"n = count : {{ {atom('w')} }}, n {op} {limit}"
-            yield ViolationBody((self._values.focus, count), detail)
+            yield ViolationBody((self._values.focus, number(), f"n {op} {limit}"), detail)
 
     def _unique(self) -> Iterator[ViolationBody]:
         relation = self._relation("tagged", ["x", "l", "v"])
@@ -167,8 +178,9 @@ class ConstraintRules:
                     if name:
                         yield self._each(atom, detail=constraint.value)
 
-    def _qualified(self) -> Callable[[str], str]:
-        """Return the atom of the values that conform to the qualified shape, and to no sibling of it."""
+    def _qualified(self) -> tuple[Callable[[], str], Callable[[], str]]:
+        """Return the literals that say that there are values that conform to the qualified shape, and to no sibling of
+        it, and their number."""
         relation = self._relation("qualified", ["x", "v"])
         failing = self._source.fails(self._shape.values("qualifiedValueShape")[0])
         conditions = [f"!{failing}({self._values.value})"] if failing else []
@@ -176,7 +188,8 @@ class ConstraintRules:
         if all(others):
             conditions += [f"{each}({self._values.value})" for each in others]
             self._derive(f"{relation}(v_x, {self._values.value})", (*self._values.literals, *conditions))
-        return lambda term: f"{relation}(v_x, {term})"
+        atom = f"{relation}(v_x, {{0}})"
+        return partial(atom.format, "_"), partial(number_of, atom)
 
     def _closed(self, detail: str) -> ViolationBody:
         ignored = [

@@ -122,9 +122,9 @@ class ViewRules:
         """Return the name of a relation beside the view."""
         return f"{self._name}{COLON}{sort}"
 
-    def declare(self, relation: str, columns: Sequence[str]) -> None:
-        """Declare a relation of terms."""
-        parts = ", ".join(f"{column}: symbol" for column in columns)
+    def declare(self, relation: str, columns: Sequence[str], numbers: Sequence[str] = ()) -> None:
+        """Declare a relation of terms, and `numbers` behind them."""
+        parts = ", ".join([*(f"{column}: symbol" for column in columns), *(f"{each}: number" for each in numbers)])
         self._lines.insert(0, f".decl {relation}({parts})")
 
     def add(self, relation: str, columns: Sequence[str], body: ViewBody) -> None:
