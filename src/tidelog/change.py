@@ -14,10 +14,9 @@ from tidelog.engine import Outcome, Report
 from tidelog.io.sorting import sorted_rows
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.watch import reading_within_memory
-from tidelog.maintain.deltas import AnyRows, Delta, held_rows, rows_of
+from tidelog.maintain.deltas import AnyRows, Delta, held_rows
 from tidelog.markup import change_table
 from tidelog.relation import Relation, WordRows, declared
-from tidelog.storage.changed_pairs import ChangedPairs
 from tidelog.storage.dictionary import Dictionary
 from tidelog.turns import Turns
 
@@ -121,8 +120,5 @@ def _part(
         columns = relations[name].columns
         none = numpy.empty((0, len(columns)), numpy.int64)
         delta = outcome.deltas.get(name, Delta(none, none))
-        parts = [
-            Relation(name, WordRows(columns, dictionary, rows if isinstance(rows, ChangedPairs) else rows_of(rows)))
-            for rows in (delta.inserted, delta.deleted)
-        ]
+        parts = [Relation(name, WordRows(columns, dictionary, rows)) for rows in (delta.inserted, delta.deleted)]
         return RelationChange(*parts)

@@ -23,8 +23,8 @@ from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_in
 from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
 from tidelog.limits.watch import reading_within_memory
+from tidelog.maintain.deltas import AnyRows, held_rows, rows_of
 from tidelog.set_operators import Rows, SetOperators
-from tidelog.storage.changed_pairs import ChangedPairs
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
@@ -58,10 +58,10 @@ class RowSource(Protocol):
 
 
 class WordRows:
-    """A `RowSource` over an array, for answers and changes that are no stored relation. The pairs that a change of a
-    closure has removed or added are written when somebody asks for rows."""
+    """A `RowSource` over an array, for answers and changes that are no stored relation. The rows of a
+    change that are not written yet are written when somebody asks for rows."""
 
-    def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, words: NDArray[Any] | ChangedPairs) -> None:
+    def __init__(self, columns: tuple[Column, ...], dictionary: Dictionary, words: AnyRows) -> None:
         self.columns = columns
         self.dictionary = dictionary
         self._rows = words
@@ -70,11 +70,11 @@ class WordRows:
 
     @property
     def _words(self) -> NDArray[Any]:
-        return self._rows.words() if isinstance(self._rows, ChangedPairs) else self._rows
+        return rows_of(self._rows)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], NDArray[Any]]]:
         """Return the words, which the dictionary keeps as long as these rows exist."""
-        yield self.columns, self._rows.held() if isinstance(self._rows, ChangedPairs) else self._rows
+        yield self.columns, held_rows(self._rows)
 
     def __len__(self) -> int:
         return len(self._rows)

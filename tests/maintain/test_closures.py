@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
 import tidelog
 from tests.closure_stories import BASE, CLOSED, COMPOSED, DECLARATIONS, EDGES, LINEAR, RULES, SHOWN, STRATEGIES, Story
+from tidelog.kernels import differences
 from tidelog.maintain.strategies import situation
 
 # --- facts that come and go ------------------------------------------------------------------------------------------
@@ -50,6 +52,32 @@ def test_a_large_change_is_a_rebuild() -> None:
     story = Story(f"{BASE} {COMPOSED}", "auto", e=EDGES)
     assert story.step(insert={"e": [(i, -i) for i in range(10, 120)]})["t"] == "bootstrap"
     assert story.step(delete={"e": [(50, -50)]})["t"] == "update"
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_the_first_edges_are_neither_compared_nor_are_their_pairs_written(
+    early: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one component has 25 million pairs: to compare takes a step for each, to write them 200 MB."""
+
+    def compared(*given: Any) -> None:
+        raise AssertionError("the empty closure was compared with the new one")
+
+    monkeypatch.setattr(differences, "changed", compared)
+    db = tidelog.connect()
+    db.load(f"{DECLARATIONS} t(x, y) :- e(x, y). t(x, y) :- t(y, x). t(x, z) :- t(x, y), t(y, z).")
+    if early:
+        db.commit()
+    db.insert("e", [(i, i + 1) for i in range(4_999)])
+    tracemalloc.start()
+    change = db.commit()
+    assert len(change["t"].inserted) == len(db["t"]) == 5_000 * 5_000
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    tracemalloc.stop()
+    monkeypatch.undo()
+    db.insert("e", [(5_000, 5_001)])
+    assert len(db.commit()["t"].inserted) == 4
+    assert change["t"].inserted.to_arrow().num_rows == 5_000 * 5_000  # as it was then
 
 
 # --- asserted facts --------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -24,31 +25,36 @@ class Whole:
         self._stored: StoredRelation | None = stored
         self._count = len(stored)
         self._words: AnyWords | None = None
+        self._lock = threading.RLock()
+        """Held while the rows are copied, which other threads may ask for, so that `keep` waits for them."""
 
     def __len__(self) -> int:
         return self._count
 
     def keep(self) -> None:
         """Make the rows independent of the relation from now on."""
-        if self._stored is not None and (snapshot := self._stored.snapshot()) is not None:
-            self._stored = snapshot
-        else:
-            self.words()
+        with self._lock:
+            if self._stored is not None and (snapshot := self._stored.snapshot()) is not None:
+                self._stored = snapshot
+            else:
+                self.words()
 
     def held(self) -> AnyWords:
         """Return rows with all words of these rows. For a closure whose rows are not read, return its nodes, each with
         itself."""
-        if isinstance(self._stored, ClosedRelation):
-            nodes = self._stored.closure.words_of_nodes()
-            return numpy.stack([nodes, nodes], axis=1)
-        return self._stored.words() if self._stored is not None else self.words()
+        with self._lock:
+            if isinstance(self._stored, ClosedRelation):
+                nodes = self._stored.closure.words_of_nodes()
+                return numpy.stack([nodes, nodes], axis=1)
+            return self._stored.words() if self._stored is not None else self.words()
 
     def words(self) -> AnyWords:
         """Return the rows."""
-        if self._stored is not None:
-            self._words, self._stored = self._stored.words(), None
-        assert self._words is not None
-        return self._words
+        with self._lock:
+            if self._stored is not None:
+                self._words, self._stored = self._stored.words(), None
+            assert self._words is not None
+            return self._words
 
 
 Unwritten: TypeAlias = Whole | ChangedPairs

@@ -54,7 +54,8 @@ def visit(node: HyperNode, state: EpochState) -> NodeReport:
     strategy, first = estimate(node, state, situation.old)
     if name in state.closures and not alike(state.closures[name][0], node.closure):
         strategy, reason, impact = "bootstrap", "its closure could not be kept", build(node, state)
-    elif strategy == "bootstrap" and name not in state.closures:
+    elif strategy == "bootstrap" and not (name in state.closures and len(state.views[name])):
+        # An empty closure is not rebuilt by `follow`: to compare would look at each pair of nodes in a component.
         impact = build(node, state)
     else:
         seconds = 0.0 if strategy == "bootstrap" else float("inf")
