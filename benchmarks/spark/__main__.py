@@ -69,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         spark.stop()
     if "scaling" in parts:
         points, given = scaling.points(600 if asked.quick else 1_500), scaling.Assumptions()
+        points += scaling.component_points()
         print(f"\n{scaling.table(points, given)}")
         scaling.plot(points, asked.out / "scaling.svg")
         found["scaling"] = scaling.as_json(points, given)

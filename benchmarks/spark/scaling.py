@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.equivalence import graph
 from benchmarks.spark.programs import evaluate, loaded
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
@@ -55,6 +56,20 @@ PROGRAMS: Mapping[str, str] = {
 }
 
 
+COMPONENTS = "components, everywhere"
+COMPONENTS_PROGRAM = """
+    .decl e(x: number, y: number)
+    .decl con(x: number, y: number)
+    .decl t(x: number, least: number)
+    con(x, y) :- e(x, y).
+    con(x, y) :- con(y, x).
+    con(x, z) :- con(x, y), con(y, z).
+    t(x, c) :- con(x, _), c = min y : { con(x, y) }.
+"""
+SPREAD = PlacementLimits(replicate=0)
+"""Facts are spread, as if there were more than a million, and the closure is everywhere."""
+
+
 @dataclass(frozen=True)
 class Point:
     """One program over a number of partitions: rows of its view t, the traffic between partitions, the bytes of rows
@@ -86,10 +101,11 @@ def edges(nodes: int, seed: int = 1) -> Words:
 
 def point(program: str, partitions: int, facts: Words) -> Point:
     """Measure one program over a number of partitions."""
-    workspace = loaded(PROGRAMS[program])
+    alike = program == COMPONENTS
+    workspace = loaded(COMPONENTS_PROGRAM if alike else PROGRAMS[program])
     folder = Folder(tempfile.mkdtemp(prefix="tidelog-scaling-"))
     executors = LocalExecutors()
-    engine = PartitionedEngine(workspace.dictionary, executors, folder, partitions, APART)
+    engine = PartitionedEngine(workspace.dictionary, executors, folder, partitions, SPREAD if alike else APART)
     try:
         started = time.perf_counter()
         evaluate(engine, workspace, {"e": driver_change(facts, facts[:0])})
@@ -99,6 +115,20 @@ def point(program: str, partitions: int, facts: Words) -> Point:
         return Point(program, partitions, engine.size("t"), *traffic, memory(executors), held(engine))
     finally:
         engine.close()
+
+
+def component_memory(edges: float, nodes: float, partitions: int) -> float:
+    """Return the bytes of rows and indexes in one partition for the least members of components, by constants that were
+    measured: every partition has all edges and the components of all nodes, and its share of facts and results."""
+    return 58 * edges + 329 * nodes + (31 * edges + 156 * nodes) / partitions
+
+
+def component_seconds(edges: float, nodes: float, given: Assumptions) -> dict[str, float]:
+    """Return the predicted seconds of components: the work of one partition, by constants that were measured on one
+    core, that for reading all edges, and two rounds."""
+    compute, transfer = 0.3e-6 * edges + 0.7e-6 * nodes, 16 * edges / given.network
+    rounds = 2 * given.per_round
+    return {"compute": compute, "transfer": transfer, "rounds": rounds, "total": compute + transfer + rounds}
 
 
 def memory(executors: LocalExecutors) -> int:
@@ -144,6 +174,12 @@ def predicted(last: Point, given: Assumptions) -> dict[str, float]:
     return {"compute": compute, "transfer": transfer, "rounds": rounds, "total": compute + transfer + rounds}
 
 
+def component_points(partitions: Sequence[int] = PARTITIONS) -> list[Point]:
+    """Measure components of random graphs with two and with eight edges for a node."""
+    graphs = (graph(100_000, 200_000), graph(25_000, 200_000))
+    return [point(COMPONENTS, number, np.unique(facts, axis=0)) for facts in graphs for number in partitions]
+
+
 def table(found: Sequence[Point], given: Assumptions) -> str:
     """Return the figures, and the prediction for each program."""
     lines = [
@@ -156,7 +192,7 @@ def table(found: Sequence[Point], given: Assumptions) -> str:
         for each in found
     ]
     lines.append(f"\npredicted for {given.executors} executors and {given.tuples:.0e} tuples, by {given}:")
-    for program in PROGRAMS:
+    for program in dict.fromkeys(each.program for each in found if each.program in PROGRAMS):
         last = max((each for each in found if each.program == program), key=lambda each: each.partitions)
         parts = ", ".join(f"{name} {seconds:,.0f} s" for name, seconds in predicted(last, given).items())
         lines.append(f"{program:28}{parts}")

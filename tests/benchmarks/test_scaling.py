@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from benchmarks.equivalence import graph
 from benchmarks.spark import scaling, skew
 from benchmarks.spark.scaling import Assumptions, Point
 
@@ -18,6 +20,18 @@ def test_what_partitions_say_to_each_other() -> None:
     assert several.rows == 3 * len(facts)
     assert several.rounds == 2
     assert scaling.point("non-linear, exchanged", 4, facts).tuples == alone.tuples
+
+
+@pytest.mark.parametrize("partitions", [1, 4, 16])
+@pytest.mark.parametrize("nodes", [100_000, 25_000])
+def test_components_take_memory_and_messages_by_the_formula(partitions: int, nodes: int) -> None:
+    facts = np.unique(graph(nodes, 200_000), axis=0)
+    found = scaling.point(scaling.COMPONENTS, partitions, facts)
+    assert found.tuples == len(np.unique(facts))
+    assert (found.rounds, found.messages) == (2, partitions)
+    assert found.rows == (partitions - 1) * len(facts)
+    wanted = partitions * scaling.component_memory(len(facts), found.tuples, partitions)
+    assert found.memory == pytest.approx(wanted, rel=0.1)
 
 
 def test_a_prediction() -> None:
