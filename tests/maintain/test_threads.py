@@ -79,9 +79,9 @@ def marks(db: tidelog.Database) -> dict[str, object]:
 @pytest.mark.parametrize("maintain", [True, False])
 @pytest.mark.parametrize("count", COUNTS)
 def test_marks_are_those_of_one_thread(count: int, maintain: bool) -> None:
-    alone = database(edges(count, 120, 360), threads=1, maintain=maintain)
+    alone = database(edges(count, 80, 240), threads=1, maintain=maintain)
     alone.commit()
-    db = database(edges(count, 120, 360), maintain=maintain)
+    db = database(edges(count, 80, 240), maintain=maintain)
     with sharing(count) as seen:
         change = db.commit()
     assert max(seen) == count
@@ -94,9 +94,9 @@ def test_marks_are_those_of_one_thread(count: int, maintain: bool) -> None:
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_an_update_leaves_the_marks_of_one_thread(count: int) -> None:
-    facts = edges(count, 120, 360)
+    facts = edges(count, 80, 240)
     alone, db = twins(facts)
-    for gone, came in ((facts[:20], []), ([], facts[:10]), (facts[40:60], edges(0, 120, 20)), (facts[60:], [])):
+    for gone, came in ((facts[:20], []), ([], facts[:10]), (facts[40:60], edges(0, 80, 20)), (facts[60:], [])):
         changed(alone, gone, came)
         with sharing(count) as seen:
             changed(db, gone, came)
@@ -136,13 +136,13 @@ def test_any_interleaving_of_an_update(seed: int) -> None:
 
 def test_ledgers_that_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads then apply them and go on."""
-    facts = edges(7, 200, 700)
+    facts = edges(7, 100, 350)
     alone, db = twins(facts)
-    changed(alone, facts[:300], [])
+    changed(alone, facts[:150], [])
     monkeypatch.setattr("tidelog.maintain.ledgers.ENTRIES", 3 * 600)
     applied = counting_calls(monkeypatch, Ledgers, "apply")
     with sharing(3) as seen:
-        changed(db, facts[:300], [])
+        changed(db, facts[:150], [])
     assert len(applied) > len(seen.tasks) > 2
     assert marks(db) == marks(alone)
 
@@ -371,7 +371,7 @@ def test_an_error_in_another_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("most", [0, 1, 20])
 def test_the_system_starts_no_more_threads(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also between two parts of a plan, when another thread has begun with rows that nobody else has."""
-    db, alone = database(edges(6, 300, 900)), database(edges(6, 300, 900), threads=1)
+    db, alone = database(edges(6, 200, 600)), database(edges(6, 200, 600), threads=1)
     alone.commit()
     start, started = threading.Thread.start, [0]
 
@@ -390,7 +390,7 @@ def test_the_system_starts_no_more_threads(most: int, monkeypatch: pytest.Monkey
     for each in (alone, db):
         each.options(strategy="update")
         with sharing(1 if each is alone else 4):
-            changed(each, edges(6, 300, 900)[:60], edges(7, 300, 20))
+            changed(each, edges(6, 200, 600)[:60], edges(7, 200, 20))
     assert started[0] == most
     assert marks(db) == marks(alone)
 
