@@ -81,7 +81,7 @@ MODULE = (
         "float, number -> float",
         name="weighted",
         init=(0.0, 0),
-        finish=lambda state: state[0] / state[1] if state[1] != 1 else math.nan if state[0] > 0 else None,
+        finish=lambda state: state[0] / state[1] if state[1] > 1 else math.nan if state[0] > 0 else None,
     )(parted),
     tidelog.aggregate("number -> number", name="total", init=0, inverse=lambda s, x: s - x)(lambda s, x: s + x),
     tidelog.aggregate("symbol -> symbol", name="letters", init="")(lambda state, s: state + s),
