@@ -20,8 +20,8 @@ import numpy
 from tidelog.kernels.components import MEMBER, ONE, REACH, ZERO
 from tidelog.kernels.layout import SAVED
 from tidelog.kernels.lists import LENGTH, ROOM, START
-from tidelog.kernels.reach import sort, sort_marked
-from tidelog.kernels.runs import apart, gathered, last_of, put, runs_of
+from tidelog.kernels.reach import sort
+from tidelog.kernels.runs import apart, last_of, put, runs_of
 from tidelog.kernels.words import kernel, stopped
 
 SOURCE, FRAGMENTS, VALUES, HEAD = numpy.arange(4)
@@ -209,33 +209,85 @@ def first_at_least(values, i, number):
 
 
 @kernel
-def mark_touched(pool, i, end, own, touched, firsts, fragments, found, stamps, now):
-    """Stamp the fragments of the touched components in a range of runs, and of the one at position `own`, if that is
-    one, and write them to `found`; returns how many. The fragments of the i-th touched component are those of
-    `fragments` from `firsts[i]` on."""
+def stretches_of(numbers, firsts):
+    """Return the stretches of consecutive numbers in several lists, and where those of each list begin, and the end.
+
+    The i-th list has the `numbers` from `firsts[i]` to before `firsts[i + 1]`, ascending. A stretch is its first number
+    in the upper 32 bits and its last one in the lower bits.
+    """
+    stretches, begins = numpy.empty(len(numbers), numpy.int64), numpy.empty(len(firsts), numpy.int64)
     n = ZERO
-    if own >= 0:
-        for f in fragments[firsts[own] : firsts[own + 1]]:
-            stamps[f] = now
-            found[n] = f
-            n += 1
-    at = 0
-    while i < end and at < len(touched):
-        low = pool[i]
-        high, i = last_of(pool, i, end)
-        at = first_at_least(touched, at, low)
-        while at < len(touched) and touched[at] <= high:
-            for f in fragments[firsts[at] : firsts[at + 1]]:
-                stamps[f] = now
-                found[n] = f
+    for i in range(len(firsts) - 1):
+        begins[i] = n
+        for number in numbers[firsts[i] : firsts[i + 1]]:
+            if n > begins[i] and last_in(stretches[n - 1]) == number - 1:
+                stretches[n - 1] += 1
+            else:
+                stretches[n] = number << 32 | number
                 n += 1
-            at += 1
-    return n
+    begins[len(firsts) - 1] = n
+    return stretches[:n], begins
 
 
 @kernel
-def untouched(row, n, touched, target):
-    """Write a row of length `n` without `touched` components to `target`; returns its length."""
+def last_in(stretch):
+    """Return the last number of a stretch."""
+    return stretch & 0xFFFFFFFF
+
+
+@kernel
+def fragments_before(row, pool, i, end, own, touched, firsts):
+    """Write the fragments of the touched components in a range of runs, and of the one at position `own`, if that is
+    one, to `row`; returns its length. Those of before: the i-th component has all from `firsts[i]` on."""
+    row[0] = 0
+    n, at, waits = ONE, ZERO, own >= 0
+    while i < end and at < len(touched):
+        low = numpy.int64(pool[i])
+        high, i = last_of(pool, i, end)
+        at = first_at_least(touched, at, low)
+        until = first_at_least(touched, at, high + 1)
+        if until > at:
+            if waits and own < until:
+                waits = False
+                if own < at:
+                    n = put(row, n, firsts[own], firsts[own + 1] - 1)
+            n = put(row, n, firsts[at], firsts[until] - 1)
+            at = until
+    return put(row, n, firsts[own], firsts[own + 1] - 1) if waits else n
+
+
+@kernel
+def fragments_now(row, pool, i, end, own, touched, stretches, begins, found):
+    """As `fragments_before`, but those of now: the i-th component has the stretches from `begins[i]` on. `found` has
+    room for twice as many stretches."""
+    n, at, ascending = ZERO, ZERO, True
+    if own >= 0:
+        for stretch in stretches[begins[own] : begins[own + 1]]:
+            found[n] = stretch
+            n += 1
+    while i < end and at < len(touched):
+        low = numpy.int64(pool[i])
+        high, i = last_of(pool, i, end)
+        at = first_at_least(touched, at, low)
+        until = first_at_least(touched, at, high + 1)
+        for stretch in stretches[begins[at] : begins[until]]:
+            ascending = ascending and (n == 0 or found[n - 1] < stretch)
+            found[n] = stretch
+            n += 1
+        at = until
+    if not ascending:
+        sort(found, n)
+    row[0] = 0
+    m = ONE
+    for stretch in found[:n]:
+        m = put(row, m, stretch >> 32, last_in(stretch))
+    return m
+
+
+@kernel
+def untouched(row, n, touched, lasts, target):
+    """Write a row of length `n` without `touched` components to `target`; returns its length. The i-th touched one is
+    in a stretch of consecutive components that ends at position `lasts[i]`."""
     target[0] = 0
     m, at, i = ONE, 0, ONE
     while i < n:
@@ -245,11 +297,24 @@ def untouched(row, n, touched, target):
         while at < len(touched) and touched[at] <= high:
             if low < touched[at]:
                 m = put(target, m, low, numpy.int64(touched[at]) - 1)
-            low = numpy.int64(touched[at]) + 1
-            at += 1
+            low = numpy.int64(touched[lasts[at]]) + 1
+            if low > high:
+                break
+            at = lasts[at] + 1
         if low <= high:
             m = put(target, m, low, high)
     return m
+
+
+@kernel
+def lasts_of(touched):
+    """Return for each of the numbers, ascending, the position of the last one of its stretch of consecutive numbers."""
+    lasts = numpy.empty(len(touched), numpy.int64)
+    for back in range(len(touched)):
+        i = len(touched) - 1 - back
+        follows = back > 0 and touched[i + 1] == touched[i] + 1
+        lasts[i] = lasts[i + 1] if follows else i
+    return lasts
 
 
 @kernel
@@ -280,14 +345,15 @@ def differences(
     """
     died, born = numpy.empty(64, numpy.int32), numpy.empty(64, numpy.int32)
     gone, came = ZERO, ZERO
-    row, found, other = scratch[0], scratch[1], scratch[2]
-    stamps = numpy.zeros((3, len(owners)), numpy.int64)
-    old_fragments = numpy.arange(len(owners))
-    now, all_touched = 0, len(touched) == lists.shape[1]
+    row, spare, other, before, after = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    stretches, begins = stretches_of(new_fragments, new_firsts)
+    found, lasts = numpy.empty(2 * len(stretches), numpy.int64), lasts_of(touched)
+    all_touched, new_own, known = len(touched) == lists.shape[1], -ONE, ONE
     for s in range(len(sources) + len(owners)):
         if stopped(stop):
             break
-        f = s - len(sources)
+        # Fragments that are in one component now follow each other, and share the row `after`.
+        f = numpy.int64(new_fragments[s - len(sources)]) if s >= len(sources) else -ONE
         source = sources[s] if f < 0 else ~f
         was = sources[s] if f < 0 else touched[owners[f]]
         now_in = sources[s] if f < 0 else touched[new_owners[f]]
@@ -298,44 +364,28 @@ def differences(
         if not all_touched:
             lost, gained = apart(row, other, old_pool, i, end, pool, j, until)
             if lost > 1 and len(touched) > 0:
-                lost = untouched(row, lost, touched, found)
-                row, found = found, row
+                lost = untouched(row, lost, touched, lasts, spare)
+                row, spare = spare, row
             if lost > 1:
                 died, gone = record(died, gone, source, 0, row, lost)
             if gained > 1 and len(touched) > 0:
-                gained = untouched(other, gained, touched, found)
-                other, found = found, other
+                gained = untouched(other, gained, touched, lasts, spare)
+                other, spare = spare, other
             if gained > 1:
                 born, came = record(born, came, source, 0, other, gained)
         if len(touched) == 0:
             continue
-        now += 2
-        own, new_own = (owners[f], new_owners[f]) if f >= 0 else (-1, -1)
-        before = mark_touched(old_pool, i, end, own, touched, old_firsts, old_fragments, found, stamps[0], now)
-        after = mark_touched(pool, j, until, new_own, touched, new_firsts, new_fragments, other, stamps[1], now)
-        n = only_marked(found, before, stamps[1], now, stamps[2], now, row)
-        if n > 1:
-            died, gone = record(died, gone, source, 1, row, n)
-        n = only_marked(other, after, stamps[0], now, stamps[2], now + 1, row)
-        if n > 1:
-            born, came = record(born, came, source, 1, row, n)
+        own = owners[f] if f >= 0 else -ONE
+        if f < 0 or new_owners[f] != new_own:
+            new_own = new_owners[f] if f >= 0 else -ONE
+            known = fragments_now(after, pool, j, until, new_own, touched, stretches, begins, found)
+        n = fragments_before(before, old_pool, i, end, own, touched, old_firsts)
+        lost, gained = apart(row, other, before, ONE, n, after, ONE, known)
+        if lost > 1:
+            died, gone = record(died, gone, source, 1, row, lost)
+        if gained > 1:
+            born, came = record(born, came, source, 1, other, gained)
     return died[:gone], born[:came]
-
-
-@kernel
-def only_marked(found, n, others, now, own, mark, row):
-    """Write those of the first `n` of `found` that are not stamped `now` in `others` to `row`; returns its length.
-    They get the stamp `mark` in `own`."""
-    m, ascending = ZERO, True
-    for f in found[:n]:
-        if others[f] != now:
-            own[f] = mark
-            ascending = ascending and (m == 0 or found[m - 1] < f)
-            found[m] = f
-            m += 1
-    if not ascending:
-        sort_marked(found, m, own, mark)
-    return gathered(row, found, m)
 
 
 @kernel
