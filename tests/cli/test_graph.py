@@ -37,8 +37,11 @@ def test_an_ending_that_no_picture_has(closure: Path, tidelog: Run) -> None:
 
 def test_a_folder_that_is_not_there(closure: Path, tidelog: Run) -> None:
     outcome = tidelog("graph", "closure.dl", "-o", "nowhere/g.svg")
-    assert outcome.code == 2
-    assert outcome.err == "nowhere/g.svg: error[E0650]: cannot use this file: No such file or directory\n"
+    assert outcome.code == 1
+    assert outcome.err == (
+        "nowhere/g.svg: error[E0412]: the file cannot be written: No such file or directory\n"
+        "  hint: create the folder nowhere\n"
+    )
 
 
 def test_a_wrong_program(folder: Path, tidelog: Run) -> None:
