@@ -34,6 +34,8 @@ _READ_TARGET, _COMMIT_TARGET = 0.020, 0.050
 """Seconds that 99 of 100 take at most."""
 _SWITCH = 0.0005
 """Seconds after which a client's thread lets another run: they should wait for the server, not for each other."""
+_ALIVE = 1.0
+"""Seconds that a server has at least before it is killed: clients that only ever saw it start would give up."""
 _COUNTERS = """
 .decl counter(writer: number, n: number, part: number)
 .decl seen(writer: number, n: number)
@@ -84,7 +86,7 @@ def drive(store: Path, names: tuple[str, ...], seconds: float, kills: int) -> di
     readers, writers = clients.start()
     end, steps = time.monotonic() + seconds, max(kills, 10)
     for i in range(steps):
-        if clients.ended.wait(max(0.0, (end - time.monotonic()) / (steps - i))):
+        if clients.ended.wait(max(_ALIVE, (end - time.monotonic()) / (steps - i))):
             break
         memory.append(resident(server.process.pid))
         if i < kills:
