@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.sessions.suite import Sessions
 from tidelog.errors import SetupError
+from tidelog.spark import sessions
 from tidelog.spark.sessions import application
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +35,32 @@ def test_a_server_that_does_not_say_its_application_cannot_have_the_cluster_engi
         application(cast(SparkSession, _Silent()))
     assert caught.value.code == "E0706"
     assert "spark.app.id" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "partitions", "memory"),
+    [
+        ({"master": "yarn", "executor.memoryOverhead": "6g"}, 8, 6 << 30),
+        ({"master": "yarn", "executor.memoryOverhead": "6144"}, 9, 3 << 30),  # There are eight slots.
+        ({"master": "k8s://https://host", "executor.memoryOverhead": "6gb", "executor.cores": "2"}, 8, 3 << 30),
+        ({"master": "yarn", "executor.memory": "40g", "executor.memoryOverheadFactor": "0.5"}, 8, 20 << 30),
+        ({"master": "k8s://https://host", "executor.memory": "2000000k"}, 8, 204_800_000),
+        ({"master": "yarn", "executor.pyspark.memory": "8g", "executor.memoryOverhead": "1g"}, 8, 8 << 30),
+        ({"master": "spark://host:7077", "executor.memoryOverhead": "1g"}, 8, 4 << 30),
+        ({"master": "spark://host:7077", "executor.pyspark.memory": "6g", "executor.cores": "2"}, 8, 3 << 30),
+        ({"master": "spark://host:7077", "executor.pyspark.memory": "6g"}, 8, 4 << 30),
+        ({"master": "spark://host:7077"}, 9, (16 << 30) // 5),
+        ({}, 1, 16 << 30),
+    ],
+)
+def test_the_memory_of_partitions_is_what_spark_gives_them(
+    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], partitions: int, memory: int
+) -> None:
+    """Two machines have 32 and 64 GB."""
+    monkeypatch.setattr(sessions, "_memory_of_machines", lambda session: {"small": 32 << 30, "large": 64 << 30})
+    known = {f"spark.{name}": value for name, value in settings.items()}
+    session = SimpleNamespace(conf=SimpleNamespace(get=known.get), sparkContext=SimpleNamespace(defaultParallelism=8))
+    assert sessions.memory_of_partitions(cast(SparkSession, session), partitions) == memory
 
 
 class TestClassicSession(Sessions):

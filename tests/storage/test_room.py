@@ -72,6 +72,18 @@ def test_what_is_left_is_that_of_the_system_or_of_a_control_group(
 
 
 @linux
+def test_what_there_is_in_all_is_that_of_the_system_or_of_a_control_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_ROOT", tmp_path)
+    assert room.installed() is None
+    system(tmp_path, proc__meminfo=MEMINFO, proc__self__cgroup="0::/a/b\n", sys__fs__cgroup__a__b__memory_max="max\n")
+    assert room.installed() == 900 * 1024
+    system(tmp_path, sys__fs__cgroup__a__memory_max="1000\n")
+    assert room.installed() == 1000
+
+
+@linux
 def test_a_process_has_the_memory_that_it_writes() -> None:
     before = room.resident()
     block = Block(40_000_000)

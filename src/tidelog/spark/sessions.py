@@ -7,6 +7,8 @@ broadcasts, and no common file system unless the server runs on this machine.
 
 from __future__ import annotations
 
+import math
+import re
 import secrets
 import sys
 import tempfile
@@ -24,6 +26,8 @@ from tidelog.errors import Problem, SetupError
 
 _MORE_THAN_SLOTS = 1 << 20
 _MANY_OBJECTS = 20_000
+_UNITS = {"b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+"""The units of Spark's sizes, as powers of two."""
 _sessions: WeakSet[SparkSession] = WeakSet()
 """The sessions of databases, as far as they still exist."""
 _on_one_machine: WeakKeyDictionary[SparkSession, bool] = WeakKeyDictionary()
@@ -78,6 +82,60 @@ def slots(session: SparkSession) -> int:
         return int(session.sparkContext.defaultParallelism)
     numbers = session.range(_MORE_THAN_SLOTS).select(F.spark_partition_id().alias("number"))
     return numbers.distinct().count()
+
+
+def memory_of_partitions(session: SparkSession, partitions: int) -> int | None:
+    """Return the bytes that each of so many partitions may have outside of Java, on the machine that has least for
+    them; None where nobody says so. These are limits, and not what is free at the moment.
+
+    `spark.executor.pyspark.memory` and the overhead count for the cores of an executor. YARN and Kubernetes keep to
+    these. Elsewhere partitions share half of the machine, which a job asks for; the rest is for Java and files.
+    """
+    cores = int(_setting(session, "spark.executor.cores") or 1)
+    python = _bytes(_setting(session, "spark.executor.pyspark.memory")) // cores
+    if _setting(session, "spark.master").startswith(("yarn", "k8s")):
+        overhead = _bytes(_setting(session, "spark.executor.memoryOverhead"))
+        if not overhead:
+            part = float(_setting(session, "spark.executor.memoryOverheadFactor") or 0.1)
+            overhead = int(part * _bytes(_setting(session, "spark.executor.memory") or "1g"))
+        return (python or overhead // cores) // math.ceil(partitions / max(slots(session), 1))
+    found = _memory_of_machines(session)
+    if not found:
+        return python or None
+    here = min(found.values()) // 2 // math.ceil(partitions / len(found))
+    return min(python or here, here)
+
+
+def _setting(session: SparkSession, name: str) -> str:
+    """Return a setting of Spark, "" where nobody has set it or the server does not say it."""
+    with suppress(PySparkException):
+        return str(session.conf.get(name, "") or "")
+    return ""
+
+
+def _bytes(size: str) -> int:
+    """Return the bytes of a size as Spark writes it, such as "2g", or "2048" for as many MiB."""
+    found = re.fullmatch(r"(\d+)([bkmgtp]?)b?", size.strip().lower())
+    return int(found[1]) << _UNITS[found[2] or "m"] if found else 0
+
+
+def _memory_of_machines(session: SparkSession) -> dict[str, int]:
+    """Return the bytes of memory of each machine, or each container, that a task for each slot finds itself on."""
+
+    def ask(batches: Iterator[Any]) -> Iterator[Any]:
+        import socket
+
+        import pyarrow
+
+        from tidelog.storage.room import installed
+
+        for _ in batches:
+            there = [pyarrow.array([socket.gethostname()]), pyarrow.array([installed()], pyarrow.int64())]
+            yield pyarrow.RecordBatch.from_arrays(there, names=["machine", "bytes"])
+
+    count = max(slots(session), 1)
+    rows = mapped(session.range(0, count, 1, count), ask, "machine string, bytes long").collect()
+    return {row["machine"]: row["bytes"] for row in rows if row["bytes"]}
 
 
 def application(session: SparkSession) -> str:

@@ -133,19 +133,41 @@ def available() -> int | None:
     """Return the bytes that the system, or the control group of the process, has left; None where nobody says so."""
     if not sys.platform.startswith("linux"):
         return None
-    return min([*_of_system(), *_of_groups()], default=None)
+    return min([*_of_system("MemAvailable", "SwapFree"), *_of_groups()], default=None)
 
 
-def _of_system() -> Iterator[int]:
-    """Yield what the system has left, swap included."""
+def installed() -> int | None:
+    """Return the bytes that the system, or the control group of the process, has in all, whoever uses them; None where
+    nobody says so."""
+    if not sys.platform.startswith("linux"):
+        return None
+    limits = []
+    for limit, _ in _groups():
+        with suppress(OSError, ValueError):
+            limits.append(int(limit.read_text()))
+    return min([*_of_system("MemTotal"), *limits], default=None)
+
+
+def _of_system(*parts: str) -> Iterator[int]:
+    """Yield the bytes of parts of the system's memory, together."""
     with suppress(OSError, KeyError, ValueError):
         lines = (_ROOT / "proc/meminfo").read_text().splitlines()
         fields = {name: value for name, _, value in (line.partition(":") for line in lines)}
-        yield 1024 * sum(int(fields[name].split()[0]) for name in ("MemAvailable", "SwapFree"))
+        yield 1024 * sum(int(fields[name].split()[0]) for name in parts)
 
 
 def _of_groups() -> Iterator[int]:
     """Yield what each control group of the process has left; pages of files that it can drop are left."""
+    for limit, used in _groups():
+        with suppress(OSError, ValueError):
+            lines = (limit.parent / "memory.stat").read_text().splitlines()
+            statistics = dict(line.split() for line in lines)
+            droppable = sum(int(statistics.get(f"{kind}_file", 0)) for kind in ("active", "inactive"))
+            yield int(limit.read_text()) - int(used.read_text()) + droppable
+
+
+def _groups() -> Iterator[tuple[Path, Path]]:
+    """Yield for each control group of the process the files with its limit and with what it uses."""
     with suppress(OSError, ValueError):
         for line in (_ROOT / "proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
@@ -157,10 +179,7 @@ def _of_groups() -> Iterator[int]:
                 continue
             group = base / path.lstrip("/")
             for folder in (group, *(each for each in group.parents if each == base or base in each.parents)):
-                with suppress(OSError, ValueError):
-                    statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-                    droppable = sum(int(statistics.get(f"{kind}_file", 0)) for kind in ("active", "inactive"))
-                    yield int((folder / most).read_text()) - int((folder / used).read_text()) + droppable
+                yield folder / most, folder / used
 
 
 def shown(size: int) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
 import tidelog
+from tests.generate import Row
 from tests.spark.cluster.harness import LIMITS, Cluster
 from tests.suite import difference
 from tidelog.options import DatabaseOptions
-from tidelog.spark.cluster.placement.place import PlacementLimits
+from tidelog.spark.cluster.placement import place
+from tidelog.spark.cluster.placement.place import PlacementLimits, memory_of_closure
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.members import ClosedMembers
+from tidelog.storage.room import shown
 from tidelog.storage.stored import StoredRelation
 
 CLOSURE = """
@@ -104,6 +108,78 @@ def test_nodes_of_a_closure_where_a_rule_needs_no_pairs(limits: PlacementLimits)
         db.commit()
         assert (db["from"], db["lone"]) == (nodes - {(1,)}, {(1,), (4,)})
         db.check()
+
+
+def commit_both(there: Cluster, here: tidelog.Database, come: Iterable[Row] = (), gone: Iterable[Row] = ()) -> str:
+    """Commit the same edges to both engines, compare views and changes, check them, and return the closure's way."""
+    for db in (here, there):
+        db.delete("e", gone)
+        db.insert("e", come)
+    change, outcome = here.commit(), there.commit()
+    assert not difference(there.views(), {name: set(here[name]) for name in here.relations})
+    wanted = {name: (set(change[name].inserted), set(change[name].deleted)) for name in change}
+    assert {name: both for name, both in there.changes(outcome).items() if any(both)} == wanted
+    there.check()
+    return way_of_closure(there)
+
+
+def way_of_closure(db: Cluster) -> str:
+    assert db.engine.plan is not None
+    return {name: way for names, way in db.engine.plan.nodes for name in names}["con"]
+
+
+PAIRS = "exchanged, its pairs written"
+
+
+def test_a_closure_crosses_the_limit_in_both_directions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limit is what fits into memory. It matters where the rules change, and where a closure fits again."""
+    monkeypatch.setattr(place, "EVERYWHERE", 10)
+    rings = [(10 * i + k, 10 * i + (k + 1) % 10) for i in range(10) for k in range(10)]
+    limits = PlacementLimits(replicate=0, gather=0)
+    executors = LocalExecutors(memory=int(memory_of_closure(30, 3)))
+    here = tidelog.connect()
+    with Cluster(3, limits, tmp_path / "state", executors) as there:
+        for db in (here, there):
+            db.load(LEAST)
+        assert commit_both(there, here, rings[:25]) == "everywhere"
+        assert commit_both(there, here, rings[25:50]) == "everywhere"
+        executors.bytes = None  # Memory that is not known any more is no reason for another plan.
+        before = there.engine.plan
+        assert commit_both(there, here, gone=rings[:1]) == "everywhere"
+        assert there.engine.plan is before
+        executors.bytes = int(memory_of_closure(30, 3))
+        for db in (here, there):
+            db.load(".decl first(x: number)\nfirst(x) :- con(0, x).")
+        assert commit_both(there, here) == "everywhere"
+        assert commit_both(there, here, rings[50:]) == "everywhere"
+        assert "of memory would keep" not in there.engine.describe()
+        for db in (here, there):
+            db.load(".decl last(x: number)\nlast(x) :- con(99, x).")
+        assert commit_both(there, here) == PAIRS
+        needed = shown(int(memory_of_closure(99, 3)))
+        sentence = f"con: partitions with {needed} of memory would keep its 99 edges as components, and write no pairs"
+        assert sentence in there.engine.describe().splitlines()
+        assert commit_both(there, here, gone=rings[1:75]) == PAIRS
+        assert commit_both(there, here, gone=rings[75:76]) == "everywhere"
+        assert commit_both(there, here, come=rings[:20]) == "everywhere"
+
+
+def test_a_closure_is_everywhere_once_there_is_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "EVERYWHERE", 10)
+    here = tidelog.connect()
+    with Cluster(3, PlacementLimits(replicate=0, gather=0), tmp_path / "state") as there:
+        for db in (here, there):
+            db.load(LEAST)
+        assert commit_both(there, here, EDGES[:50]) == PAIRS
+        there.restart(save=True)
+        assert commit_both(there, here, EDGES[50:51]) == PAIRS
+        there.restart(save=False)
+        assert isinstance(there.engine.executors, LocalExecutors)
+        there.engine.executors.bytes = 10**9
+        assert commit_both(there, here, EDGES[51:52]) == "everywhere"
+        there.restart(save=True)  # Memory is not known.
+        assert way_of_closure(there) == "everywhere"
+        assert commit_both(there, here, EDGES[52:53]) == "everywhere"
 
 
 LABELS = """

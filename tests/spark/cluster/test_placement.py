@@ -80,6 +80,27 @@ def test_a_closure_of_few_edges_is_everywhere() -> None:
     assert plan.program.nodes[-1].closure is not None
 
 
+@pytest.mark.parametrize(
+    ("gigabytes", "way"), [(24, "everywhere"), (8, "exchanged, its pairs written"), (0, "exchanged, its pairs written")]
+)
+def test_a_closure_is_everywhere_where_partitions_have_the_memory(gigabytes: int, way: str) -> None:
+    """100 million edges with 50 million nodes take 22 GB in each of 1,000 partitions."""
+    plan = planned(NON_LINEAR, PlacementLimits(memory=gigabytes * 10**9), rows=100_000_000, partitions=1_000)
+    assert dict(plan.nodes) == {("t",): way}
+    assert planned(NON_LINEAR, PlacementLimits(), rows=19_000_000).homes["t"] == "all"
+
+
+def test_a_closure_that_is_everywhere_stays_there_up_to_twice_the_limit() -> None:
+    core, names = compiled(NON_LINEAR), Dictionary({})
+    before = planned(NON_LINEAR, PlacementLimits(closures=100), rows=50)
+    ways = []
+    for rows, pairs in [(199, 70), (201, 70), (199, 0)]:
+        sizes = {"e": rows} | ({"t": pairs} if pairs else {})
+        plan = place_program(core, {"e": 0}, sizes, 4, PlacementLimits(closures=100), names, before)
+        ways.append(plan.homes["t"] == "all")
+    assert ways == [True, False, False]
+
+
 def test_small_facts_need_no_messages() -> None:
     """What is everywhere is used where it is; each partition derives what lives there."""
     text = EDGES + ".decl back(x: number, y: number)\nback(y, x) :- e(x, y), e(y, z), z != x."

@@ -18,7 +18,8 @@ import tidelog
 from tidelog.errors import TidelogError
 from tidelog.spark import Pipeline, Sink, Source, SparkDatabase
 from tidelog.spark.frames import translation
-from tidelog.spark.sessions import is_connect
+from tidelog.spark.sessions import is_connect, memory_of_partitions
+from tidelog.storage.room import installed
 
 FACTS = """
 .type Place = [city: symbol, floor: number]
@@ -143,6 +144,11 @@ class Sessions:
         with pipeline.run(spark, progress=lambda stage, seconds: during.append(said())):
             assert {"tidelog: pipeline"} in during
             assert said() == before
+
+    def test_partitions_share_half_of_the_memory_of_their_machine(self, spark: SparkSession) -> None:
+        there = installed()
+        assert there is not None
+        assert [memory_of_partitions(spark, count) for count in (1, 2, 7)] == [there // 2 // n for n in (1, 2, 7)]
 
     def test_the_cluster_engine_checks_its_views_in_executors(self, spark: SparkSession, db: SparkDatabase) -> None:
         db.options(engine="cluster", embedded_limit=3)  # of 12 rows

@@ -46,14 +46,20 @@ from tidelog.spark.cluster.manifest import (
     files_of,
     read_past,
 )
-from tidelog.spark.cluster.placement.place import PlacementLimits
-from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, moved, relation_of
+from tidelog.spark.cluster.placement.place import (
+    PlacementLimits,
+    edges_of_closures,
+    memory_of_closure,
+    written_closures,
+)
+from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, is_shown, moved, relation_of
 from tidelog.spark.cluster.processes.executors import Executors
 from tidelog.spark.failures import letting_go
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.dictionary import Dictionary, blocks_of
 from tidelog.storage.distant_symbols import TextBlock
+from tidelog.storage.room import shown
 
 if TYPE_CHECKING:
     from tidelog.durable.owner import Owner
@@ -380,13 +386,27 @@ class PartitionedEngine:
         ]
         lines += [last.repartitioned] if last.repartitioned else []
         for relations, way in last.nodes:
-            shown = [name for name in relations if not name.startswith("#")]
-            if shown:
-                lines.append(f"{', '.join(shown)}: {way}")
+            names = [name for name in relations if is_shown(name)]
+            if names:
+                lines.append(f"{', '.join(names)}: {way}")
+        lines += self._without_room()
         if self.plan is not None and self.plan.skewed_keys:
             lines += [f"{name}: facts by all their words" for name, at in self.plan.facts.items() if at == "rows"]
             lines.append(f"skewed keys: {len(self.plan.skewed_keys)}, in {', '.join(self.skewed())}")
         return "\n".join(lines)
+
+    def _without_room(self) -> list[str]:
+        """Return the memory that each closure whose pairs are written would need to be everywhere, as text."""
+        if self.plan is None or self.committed.core is None:
+            return []
+        sizes = {name: self.size(name) for name in self.committed.core.relations}
+        count, written = self.committed.partitions, written_closures(self.plan)
+        return [
+            f"{name}: partitions with {shown(int(memory_of_closure(edges, count)))} of memory would keep its {edges:,} "
+            "edges as components, and write no pairs"
+            for name, edges in edges_of_closures(self.committed.core, sizes).items()
+            if name in written
+        ]
 
     def skewed(self) -> list[str]:
         """Return the columns in which skewed keys are known or presumed, as text."""

@@ -23,7 +23,12 @@ from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round,
 from tidelog.spark.cluster.exchange.suspects import gone_name
 from tidelog.spark.cluster.exchange.texts import files_in
 from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
-from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
+from tidelog.spark.cluster.placement.place import (
+    PlacementLimits,
+    edges_of_closures,
+    place_program,
+    written_closures,
+)
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
@@ -296,15 +301,20 @@ class Attempt:
 
     def make_plan(self) -> bool:
         """Plan the program, unless nothing has changed that a plan depends on. Return True for another plan."""
-        before, limits = self.engine.plan, self.engine.limits
+        before = self.engine.plan
         sizes = {name: size_of(before, self.sizes, name) for name in (before.views if before is not None else ())}
         for name, rows in self.fact_rows.items():
             sizes[name] = sizes.get(name, 0) + rows
-        skew = find(self.seen, sizes, self.partitions, limits.skew, before)
+        skew = find(self.seen, sizes, self.partitions, self.engine.limits.skew, before)
         same = (
             self.core == self.committed.core and self.places == self.committed.facts
         )  # Read again, it is another object.
-        if before is not None and same and not outdated(before, skew):
+        edges = edges_of_closures(self.core, sizes)
+        limits = self.limits(sizes) if edges else self.engine.limits
+        fits = before is not None and any(
+            edges.get(name, 0) < limits.edges(self.partitions) for name in written_closures(before)
+        )
+        if before is not None and same and not outdated(before, skew) and not fits:
             self.plan, self.plan_name = before, self.committed.plan
             return False
         self.plan = place_program(
@@ -316,6 +326,12 @@ class Attempt:
         self.plan_name = f"plan-{self.token}"
         self.folder.write(self.plan_name, wire.dumps(self.plan))
         return True
+
+    def limits(self, sizes: Mapping[str, int]) -> PlacementLimits:
+        """Return the limits of a plan for relations of these sizes, with the memory of partitions where it matters."""
+        limits = self.engine.limits
+        needs = limits.needs_memory(sum(sizes.values()))
+        return replace(limits, memory=self.engine.executors.memory(self.partitions) or 0) if needs else limits
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 

@@ -61,19 +61,58 @@ _CHOICES = 512
 """So many choices of columns are looked at for a hyper-node."""
 _GROWTH = 10.0
 """A relation that nobody has derived yet is taken to be so many times as large as all facts."""
+EVERYWHERE = 20_000_000
+"""A closure of so many edges is everywhere, whatever memory partitions have."""
+PAIRS = ", its pairs written"
+"""The way of a closure ends so if partitions do not have the memory for its edges."""
 
 
 @dataclass(frozen=True)
 class PlacementLimits:
     """Rows up to which facts are everywhere (`replicate`), the edges of a closure are (`closures`), and a recursion is
     gathered in one partition (`gather`); and those that a word has at least to be spread over partitions (`skew`). With
-    `ranked`, births of a recursion that crosses partitions can be compared, see `levels.joining`."""
+    `ranked`, births of a recursion that crosses partitions can be compared, see `levels.joining`.
+
+    If `closures` is None, the limit is as many edges as fit into the bytes that a partition may have (`memory`), and
+    `EVERYWHERE` at least."""
 
     replicate: int = 1_000_000
-    closures: int = 20_000_000
+    closures: int | None = None
     gather: int = 4_000_000
     skew: int = 100_000
     ranked: bool = False
+    memory: int = 0
+
+    def needs_memory(self, rows: int) -> bool:
+        """Return True if the memory of a partition may matter where there are so many rows in all."""
+        return self.closures is None and _GROWTH * rows > EVERYWHERE
+
+    def edges(self, partitions: int) -> float:
+        """Return the most edges of a closure that is to be everywhere."""
+        if self.closures is not None:
+            return self.closures
+        return max(EVERYWHERE, self.memory / memory_of_closure(1, partitions))
+
+
+def memory_of_closure(edges: float, partitions: int) -> float:
+    """Return the bytes that a closure takes in each partition if it is everywhere, when there are two edges for each
+    node (docs/explanation/cluster.md, Components)."""
+    nodes = edges / 2
+    return 58 * edges + 329 * nodes + (31 * edges + 156 * nodes) / partitions
+
+
+def edges_of_closures(core: CoreProgram, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of edges of each closure of a program whose relations have these sizes."""
+    return {
+        node.relations[0]: sum(sizes.get(name, 0) for name in node.reads if name not in node.relations)
+        for node in core.nodes
+        if node.closure is not None
+    }
+
+
+def written_closures(plan: ClusterPlan) -> set[str]:
+    """Return the closures whose pairs are written because partitions do not have the memory for their edges."""
+    return {name for relations, way in plan.nodes if way.endswith(PAIRS) for name in relations}
 
 
 def place_program(
@@ -168,7 +207,7 @@ class _Placer:
             self.aggregate(node)
             return
         alike = not any(makes_values(rule) or calls_functions(rule) for rule in rules)
-        if node.closure is not None and needed <= self.limits.closures and alike:
+        if node.closure is not None and alike and needed <= self.most_edges(node):
             self.have_everywhere(node)
             return
         if node.mirrors is not None and self.homes[node.mirrors] == "all":
@@ -188,10 +227,19 @@ class _Placer:
         found = [placed_rule(rule, self.homes, self.known, node.relations, alone) for rule in rules]
         if any(isinstance(at.site, (Evenly, Resident)) for at in found):
             way += ", skewed keys spread"
+        if node.closure is not None and alike and self.limits.closures is None:
+            way += PAIRS
         self.ways.append((node.relations, way))
         for at in found:
             self.emit(at)
         self.facts_of(node.relations)
+
+    def most_edges(self, node: HyperNode) -> float:
+        """Return the most edges of a closure that is to be everywhere: twice the limit if it is there already."""
+        there = self.before is not None and all(
+            self.before.homes.get(name) == "all" and self.sizes.get(name) for name in node.relations
+        )
+        return self.limits.edges(self.partitions) * (2 if there else 1)
 
     def have_everywhere(self, node: HyperNode) -> None:
         """Place a closure, or one that shows another, in every partition."""

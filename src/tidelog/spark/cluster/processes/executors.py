@@ -29,7 +29,7 @@ from tidelog.spark.cluster.processes.serve import Keeper
 from tidelog.spark.deferred import frame_of_tasks
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, word_columns
-from tidelog.spark.sessions import application, is_on_one_machine, mapped, slots
+from tidelog.spark.sessions import application, is_on_one_machine, mapped, memory_of_partitions, slots
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +45,9 @@ class Executors(Protocol):
 
     def slots(self) -> int:
         """Return the number of tasks that are done at once."""
+
+    def memory(self, partitions: int) -> int | None:
+        """Return the bytes that each of so many partitions may have, None where nobody says so."""
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         """Return the answers, in the order of the tasks. Raises what a task raises."""
@@ -88,12 +91,16 @@ class Scattered:
 class LocalExecutors:
     """The partitions in this process, one after the other."""
 
-    def __init__(self, slots: int = 1) -> None:
+    def __init__(self, slots: int = 1, memory: int | None = None) -> None:
         self.keepers: dict[tuple[str, int], Keeper] = {}
         self.workers = slots
+        self.bytes = memory
 
     def slots(self) -> int:
         return self.workers
+
+    def memory(self, partitions: int) -> int | None:
+        return self.bytes
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         return [self.keepers.setdefault((task.folder, task.partition), Keeper()).perform(task) for task in tasks]
@@ -121,6 +128,8 @@ class SparkExecutors:
         self.jobs = 0
         self.known = 0, -math.inf
         """A number of slots, and when it was counted."""
+        self.asked: dict[tuple[int, int], int | None] = {}
+        """The memory of each of so many partitions, with so many slots."""
 
     def slots(self) -> int:
         """Return the number of tasks that are done at once, some seconds old at most: counting may take a job."""
@@ -129,6 +138,14 @@ class SparkExecutors:
             count = slots(self.session)
             self.known = count, time.monotonic()
         return count
+
+    def memory(self, partitions: int) -> int | None:
+        """Return the bytes that each of so many partitions may have, asked for once for each number of slots."""
+        key = partitions, self.slots()
+        if key not in self.asked:
+            with described(self.session, "memory of the executors"):
+                self.asked[key] = memory_of_partitions(self.session, partitions)
+        return self.asked[key]
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         tasks, application = list(tasks), self.application
