@@ -71,7 +71,7 @@ def bootstrap(
 ) -> Bootstrap:
     """Run both engines on one program; then `updates` epochs that each delete any ten facts, and insert them again. If
     `limits` make the cluster engine write the pairs of closures, the embedded engine does that, too."""
-    alone, expected, iterations = embedded(text, facts, view, limits is not None and not limits.closures)
+    alone, expected, iterations = embedded(text, facts, view, limits is not None and limits.closures == 0)
     if not iterations:
         _, _, iterations = embedded(text, facts, view, True)
     workspace = loaded(text)
