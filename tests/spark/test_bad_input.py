@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import lit, udf
 
 import tidelog
-from tidelog.errors import DataError, Problem, SetupError, TidelogError
+from tidelog.errors import DataError, LimitError, Problem, SetupError, TidelogError
 from tidelog.spark import Pipeline, Source, sessions
 from tidelog.spark.failures import hint_for, letting_go, said, working
 
@@ -194,6 +195,30 @@ tidelog.errors.UsageError: error[E0687]: this frame belongs to an earlier epoch
         "x: y",
     ]
     assert hint_for(Exception("whatever")) == "correct the cause that Spark gives; nothing has changed"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 58 MiB", ": Unable to allocate 58 MiB"),
+        ("pyarrow.lib.ArrowMemoryError: malloc of size 64 failed", ": malloc of size 64 failed"),
+        ("MemoryError", ""),
+    ],
+)
+def test_a_task_without_memory(line: str, message: str) -> None:
+    text = (
+        f"An exception was thrown from the Python worker:\nTraceback (most recent call last):\n{line}\n SQLSTATE: 38000"
+    )
+    with pytest.raises(LimitError) as caught, working():
+        raise PySparkException(text)
+    [problem] = caught.value.problems
+    assert (problem.code, problem.message) == ("E0503", f"out of memory in a task of Spark{message}")
+    assert "spark.executor.pyspark.memory" in str(problem.hint)
+
+
+def test_a_java_without_memory_is_a_failure_of_spark() -> None:
+    with pytest.raises(SetupError, match="E0708"), working():
+        raise PySparkException("Job aborted.\nCaused by: java.lang.OutOfMemoryError: Java heap space")
 
 
 def test_a_session_that_is_stopped_shows_in_many_ways(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pyspark
 from pyspark.errors import PySparkException
 
-from tidelog.errors import DataError, Problem, SetupError, TidelogError
+from tidelog.errors import DataError, LimitError, Problem, SetupError, TidelogError
 from tidelog.spark.older import loggers
 from tidelog.spark.sessions import all_stopped
 
@@ -62,6 +62,9 @@ _LOST = re.compile(r"INVALID_HANDLE\.SESSION_(CHANGED|CLOSED|NOT_FOUND)")
 _DAMAGE = re.compile(
     r"^tidelog\.errors\.DataError: (?P<place>.+): error\[E0682\]: (?P<what>.+)\n\s+hint: (?P<hint>.+)$", re.MULTILINE
 )
+_MEMORY = re.compile(
+    r"^(?:[\w.]+\.)?(?:MemoryError|_ArrayMemoryError|ArrowMemoryError)(?:: (?P<what>.+))?$", re.MULTILINE
+)
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -76,11 +79,15 @@ def reading(place: str) -> Iterator[None]:
 @contextmanager
 def working(doing: str = "evaluate the epoch", hint: str = "commit again; nothing has changed") -> Iterator[None]:
     """Turn what Spark says about the work of a database, `doing` something, into SetupError (E0708) with a hint. What a
-    task says about a damaged file is DataError (E0682), as on the driver."""
+    task says about a damaged file is DataError (E0682), as on the driver, and about its memory LimitError (E0503)."""
 
     def failure(error: BaseException) -> TidelogError:
         if found := _DAMAGE.search(str(error)):
             return DataError(Problem("E0682", found["what"], place=found["place"], hint=found["hint"]))
+        if found := _MEMORY.search(str(error)):
+            message = "out of memory in a task of Spark" + (f": {found['what']}" if found["what"] else "")
+            more = "raise `spark.executor.pyspark.memory`, or repartition the frame; nothing has changed"
+            return LimitError(Problem("E0503", message, hint=more))
         return SetupError(Problem("E0708", f"Spark failed to {doing}: {said(error)}", hint=hint))
 
     with _told(failure):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 
 import pytest
 
@@ -11,6 +12,8 @@ from tests.allocations import Budget, small_blocks
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tidelog.errors import LimitError
 from tidelog.limits.watch import changing_within_memory
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Task
+from tidelog.spark.cluster.processes import host
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -64,6 +67,16 @@ def test_a_partition_takes_the_memory_that_spark_gives_a_python_process(monkeypa
         pending(db)
         db.commit()
         assert db.views() == after
+
+
+def test_a_partition_that_always_ends_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reset(application: str, task: Task) -> Connection:
+        raise ConnectionResetError
+
+    monkeypatch.setattr(host, "_connected", reset)
+    task = Task("folder", 7, 8, NOWHERE, "", (), (), "round")
+    with pytest.raises(ConnectionError, match="the process of partition 7 ended 3 times; lack of memory is the usual"):
+        host.ask("application", task)
 
 
 def fails(budgets: Iterator[Budget]) -> int:

@@ -71,9 +71,10 @@ def _asked(application: str, task: Task, stack: ExitStack) -> tuple[Connection, 
             connection = stack.enter_context(_connected(application, task))
             connection.send(_with_paths(task))
             return connection, connection.recv()
-        except (OSError, EOFError):
+        except (OSError, EOFError) as error:
             if not tries_left:
-                raise
+                ended = f"the process of partition {task.partition} ended {_TRIES} times"
+                raise ConnectionError(f"{ended}; lack of memory is the usual reason") from error
     raise AssertionError
 
 
