@@ -22,9 +22,11 @@ from tidelog.engine import EpochOptions, FactCall, Outcome, RowChange
 from tidelog.language import read
 from tidelog.limits.watch import Watch
 from tidelog.spark.cluster import ClusterEngine
+from tidelog.spark.cluster.placement import place
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.rows import DriverRows, Rows, SparkRows
+from tidelog.storage.room import installed
 from tidelog.workspace import Workspace
 
 PROGRAM = """
@@ -114,6 +116,24 @@ def test_frames_in_and_out(spark: SparkSession, chain: Session) -> None:
     assert collected(change.inserted) == {(1, 1), (2, 0), (3, 4), (4, 3), (5, 2)}
     assert collected(change.deleted) == {(1, 5), (2, 4), (3, 3), (4, 2), (5, 1)}
     assert collected(chain.engine.facts("e")) == {(1, 2), (3, 4), (4, 5), (5, 6), (6, 7)}
+
+
+def test_a_closure_is_everywhere_where_the_machine_has_the_memory(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "EVERYWHERE", 10)
+    there = installed()
+    assert there is not None
+    session = Session(spark, PROGRAM, PlacementLimits())
+    try:
+        session.commit(e=([(i, i + 1) for i in range(1, 31)], []), start=([(1,)], []))
+        assert isinstance(session.engine.executors, SparkExecutors)
+        assert session.engine.executors.asked == {(2, 2): there // 4}
+        assert session.engine.plan is not None
+        assert dict(session.engine.plan.nodes)[("t",)] == "everywhere"
+        assert session.rows("far") == {(1, 30)}
+    finally:
+        session.engine.close()
 
 
 def test_partitions_and_their_host_that_are_killed_between_epochs(chain: Session) -> None:
