@@ -245,6 +245,13 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
         (lambda frame: Pipeline(Path("p/p.dl"), sinks=[Sink("n", "p")]), "replace the program at p/p.dl"),
         (lambda frame: Pipeline(SMALL, state="s/s", quarantine="s"), "quarantine at s would replace the state at s/s"),
         (lambda frame: Pipeline(SMALL, sinks=[Sink("n", "..")]), "would replace the working directory"),
+        (lambda frame: Pipeline(SMALL, sinks=[Sink("n", "/")]), "would replace the working directory"),
+        (lambda frame: Pipeline(SMALL, quarantine="file:///"), "would replace the working directory"),
+        (
+            lambda frame: Pipeline(SMALL, sinks=[Sink("n", f"file:{os.getcwd()}")]),
+            "would replace the working directory",
+        ),
+        (lambda frame: Pipeline(SMALL, sinks=[Sink("n", "/proc/self/cwd")]), "would replace the working directory"),
         (
             lambda frame: Pipeline(SMALL, sinks=[Sink("n", "s3://a/b"), Sink("n", "s3://a/b/c")]),
             "replace the sink at s3://a/b/c",

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tidelog
 from tests.spark.test_pipeline import rows
-from tidelog.errors import DataError, TidelogError
+from tidelog.errors import DataError, TidelogError, UsageError
 from tidelog.spark import Sink, SparkDatabase
 from tidelog.spark.sinks.targets import schema_of
 
@@ -266,7 +266,11 @@ def test_sinks_that_a_stream_cannot_have_are_rejected_before_it_starts(spark: Sp
             ([Sink("t", path, mode="error")], "E0686", "cannot write a view in mode 'error'"),
             ([Sink("t", path, mode="append")], "E0686", "cannot write a view in mode 'append'"),
             ([Sink("u", path)], "E0601", "u"),
-            ([Sink("t", path), Sink("t", path / "t", what="changes")], "E0686", "is, or contains, two sinks"),
+            ([Sink("t", path), Sink("t", path / "t", what="changes")], "E0686", "would replace the sink at"),
+            ([Sink("t", tmp_path)], "E0686", "would replace the state folder at "),
+            ([Sink("t", f"file:{tmp_path}")], "E0686", "would replace the state folder at "),
+            ([Sink("t", ".")], "E0686", "would replace the working directory at "),
+            ([Sink("t", "/")], "E0686", "would replace the "),
             ([Sink("t", table="nowhere.t")], "E0488", "the schema nowhere does not exist"),
             ([Sink("t", tmp_path / "others", what="changes")], "E0488", "it has epochs up to 9"),
         )
@@ -277,3 +281,12 @@ def test_sinks_that_a_stream_cannot_have_are_rejected_before_it_starts(spark: Sp
         follow(db, tmp_path, [Sink("t", path, what="changes")])
         with pytest.raises(TidelogError, match="is a sink of the stream 'e'"):
             db.maintain(files(spark, tmp_path), into=FEED, name="f", sinks=[Sink("t", path)])
+        for place, said in ((tmp_path, "the state folder at"), (path / "t", "changes would replace the sink at")):
+            with pytest.raises(UsageError, match=said):
+                db.maintain(files(spark, tmp_path), into=FEED, name="f", sinks=[Sink("t", place)])
+        (tmp_path / "around").mkdir()
+        (tmp_path / "around/link").symlink_to(tmp_path)
+        kept = {"checkpoint": tmp_path / "near/c", "quarantine": tmp_path / "near/q"}
+        for place, said in (("around/link", "state folder"), ("near/c", "checkpoint"), ("near/q", "quarantine")):
+            with pytest.raises(UsageError, match=f"would replace the {said} at "):
+                db.maintain(files(spark, tmp_path), into=FEED, name="f", sinks=[Sink("t", tmp_path / place)], **kept)

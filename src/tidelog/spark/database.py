@@ -276,7 +276,9 @@ class SparkDatabase(SparkReads):
         with self._changing():
             target = target_of(into)
             name = name or target.relation
-            targets = self._deliveries.checked(name, sinks)
+            given = (("checkpoint", checkpoint), ("quarantine", quarantine))
+            kept = [(what, place) for what, place in given if place is not None]
+            targets = self._deliveries.checked(name, sinks, kept)
             checkpoint = checkpoint or self.keeper.checkpoint(name)
             if quarantine is None:
                 self.keeper.shared(self.session)  # Executors write bad rows there.

@@ -57,6 +57,11 @@ class StateKeeper:
                 state.outbox.clean([int(epoch) for epoch in self.notes.get("outbox", {})])
 
     @property
+    def places(self) -> list[tuple[str, str]]:
+        """Return the state folder, if there is one, as a place that no sink may replace."""
+        return [] if self.state is None else [("state folder", self.state.address)]
+
+    @property
     def quarantine(self) -> str | None:
         """The folder for bad rows of streams in the state folder, if there is one."""
         return None if self.state is None else self.state.inside("quarantine")

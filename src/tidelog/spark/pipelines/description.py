@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from tidelog.callables import FunctorSource
 from tidelog.spark.choice import ENGINES
 from tidelog.spark.remote import what_is_wrong
+from tidelog.spark.sinks.apart import Place, check_apart
 from tidelog.spark.sinks.sink import Sink, plain_name, wrong
-from tidelog.spark.sources.readers import is_address
 from tidelog.spark.sources.target import operation_of
 
 SOURCE_MODES = ("snapshot", "append", "cdc")
@@ -125,18 +125,9 @@ class PipelineDescription:
     def _check_apart(self) -> None:
         """Raise UsageError (E0686) if a sink or the quarantine would replace another sink, a source, the program or the
         working directory. (The session knows whether two names are one table.)"""
-        written = [("sink", sink.path) for sink in self.sinks if sink.path is not None]
+        written: list[Place] = [("sink", sink.path) for sink in self.sinks if sink.path is not None]
         written += [] if self.quarantine is None else [("quarantine", self.quarantine)]
-        others = [("source", source.path) for source in self.sources if source.path is not None]
+        others: list[Place] = [("source", source.path) for source in self.sources if source.path is not None]
         others += [] if self.state is None else [("state", self.state)]
         others += [("program", self.program)] if isinstance(self.program, os.PathLike) else []
-        others.append(("working directory", os.getcwd()))
-        for i, (what, path) in enumerate(written):
-            for other, place in written[:i] + written[i + 1 :] + others:
-                if f"{_absolute(place)}/".startswith(f"{_absolute(path)}/"):
-                    message = f"the {what} at {os.fspath(path)} would replace the {other} at {os.fspath(place)}"
-                    raise wrong(what, message, "give each sink a folder of its own")
-
-
-def _absolute(path: str | os.PathLike[str]) -> str:
-    return os.fspath(path).rstrip("/") if is_address(path) else os.path.abspath(path)
+        check_apart(written, others)

@@ -114,7 +114,7 @@ class _Run:
         tables = [source.table for source in pipeline.sources if source.table is not None]
         for sink in pipeline.sinks:
             relation_type(db.program, sink.relation)
-        targets = targets_of(self.session, pipeline.sinks, partial(schema_of, db.workspace), tables)
+        targets = targets_of(self.session, pipeline.sinks, partial(schema_of, db.workspace), db.keeper.places, tables)
         with self.stage("check"):
             check_epochs(targets, db.epoch + 1)
             sources = self.sources()

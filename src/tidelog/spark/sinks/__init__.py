@@ -1,6 +1,7 @@
 """Sinks: where views and changes go.
 
 sink      the `Sink` that a user describes, and checks of what it says
+apart     places that a sink must not replace
 targets   a sink over a session: what is there already, whether it fits, and how it is written
 folders   files of any format that the session writes, in folders
 tables    tables: Delta, Iceberg, and tables of files in the session's catalog

@@ -29,6 +29,7 @@ from tidelog.spark.frames.parts import parts_frame
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows
 from tidelog.spark.sessions import is_on_one_machine
+from tidelog.spark.sinks.apart import Place, check_apart
 from tidelog.spark.sinks.sink import OP, Sink, wrong
 from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_epochs, schema_of, targets_of, write
 from tidelog.spark.sources.readers import literal, quoted
@@ -52,6 +53,9 @@ class KeptEpochs(Protocol):
 
     @property
     def outbox(self) -> Outbox: ...
+
+    @property
+    def places(self) -> Sequence[Place]: ...
 
     def write(self, notes: Mapping[str, Mapping[str, Any]]) -> None: ...
 
@@ -79,24 +83,26 @@ class Deliveries:
         self._database = database
         self._targets: dict[str, SinkTarget] = {}
 
-    def checked(self, stream: str, sinks: Sequence[Sink]) -> list[SinkTarget]:
-        """Return the targets of the sinks of a stream. UsageError (E0601, E0686), DataError (E0483, E0488), SetupError
-        (E0707)."""
+    def checked(self, stream: str, sinks: Sequence[Sink], kept: Sequence[Place]) -> list[SinkTarget]:
+        """Return the targets of the sinks of a stream; `kept` are places of the stream that none may replace.
+        UsageError (E0601, E0686), DataError (E0483, E0488), SetupError (E0707)."""
         if isinstance(sinks, Sink) or not all(isinstance(sink, Sink) for sink in sinks):
             raise wrong("sinks", f"sinks must be a list of Sink, found {sinks!r:.80}", "pass for example [Sink(…)]")
         for sink in sinks:
             if sink.mode == "error" or (sink.what == "view" and sink.mode == "append"):
                 message = f"a stream cannot write a view in mode {sink.mode!r}"
                 raise wrong("mode", message, 'write mode "replace" or "merge", or what="changes"')
-        targets = targets_of(self._database.session, sinks, partial(schema_of, self._database.workspace))
+        schema, own = partial(schema_of, self._database.workspace), self._database.keeper.places
+        targets = targets_of(self._database.session, sinks, schema, [*own, *kept])
         places = {note["place"]: note["stream"] for note in self._noted.values() if note["stream"] != stream}
         for number, target in enumerate(targets):
             if target.path in places:
                 message = f"{target.path} is a sink of the stream {places[target.path]!r}"
                 raise wrong("sinks", message, "give each sink a place of its own")
-            others = [*targets[:number], *targets[number + 1 :]]
-            if any(f"{other.path}/".startswith(f"{target.path}/") for other in others):
-                raise wrong("sinks", f"{target.path} is, or contains, two sinks", "give each sink a place of its own")
+            if any(other.path == target.path for other in targets[:number]):  # topics, and tables of a database
+                raise wrong("sinks", f"{target.path} is the place of two sinks", "give each sink a place of its own")
+        folders: list[Place] = [("sink", sink.path) for sink in sinks if sink.path is not None]
+        check_apart([*folders, *((f"sink of the stream {name!r}", place) for place, name in places.items())], [])
         check_epochs(targets, self._database.epoch + 1)
         return targets
 

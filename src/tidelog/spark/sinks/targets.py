@@ -18,6 +18,7 @@ from tidelog.spark.arrow import schema_in_spark
 from tidelog.spark.failures import is_of_spark, said
 from tidelog.spark.jobs import step
 from tidelog.spark.older import IS_LATER
+from tidelog.spark.sinks.apart import Place, check_apart
 from tidelog.spark.sinks.databases import DatabaseTarget, database_of
 from tidelog.spark.sinks.fitting import check_fit, wanted_fields
 from tidelog.spark.sinks.folders import FolderTarget, folder_of
@@ -89,10 +90,16 @@ def schema_of(workspace: Workspace[Any], relation: str) -> T.StructType:
 
 
 def targets_of(
-    session: SparkSession, sinks: Sequence[Sink], schema: Callable[[str], T.StructType], sources: Sequence[str] = ()
+    session: SparkSession,
+    sinks: Sequence[Sink],
+    schema: Callable[[str], T.StructType],
+    kept: Sequence[Place],
+    sources: Sequence[str] = (),
 ) -> list[SinkTarget]:
     """Return the targets of sinks, or everything that is wrong with them; `schema` has the columns of a relation,
-    `sources` are tables that are read. UsageError (E0601, E0686), DataError (E0483, E0488), SetupError (E0707)."""
+    `kept` are places that no sink may replace, and `sources` are tables that are read. UsageError (E0601, E0686),
+    DataError (E0483, E0488), SetupError (E0707)."""
+    check_apart([("sink", sink.path) for sink in sinks if sink.path is not None], kept)
     found: list[SinkTarget] = []
     errors: list[TidelogError] = []
     for sink in sinks:
