@@ -278,6 +278,23 @@ def test_descriptions_that_make_no_sense_are_refused(spark: SparkSession, make: 
         make(frame)  # type: ignore[operator]
 
 
+def test_a_sink_does_not_replace_the_state_of_the_database_that_runs_it(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline(SMALL, sinks=[Sink("n", tmp_path / "data")])
+    with tidelog.connect(spark=spark, state=tmp_path / "data/state") as db:
+        db.load(SMALL)
+        db.commit()
+        with pytest.raises(UsageError, match="would replace the state folder at ") as caught:
+            pipeline.run(spark, db)
+    assert caught.value.code == "E0686"
+    assert (tmp_path / "data/state/manifest.json").exists()
+
+
+def test_the_views_of_a_run_are_those_that_its_own_program_names(spark: SparkSession, tmp_path: Path) -> None:
+    for named, views in ((".output n", ("n",)), (".output e", ("e",)), ("", ("n",)), (".output n", ("n",))):
+        with Pipeline(f"{SMALL}\n{named}", state=tmp_path / "state").run(spark) as result:
+            assert result.names == views
+
+
 def test_wrong_programs_and_names_are_told(spark: SparkSession) -> None:
     with pytest.raises(ProgramError):
         Pipeline(".decl e(x: nothing)").run(spark)

@@ -99,6 +99,8 @@ class _Run:
         self.reached: dict[str, list[str]] = {}
         """Where the sinks go that have been begun, by what another run does there."""
         self.said: tuple[Fact, ...] = ()
+        self.named: tuple[str, ...] = ()
+        """The relations that the program of this run names with `.output`."""
         self.read: dict[str, Mapping[str, Any]] = {}
         """The files or the version that a source of mode "append" has been read up to, by its name in the notes."""
         self.columns: dict[str, list[str]] = dict(database.keeper.notes.get("pipeline", {}).get("columns", {}))
@@ -178,7 +180,9 @@ class _Run:
     def load(self) -> str:
         """Have the database go to the program; its facts as text, to be told apart in a later run."""
         db, (given,) = self.db, expand([read(self.pipeline.program)])
-        self.said = check(given).facts
+        checked = check(given)
+        self.said = checked.facts
+        self.named = tuple(each.relation for each in checked.directives if each.name == "output")
         facts = "".join(f"{rule}\n" for rule in given.rules if not rule.body)
         if not db.relations:
             db.load(self.pipeline.program)
@@ -369,9 +373,8 @@ class _Run:
     def views(self) -> tuple[str, ...]:
         """Return the relations that the program names with `.output`, or all derived ones."""
         program = self.db.program
-        named = [directive.relation for directive in program.directives if directive.name == "output"]
         derived = {head.relation for rule in program.rules for head in rule.heads}
-        return tuple(dict.fromkeys(named)) or tuple(name for name in program.relations if name in derived)
+        return tuple(dict.fromkeys(self.named)) or tuple(name for name in program.relations if name in derived)
 
     def deliver(self, targets: Sequence[SinkTarget], delivery: Delivered, checked: Sequence[CheckedSource]) -> None:
         """Write the sinks."""
