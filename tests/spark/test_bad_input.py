@@ -86,6 +86,18 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
         ),
         (lambda spark, at: Source("e", damaged(spark, at), "parquet"), "", ".parquet", "restore the file"),
         (lambda spark, at: Source("e", put(at), "parquet"), "UNABLE_TO_INFER_SCHEMA", "in", "add a file with rows"),
+        (
+            lambda spark, at: Source("e", put(at, a="", b=""), options={"header": True}),
+            "there is no header, because all files are empty",
+            "in",
+            "wait for a file with rows",
+        ),
+        (
+            lambda spark, at: Source("e", put(at, a="", b="{}\nnothing\n"), "json"),
+            "no line is a JSON object with fields",
+            "in",
+            "wait for a file with rows",
+        ),
         (lambda spark, at: Source("e", at / "*.csv"), "PATH_NOT_FOUND", "*.csv", "check the path"),
         (
             lambda spark, at: Source("e", put(at), "nothing"),
@@ -146,6 +158,14 @@ def test_options_that_lose_rows_are_refused(spark: SparkSession, tmp_path: Path)
         with pytest.raises(TidelogError, match="would drop rows without an error") as caught:
             Pipeline(PROGRAM, [source]).run(spark)
         assert caught.value.code == "E0686"
+
+
+@pytest.mark.parametrize("option", ["header", "multiLine"])
+def test_options_that_are_neither_true_nor_false_are_refused(spark: SparkSession, tmp_path: Path, option: str) -> None:
+    source = Source("e", put(tmp_path / "in", a="1,a\n"), options={option: 1})
+    with pytest.raises(TidelogError, match=f"the option {option.lower()} is neither true nor false: '1'") as caught:
+        Pipeline(PROGRAM, [source]).run(spark)
+    assert caught.value.code == "E0686"
 
 
 def test_frames_with_drifted_columns_change_nothing(spark: SparkSession) -> None:

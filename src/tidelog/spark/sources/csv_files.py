@@ -19,8 +19,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from tidelog.errors import Problem, UsageError
 from tidelog.spark.failures import reading
-from tidelog.spark.sources.readers import TORN, among, escaped, located, plain, quoted
+from tidelog.spark.sources.readers import TORN, among, escaped, located, no_columns, plain, quoted
 
 OPEN = "a quotation mark is not closed"
 _LINE, _FIELDS, _TORN = "_text", "_fields", "_torn"
@@ -62,14 +63,15 @@ def csv_frame(
     """Return CSV files, all at a path or some `files` of it, with every field as text, and the reason for lines in the
     column TORN: another number of fields, or a quotation mark that is open. Columns are those of the header, which all
     files have to share, or, without one, `names`. Read the files once, for their quotation marks. Raise DataError
-    (E0482) if there is no such file."""
+    (E0482) if there is no such file, or no header, and UsageError (E0686) for options of no sense."""
     place, given = located(session, path), {key.lower(): value for key, value in plain(options).items()}
     paths = among(session, path, files)
-    has_header = given.get("header", "false").lower() == "true"
-    multiline = given.get("multiline", "false").lower() == "true"
+    has_header, multiline = _is_true(given, "header"), _is_true(given, "multiline")
     with reading(place):
         reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**given)
         names = reader.csv(paths).columns if has_header else names
+        if has_header and not names:
+            raise no_columns(place, "there is no header, because all files are empty")
         lines = _lines(session, paths, given, has_header)
         breaks = _line_breaks(_lines(session, paths, given, False), given, multiline)
         schema = _texts([*names, TORN])
@@ -87,6 +89,15 @@ def csv_frame(
     reason = F.when(of_mixed, F.lit(f"{OPEN} in this file, and fields may have line breaks"))
     reason = reason.when(is_open, F.lit(OPEN)).otherwise(F.lit(f"not {len(names)} columns"))
     return reduce(DataFrame.unionAll, apart).select(*values, TORN), reason
+
+
+def _is_true(given: Mapping[str, str], option: str) -> bool:
+    """Return an option that is true or false, as Spark reads it. Raise UsageError (E0686) for another value."""
+    value = given.get(option, "false").lower()
+    if value not in ("true", "false"):
+        message = f"the option {option} is neither true nor false: {given[option]!r}"
+        raise UsageError(Problem("E0686", message, place="options", hint=f"write {option} = true"))
+    return value == "true"
 
 
 def _lines(session: SparkSession, paths: str | list[str], given: Mapping[str, str], has_header: bool) -> DataFrame:

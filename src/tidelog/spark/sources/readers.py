@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import DataError, Problem, UsageError
 from tidelog.spark.failures import reading
 from tidelog.spark.older import try_cast
 from tidelog.spark.sessions import is_on_one_machine
@@ -33,18 +33,20 @@ def json_frame(
 ) -> tuple[DataFrame, Expression]:
     """Return lines of JSON, in all files at a path or in some `files` of it, with types as Spark infers them, and the
     reason for other lines, which are in the column TORN. An integer beside fractions is a double, and its line is there
-    as well if no double is equal to it. Raise DataError (E0482) if there is no such file."""
+    as well if no double is equal to it. Raise DataError (E0482) if there is no such file, or no column."""
     place, paths = located(session, path), among(session, path, files)
     with reading(place):
         reader = session.read.options(**plain(options)).option("columnNameOfCorruptRecord", TORN)
         reader = reader.options(**based(session, path, files))
         inferred = [field for field in reader.json(paths).schema.fields if field.name != TORN]
+        if not inferred:
+            raise no_columns(place, "there are no columns, because no line is a JSON object with fields")
         fractions = [field.name for field in inferred if isinstance(field.dataType, T.DoubleType)]
         # As texts first, because Spark rounds the numbers in a column of doubles.
         texts = {name: T.StringType() for name in fractions}
         fields = [T.StructField(field.name, texts.get(field.name, field.dataType)) for field in inferred]
         frame = reader.schema(T.StructType([*fields, T.StructField(TORN, T.StringType())])).json(paths)
-        row = F.to_json(F.struct(*[quoted(field.name) for field in fields])) if fields else F.lit("{}")
+        row = F.to_json(F.struct(*[quoted(field.name) for field in fields]))
         lost = reduce(Expression.__or__, [_is_lost(quoted(name)) for name in fractions], F.lit(False))
         frame = frame.withColumn(TORN, F.when(lost, row).otherwise(quoted(TORN)))
         for name in fractions:
@@ -61,6 +63,11 @@ def _is_lost(text: Expression) -> Expression:
     is_beyond = text.rlike("^-?[0-9]") & (F.abs(double) == F.lit(float("inf")))
     is_rounded = text.rlike("^-?[0-9]+$") & whole.isNotNull() & ~is_kept(whole, _WHOLE, double)
     return text.isNotNull() & (double.isNull() | is_beyond | is_rounded)
+
+
+def no_columns(place: str, what: str) -> DataError:
+    """Return the error about files that have no columns (E0482)."""
+    return DataError(Problem("E0482", what, place=place, hint="wait for a file with rows, or leave the source out"))
 
 
 def plain(options: Mapping[str, object]) -> dict[str, str]:
