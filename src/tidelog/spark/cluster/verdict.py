@@ -108,8 +108,11 @@ class _Check:
             self.plan_rule(number, rule)
 
     def problems(self) -> list[Problem]:
-        """Return the problems of conditions 1 to 3 and 5."""
-        self.write_plan()
+        """Return the problems of conditions 1 to 3 and 5. Raise UsageError (E0681)."""
+        try:
+            self.write_plan()
+        except OSError as error:
+            raise self.shown.folder.unusable(error) from error
         found: list[Problem] = []
         for names in self.batches():
             found += self.checked(names)

@@ -89,8 +89,12 @@ class Folder:
         """Write a file by a function, as a whole or not at all; replace one of that name. Return its checksum."""
         temporary = f"{name}.{os.getpid()}.part"
         if self.local is not None:
-            checksum = LocalFiles(self.local).write(temporary, write)
-            os.replace(self.local / temporary, self.local / name)
+            try:
+                checksum = LocalFiles(self.local).write(temporary, write)
+                os.replace(self.local / temporary, self.local / name)
+            except OSError:  # The next epoch would remove it, but a full disk may let none happen before.
+                self.remove([temporary])
+                raise
             return checksum
         system, path = self._remote
         with system.open_output_stream(f"{path}/{temporary}") as stream:

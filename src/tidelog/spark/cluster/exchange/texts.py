@@ -119,7 +119,7 @@ class _Piece:
 def move_texts(dictionary: Dictionary, place: BlockPlace, size: int) -> None:
     """Write the symbols that a dictionary has at hand to blocks of at most `size` words, and leave them there. Blocks
     of the driver are joined with these and with each other as far as they fit. Their files stay, because manifests and
-    partitions may name them."""
+    partitions may name them. Raise UsageError (E0681)."""
     name, found = f"{PREFIX}{secrets.token_hex(12)}", list[SymbolBlock]()
     pieces = [piece for piece in _pieces(dictionary, place, size) if piece.is_new]
 
@@ -132,7 +132,10 @@ def move_texts(dictionary: Dictionary, place: BlockPlace, size: int) -> None:
             offset += length
 
     if pieces:
-        place.folder.write_by(name, write)
+        try:
+            place.folder.write_by(name, write)
+        except OSError as error:
+            raise place.folder.unusable(error) from error
         move_out(dictionary, found)
 
 
