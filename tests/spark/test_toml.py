@@ -141,6 +141,13 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     assert sorted(lines) == ["1", "1", "2", "3", "6"]
 
 
+def test_a_file_may_begin_with_a_byte_order_mark_and_have_line_ends_of_windows(tmp_path: Path) -> None:
+    text = '\ufeffprogram = "p.dl"\r\nstate = "st"\r\n'
+    (tmp_path / "p.toml").write_bytes(text.encode())
+    pipeline = Pipeline.from_toml(tmp_path / "p.toml")
+    assert (pipeline.program, pipeline.state) == (tmp_path / "p.dl", tmp_path / "st")
+
+
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_bytes(b'program = "\xff"')
     with pytest.raises(UsageError, match="not UTF-8"):

@@ -68,7 +68,7 @@ def read_toml(path: str | os.PathLike[str], kind: type[Described]) -> Described:
     wrong."""
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         document = tomllib.loads(text)
     except OSError as error:
         problem = Problem("E0650", f"cannot use this file: {error.strerror}", place=str(file), hint="check the path")
