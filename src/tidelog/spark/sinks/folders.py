@@ -129,8 +129,8 @@ def write_files(rows: DataFrame, sink: Sink, path: str, mode: str) -> None:
         if not is_of_spark(error):
             raise
         exists = "PATH_ALREADY_EXISTS" in str(error)
-        hint = 'write mode = "replace" to replace it' if exists else "check path and format; nothing has changed"
-        problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=path, hint=hint)
+        hint = 'write mode = "replace" to replace it' if exists else "check path and format"
+        problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=sink.place, hint=hint)
         raise DataError(problem) from error
 
 
