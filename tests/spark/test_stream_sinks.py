@@ -286,7 +286,7 @@ def test_sinks_that_a_stream_cannot_have_are_rejected_before_it_starts(spark: Sp
                 db.maintain(files(spark, tmp_path), into=FEED, name="f", sinks=[Sink("t", place)])
         (tmp_path / "around").mkdir()
         (tmp_path / "around/link").symlink_to(tmp_path)
-        kept = {"checkpoint": tmp_path / "near/c", "quarantine": tmp_path / "near/q"}
-        for place, said in (("around/link", "state folder"), ("near/c", "checkpoint"), ("near/q", "quarantine")):
-            with pytest.raises(UsageError, match=f"would replace the {said} at "):
-                db.maintain(files(spark, tmp_path), into=FEED, name="f", sinks=[Sink("t", tmp_path / place)], **kept)
+        kept: dict[str, Any] = {"checkpoint": tmp_path / "near/c", "quarantine": tmp_path / "near/q"}
+        for name, what in (("around/link", "state folder"), ("near/c", "checkpoint"), ("near/q", "quarantine")):
+            with pytest.raises(UsageError, match=f"would replace the {what} at "):
+                db.maintain(files(spark, tmp_path), into=FEED, name="f", sinks=[Sink("t", tmp_path / name)], **kept)

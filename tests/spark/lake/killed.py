@@ -43,7 +43,7 @@ def drive(folder: Path, port: int) -> None:
     schema = spark.range(0).withColumn("version", F.col("id")).toDF("x", "version").schema
     for version in range(1, 1000):
         rows = spark.range(ROWS).select(F.col("id").alias("x"), F.lit(version).cast("long").alias("version"))
-        for target in targets_of(spark, sinks(folder, Postgres(Path(), port).options), lambda name: schema):
+        for target in targets_of(spark, sinks(folder, Postgres(Path(), port).options), lambda name: schema, []):
             write(target, EpochOutput(version, lambda: rows, lambda: rows, lambda: rows), whole=True)  # noqa: B023
         sys.stdout.write(f"written {version}\n")
         sys.stdout.flush()
