@@ -205,15 +205,29 @@ Traceback (most recent call last):
   File "executors.py", line 161, in read
 tidelog.errors.UsageError: error[E0687]: this frame belongs to an earlier epoch
   hint: ask again"""
-    found: list[Any] = [
-        said(Exception(text)) for text in (crash, own, "", "An exception was thrown from the Python worker\nx: y")
-    ]
+    lacking = """
+  An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "worker.py", line 1920, in read_udfs
+    import pyarrow as pa
+ModuleNotFoundError: No module named 'pyarrow'
+ SQLSTATE: 38000
+
+JVM stacktrace:
+org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala:1)"""
+    short = "An exception was thrown from the Python worker\nx: y"
+    found: list[Any] = [said(Exception(text)) for text in (crash, own, "", short, lacking)]
     assert found == [
         "Python worker exited unexpectedly (crashed).",
         "this frame belongs to an earlier epoch",
         "Exception",
         "x: y",
+        "ModuleNotFoundError: No module named 'pyarrow'",
     ]
+    with pytest.raises(SetupError, match="hint: set PYSPARK_PYTHON to ") as caught, working():
+        raise PySparkException(lacking)
+    assert caught.value.code == "E0708"
     assert hint_for(Exception("whatever")) == "correct the cause that Spark gives; nothing has changed"
 
 

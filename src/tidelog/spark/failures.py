@@ -65,6 +65,11 @@ _DAMAGE = re.compile(
 _MEMORY = re.compile(
     r"^(?:[\w.]+\.)?(?:MemoryError|_ArrayMemoryError|ArrowMemoryError)(?:: (?P<what>.+))?$", re.MULTILINE
 )
+_RAISED = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)*(\S.*)$", re.MULTILINE)
+"""The last line of a trace of Python, before those of Java."""
+WORKERS_LACK = (
+    "set PYSPARK_PYTHON to sys.executable before the session starts, or install the module for Spark's workers"
+)
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
@@ -88,7 +93,9 @@ def working(doing: str = "evaluate the epoch", hint: str = "commit again; nothin
             message = "out of memory in a task of Spark" + (f": {found['what']}" if found["what"] else "")
             more = "raise `spark.executor.pyspark.memory`, or repartition the frame; nothing has changed"
             return LimitError(Problem("E0503", message, hint=more))
-        return SetupError(Problem("E0708", f"Spark failed to {doing}: {said(error)}", hint=hint))
+        reason = said(error)
+        better = WORKERS_LACK if reason.startswith("ModuleNotFoundError") else hint
+        return SetupError(Problem("E0708", f"Spark failed to {doing}: {reason}", hint=better))
 
     with _told(failure):
         yield
@@ -130,8 +137,9 @@ def said(error: BaseException) -> str:
     )
     if own:
         return _cut(own[1])
-    if text.startswith("An exception was thrown from the Python worker"):
-        return _cut(text.strip().splitlines()[-1])
+    if text.lstrip().startswith("An exception was thrown from the Python worker"):
+        raised = _RAISED.findall(text)
+        return _cut(raised[-1] if raised else text.strip().splitlines()[-1])
     causes = re.findall(r"^(?:: |Caused by: )(?:[\w.$]+\.)?([\w$]+(?:Exception|Error)): (.+)$", text, re.MULTILINE)
     causes = [message for name, message in causes if name not in _IDLE_CAUSES]
     first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
