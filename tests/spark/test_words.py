@@ -16,6 +16,8 @@ import tidelog
 from tests.depth import stride
 from tests.interrupting import attempts
 from tests.maintain.churn import FACTS, PROGRAM, fact, reclaiming_always
+from tests.spark.test_full_disk import full
+from tidelog.errors import UsageError
 from tidelog.spark import SparkDatabase
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.frames import symbols, translation
@@ -213,6 +215,25 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = Folder(str(folder))
+
+
+def test_symbols_that_the_disk_does_not_take_stay_at_hand(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing half written stays: it could be what fills the disk."""
+    monkeypatch.setattr(symbols, "FEW_SYMBOLS", 3)
+    known = Dictionary()
+    table = SymbolTable(spark, known)
+    table.place = Place(tmp_path)
+    known.ids_of([*"abcdefg"])
+    with full(0), pytest.raises(UsageError, match="free disk space") as caught:
+        table.follow()
+    assert caught.value.code == "E0681"
+    assert list(tmp_path.iterdir()) == []
+    assert len(at_hand(known, 0, len(known))) == 7
+    table.follow()
+    assert len(at_hand(known, 0, len(known))) == 0
+    table.close()
 
 
 @pytest.mark.parametrize("step", ["follow", "grow"])
