@@ -50,6 +50,10 @@ class Watch:
     """The way to get more memory, for hints."""
     progress: ProgressSource = field(default_factory=ProgressSource)
 
+    def within_memory(self) -> WithinMemory:
+        """Return a block that turns a MemoryError of the work into LimitError (E0503) with the `remedy`."""
+        return WithinMemory(_CHANGING.format(self.remedy))
+
     @contextmanager
     def reporting(self) -> Iterator[None]:
         """Say at the end of the block that the work has ended, if its progress was reported."""
@@ -127,7 +131,8 @@ class WithinMemory(ContextDecorator):
             raise LimitError(Problem("E0503", message, hint=self._hint)) from None
 
 
-changing_within_memory = WithinMemory("nothing has changed; raise `memory`, or run on a machine with more memory")
+_CHANGING = "nothing has changed; {}, or run on a machine with more memory"
+changing_within_memory = WithinMemory(_CHANGING.format("raise `memory`"))
 reading_within_memory = WithinMemory(
     "nothing has changed; ask for fewer rows at a time, or use a machine with more memory"
 )

@@ -15,7 +15,7 @@ import numpy
 
 from tidelog.arrays import AnyWords
 from tidelog.engine import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
-from tidelog.limits.watch import Watch, changing_within_memory
+from tidelog.limits.watch import Watch
 from tidelog.maintain import undoing
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
@@ -45,7 +45,7 @@ class EmbeddedEngine(EngineState):
         seal: Seal[AnyRows] = sealed_at_once,
     ) -> Outcome[AnyRows]:
         """See `Engine`. After an error nothing has changed but for the word size."""
-        with changing_within_memory:
+        with watch.within_memory():
             self.readers.passing.busy = True
             try:
                 return self._epoch(program, changes, watch, choice, seal)

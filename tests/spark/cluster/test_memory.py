@@ -12,6 +12,7 @@ from tests.allocations import Budget, small_blocks
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tidelog.errors import LimitError
 from tidelog.limits.watch import changing_within_memory
+from tidelog.maintain import engine as maintain_engine
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Task
 from tidelog.spark.cluster.processes import host
 
@@ -67,6 +68,19 @@ def test_a_partition_takes_the_memory_that_spark_gives_a_python_process(monkeypa
         pending(db)
         db.commit()
         assert db.views() == after
+
+
+def test_a_partition_that_gets_no_memory_names_the_setting_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*args: object) -> None:
+        raise MemoryError("Unable to allocate 60 MiB")
+
+    with Cluster(2, NOTHING_EVERYWHERE) as db:
+        db.load(PROGRAM)
+        db.insert("e", EDGES)
+        with monkeypatch.context() as patched:
+            patched.setattr(maintain_engine, "run", no_memory)
+            with pytest.raises(LimitError, match=r"60 MiB(.|\n)*nothing has changed; raise `spark\.executor\.pyspark"):
+                db.commit()
 
 
 def test_a_partition_that_always_ends_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
