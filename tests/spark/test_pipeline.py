@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -236,6 +236,13 @@ def test_sinks_that_cannot_be_written_leave_the_state_as_it_was(spark: SparkSess
         (lambda frame: Sink("e", "here", mode="overwrite"), "unknown sink mode 'overwrite'"),
         (lambda frame: Sink("e", ""), "the path is empty"),
         (lambda frame: Source("e", ""), "the path is empty"),
+        (lambda frame: Sink("e", cast(Any, 3)), "path must be a path, found 3"),
+        (lambda frame: Source("e", "a\0b"), "path has a NUL character"),
+        (lambda frame: Sink(cast(Any, 3), "here"), "relation must be a text, found 3"),
+        (lambda frame: Source("e", table=cast(Any, b"t")), "table must be a text, found b't'"),
+        (lambda frame: Pipeline(SMALL, quarantine=cast(Any, 3)), "quarantine must be a path, found 3"),
+        (lambda frame: Sink("e", "here", options=cast(Any, 3)), "options must be a mapping, found 3"),
+        (lambda frame: Sink("e", "here", partition_by=cast(Any, 3)), "must be a list of columns, found 3"),
         (lambda frame: Pipeline(SMALL, state=""), "state is empty"),
         (
             lambda frame: Pipeline(SMALL, sinks=[Sink("e", "a"), Sink("n", "a/")]),

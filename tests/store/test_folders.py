@@ -75,6 +75,12 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
 
+def test_a_path_with_a_nul_character_is_refused_with_a_hint() -> None:
+    with pytest.raises(UsageError) as caught:
+        tidelog.connect("a\0b")
+    assert (caught.value.code, caught.value.problems[0].hint) == ("E0681", "pass the path of a folder")
+
+
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_file_where_the_folder_should_be(tmp_path: Path, place: str) -> None:
     (tmp_path / "file").write_text("")

@@ -92,9 +92,12 @@ class StateFolder:
         read_only: bool = False,
         files: Files | None = None,
     ) -> None:
-        if not isinstance(folder, (str, os.PathLike)):
+        text = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
+        if not isinstance(text, str):
             raise wrong_argument("a state folder", "the path of a folder", folder)
-        text = os.fspath(folder)
+        if "\0" in text:
+            hint = "pass the path of a folder"
+            raise UsageError(Problem("E0681", "the path has a NUL character", place=repr(text), hint=hint))
         is_address = "://" in text and not text.startswith("file://")
         if is_address and kind == "embedded":
             hint = "give the path of a folder; with a Spark session, `state=` takes an address"

@@ -14,7 +14,7 @@ from tidelog.callables import FunctorSource
 from tidelog.spark.choice import ENGINES
 from tidelog.spark.remote import what_is_wrong
 from tidelog.spark.sinks.apart import Place, check_apart
-from tidelog.spark.sinks.sink import Sink, plain_name, wrong
+from tidelog.spark.sinks.sink import Sink, check_kinds, plain_name, wrong
 from tidelog.spark.sources.target import operation_of
 
 SOURCE_MODES = ("snapshot", "append", "cdc")
@@ -54,6 +54,7 @@ class Source:
     feed: str | None = None
 
     def __post_init__(self) -> None:
+        check_kinds(self, "relation", "format", "table", paths=("path",))
         object.__setattr__(self, "format", plain_name(self.format))
         given = [name for name in ("path", "table", "frame") if getattr(self, name) is not None]
         if len(given) > 1:
@@ -106,6 +107,7 @@ class PipelineDescription:
     remote: str | None = None
 
     def __post_init__(self) -> None:
+        check_kinds(self, paths=("state", "quarantine", "cluster_folder"))
         if self.engine is not None and self.engine not in ENGINES:
             raise wrong("engine", f"unknown engine {self.engine!r}", f"use one of {', '.join(ENGINES)}")
         if self.embedded_limit is not None and self.embedded_limit < 0:

@@ -43,6 +43,7 @@ class Sink:
     partition_by: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        check_kinds(self, "relation", "format", "table", paths=("path",))
         format = "parquet" if self.format is None and self.path is not None else self.format
         object.__setattr__(self, "format", None if format is None else plain_name(format))
         if self.what not in ("view", "changes"):
@@ -96,7 +97,7 @@ class Sink:
 
     def _check_partitions(self) -> None:
         names = self.partition_by
-        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise wrong("partition_by", f"partition_by must be a list of columns, found {names!r}", 'write ["column"]')
         object.__setattr__(self, "partition_by", tuple(names))
         twice = next((name for name in names if list(names).count(name) > 1), None)
@@ -115,6 +116,21 @@ def plain_name(format: str) -> str:
 def wrong(key: str, what: str, hint: str) -> UsageError:
     """Return the error about a key of a description (E0686)."""
     return UsageError(Problem("E0686", what, place=key, hint=hint))
+
+
+def check_kinds(described: object, *texts: str, paths: Sequence[str]) -> None:
+    """Raise UsageError (E0686) if a field of a description that should be a text, or a path, is something else. Fields
+    that are None are left out."""
+    for key in (*texts, *paths):
+        value = getattr(described, key)
+        if value is not None and not isinstance(value, (str, os.PathLike) if key in paths else str):
+            kind = "a path" if key in paths else "a text"
+            raise wrong(key, f"{key} must be {kind}, found {value!r:.80}", f"pass {kind}")
+        if key in paths and value is not None and "\0" in os.fspath(value):
+            raise wrong(key, f"{key} has a NUL character", "name a file or folder without it")
+    options = getattr(described, "options", {})
+    if not isinstance(options, Mapping):
+        raise wrong("options", f"options must be a mapping, found {options!r:.80}", 'pass {"name": value}')
 
 
 def _check_name(table: str) -> None:
