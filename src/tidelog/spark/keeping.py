@@ -24,10 +24,10 @@ from tidelog.spark.frames.translation import Translation
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows
 from tidelog.spark.sources.readers import literal
-from tidelog.store.manifest import merged
+from tidelog.store.manifest import merged, text_of
 from tidelog.store.outbox import Outbox
 from tidelog.store.segments import Segment
-from tidelog.store.state import StateFolder, text_of
+from tidelog.store.state import StateFolder
 from tidelog.store.tables import FactTables, FilePart, PartFolder, facts_table
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from tidelog.rules.core import NUMBERED
 from tidelog.store.choices import SHOWN
 from tidelog.store.image import EngineImage
 from tidelog.store.keeper import RULES, FolderKeeper, changes_of, next_number, note_of, relation_of
-from tidelog.store.state import text_of
+from tidelog.store.manifest import text_of
 from tidelog.workspace import Draft, Workspace
 
 Notes: TypeAlias = Mapping[str, Mapping[str, Any]]

@@ -34,9 +34,10 @@ from tidelog.store import checkpoint
 from tidelog.store.aside import AsideCheckpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.image import EngineImage
+from tidelog.store.manifest import text_of
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.segments import Segment
-from tidelog.store.state import GONE, StateFolder, text_of
+from tidelog.store.state import GONE, StateFolder
 from tidelog.store.tables import FactTables, PartFolder, facts_table
 from tidelog.workspace import Draft, Workspace
 

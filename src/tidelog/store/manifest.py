@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tidelog.certificate import program_text
 from tidelog.durable.files import checksum
+from tidelog.language.syntax import Program
 from tidelog.store.log import SealedLog
 
 NAME = "manifest.json"
@@ -113,6 +115,13 @@ def merged(notes: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str
     """Return notes with new ones, which replace those of the same keys; None removes one."""
     both = {key: {**notes.get(key, {}), **new.get(key, {})} for key in {**notes, **new}}
     return {key: {name: each for name, each in own.items() if each is not None} for key, own in both.items()}
+
+
+def text_of(programs: Sequence[Program]) -> str:
+    """Return programs as one text, without their facts."""
+    directives = [f"{directive}\n" for program in programs for directive in program.directives]
+    components = (f"{each}\n" for program in programs for each in program.components)
+    return program_text(programs) + "".join(directives) + "".join(components)
 
 
 def is_marked(folder: Path) -> bool:

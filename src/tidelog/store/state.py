@@ -25,20 +25,18 @@ there, because a process that has lost the folder may still write.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from tidelog.certificate import program_text
 from tidelog.durable.damage import compare, damaged, intact, unharmed
 from tidelog.durable.files import Files
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
 from tidelog.durable.remote import RemoteFiles, TakenOverError
 from tidelog.errors import Problem, UsageError, wrong_argument
-from tidelog.language.syntax import Program
 from tidelog.store.log import FOLDER as LOGS
 from tidelog.store.log import CommitLog, LoggedCommit, sealed_commits
 from tidelog.store.manifest import NAME, VERSION, Manifest, is_plain, merged
@@ -593,10 +591,3 @@ def _name(number: int) -> str:
 
 def _checkpoint(number: int) -> str:
     return f"checkpoints/{_name(number)}"
-
-
-def text_of(programs: Sequence[Program]) -> str:
-    """Return programs as one text, without their facts."""
-    directives = [f"{directive}\n" for program in programs for directive in program.directives]
-    components = (f"{each}\n" for program in programs for each in program.components)
-    return program_text(programs) + "".join(directives) + "".join(components)

@@ -37,7 +37,7 @@ from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.resuming import resumed
 from tidelog.spark.rows import Rows, driver_change
-from tidelog.store.state import text_of
+from tidelog.store.manifest import text_of
 from tidelog.turns import Turns
 from tidelog.workspace import Workspace
 

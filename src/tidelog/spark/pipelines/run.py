@@ -56,7 +56,7 @@ from tidelog.spark.sources.readers import (
     plain,
 )
 from tidelog.spark.sources.target import operation_of
-from tidelog.store.state import text_of
+from tidelog.store.manifest import text_of
 
 LOGGER = logging.getLogger("tidelog")
 IN_THE_WAY = "remove these before another run: {}"
