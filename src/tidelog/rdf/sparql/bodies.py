@@ -10,6 +10,10 @@ from tidelog.rdf.names import COLON, GRAPH
 
 MOST = 64
 """A pattern may have so many bodies."""
+_RULES = 2_000
+"""A view may have so many rules."""
+_WORK = 200_000
+"""The literals of all bodies that a view goes through may be so many."""
 
 
 class Unsupported(Exception):
@@ -18,6 +22,14 @@ class Unsupported(Exception):
     def __init__(self, reason: str, hint: str = "") -> None:
         super().__init__(reason)
         self.hint = hint
+
+
+def bounded(found: Iterable[ViewBody]) -> Iterator[ViewBody]:
+    """Yield bodies. Raise Unsupported as soon as there are more than MOST of them."""
+    for number, body in enumerate(found):
+        if number >= MOST:
+            raise Unsupported(f"it has more than {MOST} ways to match")
+        yield body
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,17 @@ class ViewRules:
         self._graph: str | None = None
         self._default: str | None = None
         self._named: list[str] | None = None
+        self._count = 0
+        self._work = 0
+
+    def spend(self, bodies: Iterable[ViewBody]) -> Iterator[ViewBody]:
+        """Yield bodies. Raise Unsupported if the view has gone through too many literals with them: patterns in
+        patterns multiply the work."""
+        for body in bodies:
+            self._work += 1 + len(body.literals)
+            if self._work > _WORK:
+                raise Unsupported("its patterns, one in another, have too many ways to match")
+            yield body
 
     # --- graphs --------------------------------------------------------------------------------------------------
 
@@ -134,6 +157,9 @@ class ViewRules:
 
     def derive(self, head: str, body: ViewBody) -> None:
         """Add a rule with a head."""
+        self._count += 1
+        if self._count > _RULES:
+            raise Unsupported(f"it needs more than {_RULES:,} rules")
         label = f"{rule_prefix(self._name)}{len(self._lines)}"
         self._lines.append(f"{label}: {head} :- {', '.join(body.literals) or '1 = 1'}.")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
+from math import prod
 from typing import Any
 
 from tidelog.rdf.datatypes import NUMBERS
@@ -63,10 +64,9 @@ def alternatives(
 
 
 def _all(parts: list[Alternatives]) -> Alternatives:
-    found = [tuple(each for part in choice for each in part) for choice in product(*parts)]
-    if len(found) > MOST:
+    if prod(map(len, parts)) > MOST:
         raise Unsupported(f"a filter has more than {MOST} alternatives")
-    return found
+    return [tuple(each for part in choice for each in part) for choice in product(*parts)]
 
 
 def _sort(name: str) -> tuple[str, ...] | None:

@@ -13,7 +13,7 @@ from itertools import combinations, product
 from typing import Any
 
 from tidelog.rdf.names import COLON
-from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules
+from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, bounded
 from tidelog.rdf.sparql.computing import AGGREGATES, COMPUTE
 from tidelog.rdf.sparql.paths import operand_of
 from tidelog.rdf.terms import XSD
@@ -158,7 +158,7 @@ def grouped(node: Any, found: Sequence[ViewBody], rules: ViewRules) -> Iterator[
         argument = each.vars
         if argument != "*" and not isinstance(argument, Variable):
             name = f"argument{COLON}{number}"
-            found = [more for body in found for more in extended(body, name, argument)]
+            found = list(bounded(more for body in found for more in extended(body, name, argument)))
             argument = name
         aggregates.append((each, str(argument)))
     groups = _Groups(keys, found, rules, is_grouped=node.p.expr is not None)

@@ -17,7 +17,7 @@ from tidelog.rdf.sparql.problems import syntax_error
 from tidelog.rdf.sparql.words import Word, after_prologue, words
 
 NAME = "<update>"
-_FIRST = "DROP GRAPH <urn:tidelog:none> ; "
+FIRST = "DROP GRAPH <urn:tidelog:none> ; "
 """An operation that fails before any other one runs, once the text has been parsed."""
 _STACK = 4 * 1024**2
 """Bytes, half of those that a thread usually has."""
@@ -99,7 +99,7 @@ def check(text: str, prefixes: Mapping[str, str], base: str | None) -> None:
     start = next((rest[0].start for part in parts if (rest := after_prologue(part))), len(text))
     behind = [part[: len(part) - len(after_prologue(part))] for part in parts]
     later = [(part[0].start, part[-1].end) for part in behind if part and part[0].start > start]
-    added = "".join(f"{text[one:end]} " for one, end in later) + _FIRST
+    added = "".join(f"{text[one:end]} " for one, end in later) + FIRST
     own = text[start:]
     for one, end in later:
         blank = "".join(character if character in "\r\n" else " " for character in text[one:end])

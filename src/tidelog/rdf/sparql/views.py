@@ -16,18 +16,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install
+from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import CheckedProgram
-from tidelog.rdf.formats import load
 from tidelog.rdf.names import COLON, TRIPLE
-from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, rule_prefix
+from tidelog.rdf.sparql.bodies import Unsupported, ViewBody, ViewRules, bounded, rule_prefix
 from tidelog.rdf.sparql.conditions import alternatives
 from tidelog.rdf.sparql.constructing import COLUMNS, constructed
 from tidelog.rdf.sparql.grouping import extended, grouped, repeats, selected
 from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, path_of, symbol
-from tidelog.rdf.sparql.problems import failed
+from tidelog.rdf.sparql.reading import TEXT, algebra
 
-_TEXT = "<view>"
 _SHOWN = {"Minus": "MINUS", "ToMultiSet": "a sub-select or VALUES", "AggregateJoin": "GROUP BY"}
 _WHOLE = frozenset(_SHOWN)
 """Parts that see each graph alone, and not the variable of GRAPH."""
@@ -61,31 +59,19 @@ def program(name: str, text: str, prefixes: dict[str, str]) -> str:
     """Return the rules of a view. Raise ProgramError (E0664) for a text that is no query, UsageError (E0663) for one
     that cannot be maintained."""
     refuse_wrong(name)
-    with failed(text, _TEXT):
-        load().Store().query(text, prefixes=prefixes)
     try:
-        from rdflib.plugins.sparql.algebra import translateQuery
-        from rdflib.plugins.sparql.parser import parseQuery
-    except ImportError:
-        message = "this needs rdflib, which is not installed"
-        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
-
-    try:
-        query = translateQuery(parseQuery(text), initNs=prefixes).algebra
-    except Exception as error:  # rdflib raises whatever its parts raise, for texts that pyoxigraph accepts
-        hint = "write it in SPARQL 1.1, or ask it with store.query"
-        raise UsageError(Problem("E0663", f"rdflib cannot read this: {error}", place=_TEXT, hint=hint)) from None
-    try:
-        return _rules(name, query)
+        return _rules(name, algebra(text, prefixes))
     except Unsupported as error:
-        message = f"the view {name} cannot be maintained: {error}"
-        hint = error.hint or "ask it with store.query when you need it"
-        raise UsageError(Problem("E0663", message, hint=hint, place=_TEXT)) from None
+        reason = error
+    except RecursionError:
+        hint = "nest its parts less deeply, and join triples by `;` in place of `.`"
+        reason = Unsupported("its parts are nested too deeply, or too many", hint)
+    hint = reason.hint or "ask it with store.query when you need it"
+    message = f"the view {name} cannot be maintained: {reason}"
+    raise UsageError(Problem("E0663", message, hint=hint, place=TEXT))
 
 
 def _rules(name: str, query: Any) -> str:
-    if query.name not in ("SelectQuery", "ConstructQuery"):
-        raise Unsupported("a view is a SELECT or CONSTRUCT")
     node, is_distinct = _projection(query.p)
     rules = ViewRules(name)
     if query.datasetClause:
@@ -125,7 +111,12 @@ def _projection(node: Any) -> tuple[Any, bool]:
 
 
 def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
-    """Yield the bodies of a pattern. Filters may use variables of the `outer` body, which comes with them."""
+    """Yield the bodies of a pattern. Filters may use variables of the `outer` body, which comes with them. Raise
+    Unsupported for more than MOST of them."""
+    return rules.spend(bounded(_bodies(node, rules, outer)))
+
+
+def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
     match node.name:
         case "BGP":
             yield patterns(node.triples, rules)
@@ -133,7 +124,7 @@ def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
             yield from _in_graph(node, rules, outer)
         case "Join":
             others = list(bodies(node.p2, rules, outer))
-            yield from _bounded(one & other for one in bodies(node.p1, rules, outer) for other in others)
+            yield from (one & other for one in bodies(node.p1, rules, outer) for other in others)
         case "Union":
             yield from bodies(node.p1, rules, outer)
             yield from bodies(node.p2, rules, outer)
@@ -141,16 +132,15 @@ def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
             for body in bodies(node.p, rules, outer):
                 yield from _filtered(node.expr, body, outer, rules)
         case "LeftJoin":
-            yield from _bounded(each for body in bodies(node.p1, rules, outer) for each in _optional(node, body, rules))
-        case "Minus":
+            inner = list(bodies(node.p2, rules, ViewBody()))
             for body in bodies(node.p1, rules, outer):
-                yield _without(body, list(bodies(node.p2, rules, ViewBody())), rules)
+                yield from _optional(node.expr, body, inner, rules)
+        case "Minus":
+            inner = list(bodies(node.p2, rules, ViewBody()))
+            for body in bodies(node.p1, rules, outer):
+                yield _without(body, inner, rules)
         case "ToMultiSet" if node.p.name == "values":
-            for row in node.p.res:
-                given = {str(name): value for name, value in row.items() if str(value) != "UNDEF"}
-                yield ViewBody(
-                    tuple(f"v_{name} = {operand_of(value)}" for name, value in given.items()), frozenset(given)
-                )
+            yield from _values(node.p.res, rules)
         case "ToMultiSet":
             project, is_distinct = _projection(node.p)
             found = list(bodies(project.p, rules, ViewBody()))
@@ -158,17 +148,27 @@ def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
         case "AggregateJoin":
             yield from grouped(node, list(bodies(node.p.p, rules, ViewBody())), rules)
         case "Extend":
-            inner = bodies(node.p, rules, outer)
-            yield from _bounded(each for body in inner for each in extended(body, str(node.var), node.expr))
+            for body in bodies(node.p, rules, outer):
+                yield from extended(body, str(node.var), node.expr)
         case other:
             raise Unsupported(f"{_shown(other)} is not supported")
 
 
-def _bounded(found: Iterator[ViewBody]) -> Iterator[ViewBody]:
-    for number, body in enumerate(found):
-        if number >= MOST:
-            raise Unsupported(f"it has more than {MOST} ways to match")
-        yield body
+def _values(rows: Any, rules: ViewRules) -> Iterator[ViewBody]:
+    """Yield the bodies of VALUES: one for each choice of variables that rows give values."""
+    alike: dict[frozenset[str], list[ViewBody]] = {}
+    for row in rows:
+        given = {str(name): operand_of(value) for name, value in row.items() if str(value) != "UNDEF"}
+        body = ViewBody(tuple(f"v_{name} = {value}" for name, value in given.items()), frozenset(given))
+        alike.setdefault(body.variables, []).append(body)
+    for names, found in alike.items():
+        atom = rules.helper("values", sorted(names), found)
+        is_plain = len(set(map(_literals, found))) == len(found)
+        yield ViewBody((atom,), names, frozenset(), dict.fromkeys(names, atom), is_plain)
+
+
+def _literals(body: ViewBody) -> frozenset[str]:
+    return frozenset(body.literals)
 
 
 def _filtered(expression: Any, body: ViewBody, outer: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
@@ -182,12 +182,10 @@ def _filtered(expression: Any, body: ViewBody, outer: ViewBody, rules: ViewRules
         yield body.with_literals(found[0])
 
 
-def _optional(node: Any, body: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
+def _optional(expression: Any, body: ViewBody, inner: list[ViewBody], rules: ViewRules) -> Iterator[ViewBody]:
     """Yield a body with an optional part, and the one without it, where the part does not match."""
-    inner = list(bodies(node.p2, rules, ViewBody()))
-    expression = node.expr if node.expr is not None and node.expr.name != "TrueFilter" else None
     both = [body & other for other in inner]
-    if expression is not None:
+    if expression is not None and expression.name != "TrueFilter":
         both = [each for one in both for each in _filtered(expression, one, ViewBody(), rules)]
     yield from both
     if both:

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 _WORD = re.compile(
     r"""(?P<comment>\#[^\r\n]*)
     |(?P<iri><[^\s<>"{}|^`\\]*>)
-    |(?P<string>\"\"\"(?:[^"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''
-        |"(?:[^"\\\r\n]|\\.)*"|'(?:[^'\\\r\n]|\\.)*')
+    |(?P<string>\"\"\"(?:[^"\\]|\\.|\"(?!\"\"))*+(?:\"\"\")?|'''(?:[^'\\]|\\.|'(?!''))*+(?:''')?
+        |"(?:[^"\\\r\n]|\\.)*+"?|'(?:[^'\\\r\n]|\\.)*+'?)
     |(?P<variable>[?$]\w+)
     |(?P<language>@[A-Za-z][A-Za-z0-9-]*)
-    |(?P<name>(?:\w[\w.-]*)?:(?:[\w:%-]|\\.|\.(?=[\w:%\\-]))*)
-    |(?P<word>[A-Za-z_]\w*)
-    |(?P<mark>[{}();])""",
+    |(?P<name>:(?:[\w:%-]|\\.|\.(?=[\w:%\\-]))*)
+    |(?P<word>\w[\w.-]*+(?P<local>:(?:[\w:%-]|\\.|\.(?=[\w:%\\-]))*+)?)
+    |(?P<mark>[][{}();])""",
     re.VERBOSE | re.DOTALL,
 )
+"""Each character is read once, so that the time is in proportion to the text: a string that does not end goes on to the
+end of its line, or of the text."""
+_KEYWORD = re.compile(r"[A-Za-z_]\w*")
 _ALL = re.compile(r"SELECT\s*(?:DISTINCT|REDUCED)?\s*(\*)", re.IGNORECASE)
 _FORMS = ("SELECT", "ASK", "CONSTRUCT", "DESCRIBE")
 _OPERATIONS = ("INSERT", "DELETE", "WITH", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY")
@@ -56,8 +59,12 @@ def _words(text: str) -> Iterator[Word]:
         kind = str(match.lastgroup)
         if kind == "comment":
             continue
+        if kind == "word" and match["local"] is None:
+            for part in _KEYWORD.finditer(text, match.start(), match.end()):
+                yield Word(kind, part[0], part.start(), part.end(), depth)
+            continue
         depth -= match[0] == "}"
-        yield Word(kind, match[0], match.start(), match.end(), depth)
+        yield Word("name" if kind == "word" else kind, match[0], match.start(), match.end(), depth)
         depth += match[0] == "{"
 
 

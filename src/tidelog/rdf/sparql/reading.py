@@ -1,0 +1,116 @@
+"""The text of a view in SPARQL, checked and parsed in time that is in proportion to it.
+
+pyoxigraph says what is wrong with a text. It would also plan a query, which takes very long for one of many patterns.
+So it reads the query as a part of an update, which fails before it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tidelog.errors import Problem, SetupError, how_to_install
+from tidelog.rdf.formats import load
+from tidelog.rdf.sparql.bodies import Unsupported
+from tidelog.rdf.sparql.operations import FIRST
+from tidelog.rdf.sparql.problems import failed
+from tidelog.rdf.sparql.words import Word, after_prologue, words
+
+TEXT = "<view>"
+_LONG = 50_000
+"""Characters of a view. rdflib's parser takes up to a millisecond for each."""
+_TRIPLES = 200
+"""Triple patterns of a view: rdflib puts them in order, which takes the square of their number."""
+_DEEP = 100
+"""Brackets of a view stand in so many others: pyoxigraph would end the process at some ten times as many."""
+
+
+def algebra(text: str, prefixes: Mapping[str, str]) -> Any:
+    """Return the algebra of a query as rdflib has it. Raise ProgramError (E0664) for a text that is no query,
+    Unsupported for one that rdflib cannot read, RecursionError for parts in too many others, and SetupError (E0790)
+    without rdflib."""
+    if len(text) > _LONG:
+        raise Unsupported(f"it has more than {_LONG:,} characters", "insert long lists as triples, and match these")
+    found = words(text)
+    _refuse_deep(found)
+    rest = after_prologue(found)
+    if rest and rest[0].is_keyword("ASK", "DESCRIBE"):
+        raise Unsupported("a view is a SELECT or CONSTRUCT")
+    if not _is_part(text, rest, prefixes):
+        with failed(text, TEXT):
+            load().Store().query(text, prefixes=dict(prefixes))
+    try:
+        from rdflib.plugins.sparql.algebra import translateQuery
+        from rdflib.plugins.sparql.parser import parseQuery
+    except ImportError:
+        message = "this needs rdflib, which is not installed"
+        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
+
+    try:
+        parsed = parseQuery(text)
+        if _triples(parsed) > _TRIPLES:
+            raise Unsupported(f"it has more than {_TRIPLES} triple patterns", "split it into several views")
+        return translateQuery(parsed, initNs=dict(prefixes)).algebra
+    except (RecursionError, Unsupported):
+        raise
+    except Exception as error:  # rdflib raises whatever its parts raise, for texts that pyoxigraph accepts
+        hint = "write it in SPARQL 1.1, or ask it with store.query"
+        raise Unsupported(f"rdflib cannot read this: {error}", hint) from None
+
+
+def _refuse_deep(found: list[Word]) -> None:
+    """Raise Unsupported if a bracket stands in too many others."""
+    depth = 0
+    for word in found:
+        depth += word.kind == "mark" and word.text in "([{"
+        depth -= word.kind == "mark" and word.text in ")]}"
+        if depth > _DEEP:
+            raise Unsupported(f"it has more than {_DEEP} brackets in one another", "nest fewer brackets")
+
+
+def _triples(parsed: Any) -> int:
+    """Return the number of triples in what rdflib's parser returns."""
+    from rdflib.plugins.sparql.parserutils import CompValue
+
+    count, left = 0, [parsed]
+    while left:
+        part = left.pop()
+        if isinstance(part, CompValue):
+            count += sum(len(terms) // 3 for terms in part["triples"]) if "triples" in part else 0
+            left.extend(part.values())
+        elif isinstance(part, Iterable) and not isinstance(part, str):
+            left.extend(part)
+    return count
+
+
+def _is_part(text: str, rest: list[Word], prefixes: Mapping[str, str]) -> bool:
+    """Return True if a SELECT or CONSTRUCT, with its words behind the prologue, can be part of an update, which has the
+    syntax of the query."""
+    if not rest or not rest[0].is_keyword("SELECT", "CONSTRUCT"):
+        return False
+    template, query = "{}", _without_from(text, rest)
+    if rest[0].is_keyword("CONSTRUCT"):
+        start = next((i for i, word in enumerate(rest) if word.is_mark("{")), 0)
+        end = next((i for i, word in enumerate(rest) if word.is_mark("}") and word.depth == 0), 0)
+        template = text[rest[start].start : rest[end].end]
+        is_short = any(word.is_keyword("WHERE") for word in rest[:start])
+        query = f"SELECT * {_without_from(text, rest[start if is_short else end + 1 :])}"
+    update = f"{text[: rest[0].start]} {FIRST} INSERT {template} WHERE {{ {{ {query}\n}} }}"
+    try:
+        load().Store().update(update, prefixes=dict(prefixes))
+    except RuntimeError:  # of the first operation: the text has been parsed
+        return True
+    except SyntaxError:
+        pass
+    return False
+
+
+def _without_from(text: str, found: list[Word]) -> str:
+    """Return the text from the first of these words on, without FROM and its graph."""
+    pieces, start = [], found[0].start if found else len(text)
+    for i, word in enumerate(found):
+        graph = [each for each in found[i + 1 : i + 3] if not each.is_keyword("NAMED")]
+        if word.depth == 0 and word.is_keyword("FROM") and graph:
+            pieces.append(text[start : word.start])
+            start = graph[0].end
+    return " ".join((*pieces, text[start:]))

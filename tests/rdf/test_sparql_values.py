@@ -1,0 +1,89 @@
+"""Views with values that random data seldom have, against the answers of `store.query`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidelog import UsageError
+from tidelog.rdf import Store, connect
+
+EXAMPLE = "http://example.org/"
+DATA = """@prefix : <http://example.org/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+:a :n 4, 4.5, -2, "0.1"^^xsd:float, "2.5"^^xsd:double, "1/3"^^owl:rational, "x", "y"@en, :c, _:b .
+:b :n 0, 9223372036854775807, -9223372036854775807 , 170141183460469231731.687303715884105727, -0.000000000000000001 .
+:up :v "INF"^^xsd:double, 3 .  :both :v "INF"^^xsd:double, "-INF"^^xsd:double .  :mixed :v :c, _:b, 7, "z" .
+:floats :v "0.1"^^xsd:float, "0.2"^^xsd:float .  :texts :v "x", 1 .
+:a :p :b ; :q :c .  :b :p :c ; :r :d .  :c :q :d ; :r :a .  :d :p :d ."""
+QUERIES = [
+    "SELECT (MAX(?a) AS ?h) (MIN(?a) AS ?l) { ?x :none ?a }",
+    "SELECT (MAX(?a) AS ?h) { ?x :none ?a }",
+    "SELECT ?x (SUM(?v) AS ?s) { ?x :v ?v } GROUP BY ?x",
+    "SELECT ?x (AVG(?v) AS ?s) { ?x :v ?v } GROUP BY ?x",
+    "SELECT ?x (MIN(?v) AS ?l) (MAX(?v) AS ?h) { ?x :v ?v } GROUP BY ?x",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(-?n AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n / 0 AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n / 3 AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n + 1 AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n - 1 AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n * 2 AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(?n + 0.0 AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :v ?n . ?y :v ?k BIND(?n * ?k AS ?m) }",
+    "SELECT DISTINCT ?x ?y { ?x :p ?y BIND(:z AS ?k) OPTIONAL { ?y :n ?a BIND(?a AS ?b) } FILTER(BOUND(?b)) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(STR(?n) AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(LANG(?n) AS ?m) }",
+    "SELECT DISTINCT ?n ?m { ?x :n ?n BIND(DATATYPE(?n) AS ?m) }",
+    "SELECT DISTINCT ?x { ?x :n ?n FILTER(?n = 4) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n <= 4)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n >= 4)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n < 4)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!(?n > 4)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 <= ?n) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 >= ?n) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 < ?n) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 > ?n) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(?n > 4.25) }",
+    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!sameTerm(?x, ?y)) }",
+    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!(EXISTS { ?y :q ?z })) }",
+    "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!(NOT EXISTS { ?y :q ?z })) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(isBlank(?n)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!isBlank(?n)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(isIRI(?n) || isLiteral(?n)) }",
+    "SELECT DISTINCT ?x ?y { ?x ^(:p/:q) ?y }",
+    "SELECT DISTINCT ?x ?y { ?x (:p/:q)? ?y }",
+    "SELECT DISTINCT ?x ?y { ?x (:p|:q)/:r ?y }",
+    "SELECT DISTINCT ?x ?y { ?x :p|:q/:r ?y }",
+    "SELECT DISTINCT ?x ?y { ?x (^:p|:q)+ ?y }",
+    "SELECT DISTINCT ?x ?y { ?x :p? ?y }",
+    "SELECT DISTINCT ?x { ?x :p ?y . :a :p* :a }",
+    "SELECT ?x ?y { ?x :p* ?y }",
+    "SELECT DISTINCT ?x ?y { ?x :p ?y BIND(?x AS ?y2) BIND(?none AS ?z) }",
+]
+
+
+def store_of() -> Store:
+    store = connect(rules=None)
+    store.prefixes[""] = EXAMPLE
+    store.insert(DATA)
+    store.commit()
+    return store
+
+
+def test_views_of_uncommon_values_equal_queries() -> None:
+    store = store_of()
+    for number, text in enumerate(QUERIES):
+        store.view(f"view_{number}", text)
+    store.commit()
+    for number, text in enumerate(QUERIES):
+        assert set(store[f"view_{number}"]) == set(store.query(text)), text
+    store.delete([(EXAMPLE + "b", EXAMPLE + "p", EXAMPLE + "c"), (EXAMPLE + "both", EXAMPLE + "v", float("inf"))])
+    store.commit()
+    for number, text in enumerate(QUERIES):
+        assert set(store[f"view_{number}"]) == set(store.query(text)), text
+    store.check()
+
+
+@pytest.mark.parametrize("text", ["SELECT ?x ?y { ?x :p|:q ?y }", "SELECT ?x ?y { ?x :p/:q ?y }"])
+def test_paths_that_may_give_rows_twice_need_distinct(text: str) -> None:
+    with pytest.raises(UsageError, match="write SELECT DISTINCT"):
+        store_of().view("nope", text)
