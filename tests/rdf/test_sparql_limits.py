@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tidelog import UsageError
+from tidelog import LimitError, UsageError
 from tidelog.rdf import Store, connect
 from tidelog.rdf.sparql.views import program
 from tidelog.rdf.sparql.words import Word, words
@@ -196,3 +201,78 @@ def test_words_are_those_of_sparql() -> None:
         ("string", '"a\\"b"'), ("string", "'''it's'''"), ("name", "_:n"), ("language", "@en-GB"), ("variable", "?v"),
         ("mark", "["), ("string", '"open'),
     ]  # fmt: skip
+
+
+DEEP_TEXTS = {
+    "groups": "SELECT * WHERE " + "{" * 20_000 + "?x :p ?y" + "}" * 20_000,
+    "brackets": f"SELECT * WHERE {{ ?x :p ?y FILTER({'(' * 40_000}?x = ?y{')' * 40_000}) }}",
+    "sum": f"SELECT (1{'+1' * 40_000} AS ?z) WHERE {{ ?x :p ?y }}",
+    "choice": f"SELECT * WHERE {{ ?x :p ?y FILTER(?x = :a{' || ?x = :b' * 40_000}) }}",
+    "path": f"SELECT * WHERE {{ ?x {'(' * 40_000}:p{')' * 40_000} ?y }}",
+}
+
+
+@pytest.mark.parametrize("text", DEEP_TEXTS.values(), ids=DEEP_TEXTS)
+def test_a_text_that_would_end_the_process_is_an_error_without_a_time_limit(text: str) -> None:
+    store = store_of()
+    with pytest.raises(LimitError, match="nest the text less deeply") as caught:
+        store.query(text)
+    assert caught.value.code == "E0503"
+    assert list(store.query("SELECT ?y { :a :q ?y }")) == [(f"{EXAMPLE}d",)]
+
+
+def test_a_deep_update_is_an_error_without_a_time_limit() -> None:
+    store = store_of()
+    before = set(store.triples())
+    with pytest.raises(LimitError, match="nest the text less deeply"):
+        store.update("INSERT { ?x :new ?y } WHERE " + "{" * 20_000 + "?x :p ?y" + "}" * 20_000)
+    assert set(store.triples()) == before
+
+
+def test_a_long_query_and_a_long_update_have_the_same_results_without_a_time_limit() -> None:
+    store, many = store_of(), " ".join(f"{EXAMPLE}{i}".join("<>") for i in range(1_000))
+    assert list(store.query(f"SELECT ?y {{ VALUES ?y {{ {many} :d }} :a :q ?y }}")) == [(f"{EXAMPLE}d",)]
+    change = store.update(f"INSERT {{ ?x :new ?y }} WHERE {{ VALUES ?y {{ {many} :d }} ?x :q ?y }}")
+    assert list(change.inserted) == [(f"{EXAMPLE}a", f"{EXAMPLE}new", f"{EXAMPLE}d")]
+
+
+def test_a_view_with_too_many_negations_in_a_row_is_refused() -> None:
+    with pytest.raises(UsageError, match="more than 5,000 negations") as caught:
+        store_of().view("v", f"SELECT DISTINCT ?x {{ ?x :p ?y FILTER({'!' * 30_000}(?x = ?y)) }}")
+    assert caught.value.code == "E0663"
+
+
+ENDLESS = """
+from tidelog.rdf import connect
+store = connect(rules=None)
+store.insert("<a:a> <a:p> <a:b> .")
+store.commit()
+print("begun", flush=True)
+store.query("SELECT * { ?x <a:p>" + "/<a:p>" * 3_000 + " ?y }"%s)
+"""
+
+
+@pytest.mark.parametrize("limit", ["", ", timeout=1000"])
+def test_the_process_of_a_query_ends_with_that_of_the_store(limit: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDLESS % limit], stdout=subprocess.PIPE, text=True) as store:
+        assert store.stdout is not None and store.stdout.readline() == "begun\n"
+        children = Path(f"/proc/{store.pid}/task/{store.pid}/children")
+        until(lambda: bool(children.read_text("ascii")))
+        (child,) = children.read_text("ascii").split()
+        time.sleep(0.2)  # It may have begun or not.
+        store.kill()
+        until(lambda: not is_running(child))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def is_running(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -21,7 +21,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -133,12 +133,13 @@ class QueryProcess:
             self.close()
             raise too_large() from None
 
-    def parts(self, timeout: float) -> Iterator[AnswerPart]:
+    def parts(self, timeout: float | None) -> Iterator[AnswerPart]:
         """Yield the parts of an answer. Raise LimitError: E0501 when time is over, E0503 if the process has ended."""
-        ends, found = time.monotonic() + timeout, AnswerParts()
+        started, found = time.monotonic(), AnswerParts()
         while True:
-            ready, _, _ = select.select([self.pipe], [], [], max(0.0, ends - time.monotonic()))
-            if not ready:
+            left = None if timeout is None else max(0.0, started + timeout - time.monotonic())
+            ready, _, _ = select.select([self.pipe], [], [], left)
+            if not ready and timeout is not None:
                 raise too_long(timeout)
             data = os.read(self.pipe, _PIPE)
             if not data:
@@ -186,10 +187,10 @@ def too_large() -> LimitError:
 
 
 class TimedQuery:
-    """A query that a process of its own evaluates until a time limit. Make it while nothing changes the mirror; `found`
-    can wait elsewhere."""
+    """A query that a process of its own evaluates until a time limit, if there is one. Make it while nothing changes the
+    mirror; `found` can wait elsewhere."""
 
-    def __init__(self, copy: MirrorCopy, plan: Startable, timeout: float) -> None:
+    def __init__(self, copy: MirrorCopy, plan: Startable, timeout: float | None) -> None:
         self._timeout = timeout
         self._process = QueryProcess(copy)
         self._plan = plan
@@ -230,9 +231,29 @@ def _serve(store: Any, asked: int, answering: int, memory: int | None) -> None:
         with os.fdopen(asked, "rb") as questions:
             while head := questions.read(_LENGTH.size):
                 plan, formats = pickle.loads(questions.read(*_LENGTH.unpack(head)))
-                _answer(partial(plan.started, store), formats, _Frames(answering))
+                frames = _Frames(answering)
+                with _ending_with(asked):
+                    failure = _answer(partial(plan.started, store), formats, frames)
+                frames.end() if failure is None else frames.fail(failure)
     finally:
         os._exit(0)
+
+
+@contextmanager
+def _ending_with(asked: int) -> Iterator[None]:
+    """End this process inside the block when nobody can send queries any more: the process of the store may have been
+    killed. A query would send the same signal, but none comes before the answer has ended."""
+    import fcntl  # not everywhere
+
+    flags = fcntl.fcntl(asked, fcntl.F_GETFL)
+    fcntl.fcntl(asked, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(asked, fcntl.F_SETFL, flags | os.O_ASYNC)
+    ends = select.poll()
+    ends.register(asked, 0)
+    if ends.poll(0):  # It was killed before.
+        os._exit(0)
+    yield
+    fcntl.fcntl(asked, fcntl.F_SETFL, flags)
 
 
 def _close_others(*used: int) -> None:
@@ -244,15 +265,17 @@ def _close_others(*used: int) -> None:
     os.closerange(start, max(os.sysconf("SC_OPEN_MAX"), start))
 
 
-def _answer(start: Callable[[], Any], formats: AnswerFormats | None, frames: _Frames) -> None:
+def _answer(start: Callable[[], Any], formats: AnswerFormats | None, frames: _Frames) -> Exception | None:
+    """Send an answer but its end; return the error where it fails."""
     try:
         if formats is None:
             pickle.dump(collected(start()), frames)
         else:
             write(start, formats, frames.begin, frames)
-        frames.end()
+        frames.flush()
     except (TidelogError, SyntaxError, OSError, RuntimeError, ValueError, MemoryError) as error:
-        frames.fail(error)
+        return error
+    return None
 
 
 class _Frames(io.RawIOBase):

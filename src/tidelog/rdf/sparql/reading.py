@@ -21,6 +21,8 @@ _LONG = 50_000
 """Characters of a view. rdflib's parser takes up to a millisecond for each."""
 _TRIPLES = 200
 """Triple patterns of a view: rdflib puts them in order, which takes the square of their number."""
+_NEGATIONS = 5_000
+"""Marks of negation in a view: in a row, they are nested."""
 _DEEP = 100
 """Brackets of a view stand in so many others: pyoxigraph would end the process at some ten times as many."""
 
@@ -31,6 +33,8 @@ def algebra(text: str, prefixes: Mapping[str, str]) -> Any:
     without rdflib."""
     if len(text) > _LONG:
         raise Unsupported(f"it has more than {_LONG:,} characters", "insert long lists as triples, and match these")
+    if text.count("!") > _NEGATIONS:
+        raise Unsupported(f"it has more than {_NEGATIONS:,} negations")
     found = words(text)
     _refuse_deep(found)
     rest = after_prologue(found)

@@ -35,7 +35,7 @@ from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
 _QUERY = "<query>"
 _DEEP = 2_000
-"""Characters of an update that may be nested too deeply for pyoxigraph, which would end the process."""
+"""Characters of a text that may be nested too deeply for pyoxigraph, which would end the process that evaluates it."""
 _OPTIONS = ("timeout", "inferred", "base", "default_graphs", "named_graphs")
 
 
@@ -100,7 +100,7 @@ class SparqlVerbs(GraphVerbs):
             with self._sharing() as copy:
                 mirror = copy.store  # It stays as it is: only commits change it.
                 checked = CheckedUpdate(text, self._declared, start)
-                first = TimedQuery(copy, checked, seconds) if seconds is not None and len(text) > _DEEP else None
+                first = TimedQuery(copy, checked, seconds) if self._is_long(text) else None
             if first is not None:
                 first.found()
             check(text, self._declared, start)
@@ -164,8 +164,13 @@ class SparqlVerbs(GraphVerbs):
             copy.gate.leave()
 
     def _begun(self, copy: MirrorCopy, plan: QueryPlan, seconds: float | None) -> Any:
-        """Return a query that has begun: pyoxigraph's results, or `TimedQuery` if it has a time limit."""
-        return plan.started(copy.store) if seconds is None else TimedQuery(copy, plan, seconds)
+        """Return a query that has begun: pyoxigraph's results, or `TimedQuery` if another process evaluates it."""
+        is_apart = seconds is not None or self._is_long(plan.text)
+        return TimedQuery(copy, plan, seconds) if is_apart else plan.started(copy.store)
+
+    def _is_long(self, text: str) -> bool:
+        """Return True for a text that another process reads and evaluates. None can where the mirror is on disk."""
+        return len(text) > _DEEP and not self._mirror.is_on_disk
 
     def _spelled(self, quad: Any, is_there: bool) -> Iterator[StoredQuad]:
         """Yield a quad to insert or to delete in the spelling of the store: pyoxigraph has lost that of numbers, dates
