@@ -255,7 +255,8 @@ store.query("SELECT * { ?x <a:p>" + "/<a:p>" * 3_000 + " ?y }"%s)
 @pytest.mark.parametrize("limit", ["", ", timeout=1000"])
 def test_the_process_of_a_query_ends_with_that_of_the_store(limit: str) -> None:
     with subprocess.Popen([sys.executable, "-c", ENDLESS % limit], stdout=subprocess.PIPE, text=True) as store:
-        assert store.stdout is not None and store.stdout.readline() == "begun\n"
+        assert store.stdout is not None
+        assert store.stdout.readline() == "begun\n"
         children = Path(f"/proc/{store.pid}/task/{store.pid}/children")
         until(lambda: bool(children.read_text("ascii")))
         (child,) = children.read_text("ascii").split()

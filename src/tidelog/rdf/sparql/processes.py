@@ -187,8 +187,8 @@ def too_large() -> LimitError:
 
 
 class TimedQuery:
-    """A query that a process of its own evaluates until a time limit, if there is one. Make it while nothing changes the
-    mirror; `found` can wait elsewhere."""
+    """A query that a process of its own evaluates, until a time limit if there is one. Make it while nothing changes
+    the mirror; `found` can wait elsewhere."""
 
     def __init__(self, copy: MirrorCopy, plan: Startable, timeout: float | None) -> None:
         self._timeout = timeout
