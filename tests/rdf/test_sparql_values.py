@@ -43,6 +43,11 @@ QUERIES = [
     "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 < ?n) }",
     "SELECT DISTINCT ?n { ?x :n ?n FILTER(4 > ?n) }",
     "SELECT DISTINCT ?n { ?x :n ?n FILTER(?n > 4.25) }",
+    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(?n > 4) }",
+    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(?n < 4.5) }",
+    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(!(?n < 3)) }",
+    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(!(?n > 3)) }",
+    "SELECT DISTINCT ?x ?n { ?x :v ?n FILTER(?n = 3) }",
     "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!sameTerm(?x, ?y)) }",
     "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!(EXISTS { ?y :q ?z })) }",
     "SELECT DISTINCT ?x ?y { ?x :p ?y FILTER(!(NOT EXISTS { ?y :q ?z })) }",
@@ -87,3 +92,13 @@ def test_views_of_uncommon_values_equal_queries() -> None:
 def test_paths_that_may_give_rows_twice_need_distinct(text: str) -> None:
     with pytest.raises(UsageError, match="write SELECT DISTINCT"):
         store_of().view("nope", text)
+
+
+@pytest.mark.parametrize("number", ["INF", "-INF", "NaN"])
+def test_a_filter_by_a_number_that_rules_do_not_have_is_refused(number: str) -> None:
+    text = f'SELECT DISTINCT ?n {{ ?x :v ?n FILTER(?n < "{number}"^^<http://www.w3.org/2001/XMLSchema#double>) }}'
+    store = connect(rules=None)
+    store.prefixes[""] = EXAMPLE
+    with pytest.raises(UsageError, match="is not supported") as caught:
+        store.view("v", text)
+    assert caught.value.code == "E0663"

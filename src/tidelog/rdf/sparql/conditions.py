@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import product
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules
 from tidelog.rdf.sparql.paths import operand_of
+from tidelog.rdf.terms import XSD
 
 Alternatives = list[tuple[str, ...]]
 Exists = Callable[[Any, ViewBody, ViewRules], str]
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_INFINITE = {"<": "-INF", "<=": "-INF", ">": "INF", ">=": "INF"}
+"""The literal that is less, or greater, than all other numbers."""
+_FLOATS = (f"{XSD}double", f"{XSD}float")
 _SORTS = {
     "Builtin_isIRI": ('substr({0}, 0, 1) != "\\""', 'substr({0}, 0, 2) != "_:"'),
     "Builtin_isURI": ('substr({0}, 0, 1) != "\\""', 'substr({0}, 0, 2) != "_:"'),
@@ -127,7 +131,7 @@ def _with_literal(variable: Any, op: str, constant: Any, body: ViewBody, rules: 
         if op == "!=":
             hint = f"write ?{name} < {constant} || ?{name} > {constant}"
             raise Unsupported(f"?{name} != {constant} is true of all that is no number", hint)
-        if value is None or name not in body.atoms:
+        if value is None or not isfinite(value) or name not in body.atoms:
             raise Unsupported(f"?{name} {op} {constant} is not supported", _ASK)
         source = ViewBody((body.atoms[name],), frozenset([name]))
         found = []
@@ -138,6 +142,8 @@ def _with_literal(variable: Any, op: str, constant: Any, body: ViewBody, rules: 
             else:
                 condition = f"<{datatype}>(v_{name}, n), n {op} {number}"
             found.append(source.with_literals([condition]))
+        for datatype in _FLOATS if op in _INFINITE else ():  # Rules have no infinite numbers.
+            found.append(source.with_literals([f'v_{name} = "\\"{_INFINITE[op]}\\"^^<{datatype}>"']))
         yield (rules.helper("number", [name], found),)
     elif op == "=" and constant.datatype is None:
         yield (f"v_{name} = {operand_of(constant)}",)
