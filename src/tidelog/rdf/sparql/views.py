@@ -111,9 +111,8 @@ def _projection(node: Any) -> tuple[Any, bool]:
 
 
 def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
-    """Yield the bodies of a pattern. Filters may use variables of the `outer` body, which comes with them. Raise
-    Unsupported for more than MOST of them."""
-    return rules.spend(bounded(_bodies(node, rules, outer)))
+    """Yield the bodies of a pattern. Filters may use variables of the `outer` body, which comes with them."""
+    return rules.spend(_bodies(node, rules, outer))
 
 
 def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
@@ -124,7 +123,7 @@ def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
             yield from _in_graph(node, rules, outer)
         case "Join":
             others = list(bodies(node.p2, rules, outer))
-            yield from (one & other for one in bodies(node.p1, rules, outer) for other in others)
+            yield from bounded(one & other for one in bodies(node.p1, rules, outer) for other in others)
         case "Union":
             yield from bodies(node.p1, rules, outer)
             yield from bodies(node.p2, rules, outer)
@@ -133,8 +132,8 @@ def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
                 yield from _filtered(node.expr, body, outer, rules)
         case "LeftJoin":
             inner = list(bodies(node.p2, rules, ViewBody()))
-            for body in bodies(node.p1, rules, outer):
-                yield from _optional(node.expr, body, inner, rules)
+            ways = bodies(node.p1, rules, outer)
+            yield from bounded(each for body in ways for each in _optional(node.expr, body, inner, rules))
         case "Minus":
             inner = list(bodies(node.p2, rules, ViewBody()))
             for body in bodies(node.p1, rules, outer):
@@ -148,8 +147,8 @@ def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
         case "AggregateJoin":
             yield from grouped(node, list(bodies(node.p.p, rules, ViewBody())), rules)
         case "Extend":
-            for body in bodies(node.p, rules, outer):
-                yield from extended(body, str(node.var), node.expr)
+            ways = bodies(node.p, rules, outer)
+            yield from bounded(each for body in ways for each in extended(body, str(node.var), node.expr))
         case other:
             raise Unsupported(f"{_shown(other)} is not supported")
 
