@@ -10,7 +10,7 @@ from tidelog.spark.sinks.sink import wrong
 from tidelog.spark.sources.readers import is_address
 
 Place: TypeAlias = tuple[str, str | os.PathLike[str]]
-"""What is there, for messages, and its path."""
+"""The kind of a place, such as "sink", and its path."""
 
 
 def check_apart(written: Sequence[Place], kept: Sequence[Place]) -> None:
