@@ -255,7 +255,7 @@ def test_columns_map_to_names_and_expressions_and_callers_may_reject_rows(spark:
         (
             lambda frame: Source("e", frame=frame.select("y", F.struct("x").alias("r")), columns={"x": "r.x"}),
             "E0480",
-            "pass columns={'x': F.col('r.x')}, in TOML expressions = { x = \"r.x\" }",
+            "pass columns={'x': F.col('r.x')}",
         ),
         (lambda frame: Source("e", frame=frame, columns={"z": "x"}), "E0485", "use one of: x, y"),
         (lambda frame: Source("e", frame=frame, rejected="why"), "E0480", "the frame has no column 'why'; found x, y"),

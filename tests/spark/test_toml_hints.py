@@ -109,6 +109,8 @@ CASES = {
     "date": ("number", "date'2026-01-01' x", "", "", "", 'expressions = { x = "unix_date(column)" }'),
     "struct": ("symbol", "struct(1 as a) x", "", "", "", 'expressions = { x = "column.name" }'),
     "column": ("number", "1 y", "", "", "", 'write columns = { x = "…" }'),
+    "space": ("number", "1 `x `", "", "", "", 'write columns = { x = "x " }'),
+    "field": ("number", "struct(1 as a) r", 'columns = { x = "r.a" }', "", "", 'write expressions = { x = "r.a" }'),
     "kafka": ("number", "", 'format = "kafka"\noptions = { subscribe = "t" }', "", "", KAFKA),
     "delta": ("number", "", 'format = "delta"\npath = "d"', "", "", '"spark.jars.packages" = "io.delta:delta-spark_'),
     "avro": ("number", "", 'format = "avro"\npath = "d"', "", "", f"spark-avro_2.13:{pyspark.__version__}"),

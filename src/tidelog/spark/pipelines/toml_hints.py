@@ -28,8 +28,9 @@ _IN_TOML: tuple[tuple[str, str], ...] = (
     (r'column\["name"\]', _EXPRESSION.format("column.name")),
     (r"F\.struct\(…\)", _EXPRESSION.format("named_struct('field', …)")),
     # Other arguments are keys.
-    (r"pass columns=\{'(\w+)': …\}", r'write columns = { \1 = "…" }'),
-    (r"pass columns=\{'declared': 'field'\}", 'write columns = { declared = "field" }'),
+    (r"pass columns=\{'(\w+)': F\.col\('([^']*)'\)\}", r'write expressions = { \1 = "\2" }'),
+    (r"pass columns=\{'(\w+)': '([^']*)'\}", r'write columns = { \1 = "\2" }'),
+    (r'pass \{"name": value\}', 'write options = { name = "…" }'),
     (r"\bpass for example\b", "write for example"),
     (r"start the session with the driver of the database, as a jar in spark\.jars\.packages",
      'write session = { "spark.jars.packages" = "…" } with the driver of the database'),

@@ -125,7 +125,7 @@ def check_kinds(described: object, *texts: str, paths: Sequence[str]) -> None:
         value = getattr(described, key)
         if value is not None and not isinstance(value, (str, os.PathLike) if key in paths else str):
             kind = "a path" if key in paths else "a text"
-            raise wrong(key, f"{key} must be {kind}, found {value!r:.80}", f"pass {kind}")
+            raise wrong(key, f"{key} must be {kind}, found {value!r:.80}", f"use {kind}")
         if key in paths and value is not None and "\0" in os.fspath(value):
             raise wrong(key, f"{key} has a NUL character", "name a file or folder without it")
     options = getattr(described, "options", {})

@@ -289,7 +289,7 @@ def _missing(declared: RelationType, column: str, source: str, given: Sequence[s
 def _hint(column: str, source: str, given: Sequence[str]) -> str:
     """Return how to name the column or field that a user means."""
     if source.partition(".")[0] in given:
-        field = f"columns={{{column!r}: F.col({source!r})}}"
-        return f'a field of a struct is an expression: pass {field}, in TOML expressions = {{ {column} = "{source}" }}'
+        return f"a field of a struct is an expression: pass columns={{{column!r}: F.col({source!r})}}"
     meant = [name for name in given if name.strip().lower() == source.lower()]
-    return f"pass columns={{{column!r}: {repr(meant[0]) if len(meant) == 1 else '…'}}}"
+    name = meant[0] if len(meant) == 1 else "…"
+    return f"pass columns={{{column!r}: {name!r}}}"
