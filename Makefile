@@ -34,7 +34,7 @@ archive: .venv/stamp ## keep Spark's classes as Java loads them, for the session
 test: warm archive ## run all tests; without `warm` each process of pytest would compile kernels
 	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n $(WORKERS) --dist worksteal
 
-test-deep: .venv/stamp ## run all tests with four times as many random cases, and faults at four times as many places
+test-deep: .venv/stamp ## run all tests with eight times as many random cases, and faults at eight times as many places
 	@$(WITH_JAVA) TIDELOG_TEST_DEPTH=4 $(PYTHON) -m pytest -q -n auto --dist worksteal
 
 quick: .venv/stamp ## run the tests of the language, the rules and the house: under two minutes

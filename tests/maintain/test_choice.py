@@ -68,6 +68,22 @@ def test_kernels_are_compiled_whatever_an_update_may_take(monkeypatch: pytest.Mo
     assert set(seen) == {"goes on"}
 
 
+@pytest.mark.usefixtures("weighed")
+@pytest.mark.parametrize("change", ["insert", "delete"])
+def test_only_updates_that_can_lose_derivations_are_given_up_for_their_time(
+    change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last bootstrap says little about the price of the next one where relations have grown since. A bootstrap makes
+    all derivations that are won, whatever it costs; it makes none of those that are lost."""
+    monkeypatch.setattr(situation, "_ALWAYS_WORTH", -1.0)
+    db = small_database(40)
+    db.options(switch=1e-9)
+    getattr(db, change)("a", [(38, 0), (41, 1), (42, 0)])
+    strategy, reason = node(db.commit())
+    assert strategy == {"insert": "update", "delete": "bootstrap"}[change]
+    assert ("given up after" in reason) == (change == "delete")
+
+
 def test_deletions_of_nearly_half_of_the_derivations_are_a_bootstrap_at_once() -> None:
     db = database(HEAVY + LIGHT)
     db.delete("a", HEAVY[::2])

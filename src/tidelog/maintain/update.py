@@ -323,7 +323,7 @@ def update(node: HyperNode, change: NodeChange, inputs: Inputs, maintained: Main
     """
     run = NodeUpdate(node, inputs, maintained, seconds)
     if seconds < inf and not (node.recursive or change.added or change.dropped):
-        run.weigh()
+        run.weigh(change)
     run.delete(change)
     return run.insert(change)
 
@@ -353,15 +353,16 @@ class NodeUpdate:
             maintained.own_group.extend_lagging()
         # Indexes made here for the first time serve all later updates, and so do the kernels, which calls that have
         # nothing to do load from the cache: they are not held against this one.
-        self.deadline = float("inf")
+        self.deadline = inf
         if inputs.catalog.bits not in _ready:
             self.run(self.machine, "", False, True, 0)
             self.bear(0)
             _ready.add(inputs.catalog.bits)
         self.seconds, self.deadline = seconds, time.thread_time() + seconds
 
-    def weigh(self) -> None:
-        """Raise if a bootstrap is cheaper, judging by the derivations lost and won."""
+    def weigh(self, change: NodeChange) -> None:
+        """Raise if a bootstrap is cheaper, judging by the derivations lost and won. If it is not, and none can be lost,
+        take all the time that the update needs: a bootstrap would make all its derivations, and the others as well."""
         from tidelog.kernels.changes import weigh
 
         changes = sum(stored.journal.listed(layout.OUT) + stored.journal.listed(layout.IN) for stored in self.changed)
@@ -373,6 +374,8 @@ class NodeUpdate:
         lost, won = (machine.call(weigh, group, _SAMPLE, 2 * max(now, _FEW)) for group in ("delete", "insert"))
         if lost + won > _FEW and _DEARER * (lost + won) > now - lost + won:
             raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
+        if not (self.losing or change.went):
+            self.deadline = inf
 
     def delete(self, change: NodeChange) -> None:
         """Charge lost derivations to the heads, until no more rows die."""
