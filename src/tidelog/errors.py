@@ -134,7 +134,7 @@ CODES: dict[str, str] = {
     "E0461": "a relative IRI has no base",
     "E0462": "a literal does not fit its datatype",
     "E0463": "triples to delete contain a blank node",
-    "E0464": "a term that rdflib lacks",
+    "E0464": "a term that rdflib or a format lacks",
     "E0465": "not an RDF term or triple",
     "E0480": "a Spark frame lacks a column of the relation",
     "E0481": "the type of a Spark column does not fit the declared type",

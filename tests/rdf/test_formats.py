@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,14 @@ def problem(data: object, **options: str) -> tuple[str, str | None, str]:
         ([("http://a/s", "http://a/p", 1), ("s", "p", "o")], {}, "E0465", "<triples>, row 1", "absolute"),
         ([('"s"', "http://a/p", 1)], {}, "E0465", "<triples>, row 0", "as subjects"),
         ([("http://a/s", "_:p", 1)], {}, "E0465", "<triples>, row 0", "IRIs as predicates"),
+        (
+            [("http://a/s", "http://a/p", 1), ("http://a/s", "http://a/p", '"\ud800"')],
+            {},
+            "E0465",
+            "<triples>, row 1",
+            "surrog",
+        ),
+        ("INSERT DATA { <http://a/s> <http://a/p> 1 }", {}, "E0460", "<text>:1:1", "`store.update`"),
     ],
 )
 def test_what_is_wrong_has_its_place_and_a_hint(
@@ -124,6 +133,20 @@ def test_packed_files_that_are_cut_or_none(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.ttl.gz"
         path.write_bytes(data)
         assert problem(path)[:2] == ("E0411", str(path))
+
+
+def test_a_format_without_the_terms_of_rdf_1_2_is_refused(tmp_path: Path) -> None:
+    store = store_of("<http://a/s> <http://a/p> <<( <http://a/s> <http://a/p> 1 )>> .")
+    calls: list[Callable[[], object]] = [
+        lambda: store.write(tmp_path / "graph.jsonld"),
+        lambda: store.to_text("jsonld"),
+        lambda: store.query("CONSTRUCT WHERE { ?s ?p ?o }").to_text("jsonld"),  # type: ignore[attr-defined]
+    ]
+    for call in calls:
+        with pytest.raises(DataError, match="write nquads or trig") as caught:
+            call()
+        assert caught.value.code == "E0464"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_cannot_be_written(tmp_path: Path) -> None:

@@ -138,6 +138,27 @@ def test_mistakes_show_the_text_as_it_was_written() -> None:
     assert len(store) == 5
 
 
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [
+        ("@prefix : <http://example.org/> . :a :b :c .", "`store.insert`"),
+        ("@prefix : <http://example.org/> .\n:a a :c ; :d 'x' .", "`store.insert`"),
+        ("<http://example.org/a> <http://example.org/b> 1 .\n:broken", "`store.insert`"),
+        ("data/pets.ttl", "`store.insert`"),
+        ("SELECT ?x { ?x ?p ?o }", "`store.view`"),
+        ("PREFIX : <http://example.org/> CONSTRUCT { ?x a :A } WHERE { ?x a :B }", "`store.view`"),
+        ("INSERT DATA { <http://example.org/a> a <http://example.org/b> }", "`store.update`"),
+    ],
+)
+def test_texts_for_other_verbs_are_refused_with_that_verb(text: str, verb: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        connect().load(text)
+    (problem,) = caught.value.problems
+    assert problem.code.startswith("E01")
+    assert problem.hint is not None
+    assert verb in problem.hint
+
+
 def test_a_program_may_have_a_relation_called_triple() -> None:
     store = connect(rules=".decl triple(x: number)  triple(1).  .decl r(x: number)  r(x) :- triple(x).")
     store.insert(DATA)

@@ -171,6 +171,8 @@ class Document:
                 Problem("E0461", message, place=place, hint=f'pass base="http://…/", or write {self.as_base}')
             )
         hint = f"pass `format` if the text is not {self.format.replace('_', '-').title()}"
+        if re.match("(?:INSERT|DELETE|WITH) is not a valid subject", reason, re.IGNORECASE):
+            hint = "pass an update in SPARQL to `store.update`"
         undeclared = re.fullmatch(r"The prefix (.*): has not been declared", reason)
         if undeclared:
             hint = f"write @prefix {undeclared[1]}: <…> . at the top"

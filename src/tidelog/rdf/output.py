@@ -39,8 +39,8 @@ def has_graphs(format: str) -> bool:
 
 def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: Mapping[str, str]) -> bytes:
     """Return triples as turtle, ntriples, nquads, trig or jsonld, or quads as one of the last three. There, `inferred`
-    triples have a graph of their own. Raise UsageError (E0660) for another format, DataError (E0465) for an invalid
-    triple."""
+    triples have a graph of their own. Raise UsageError (E0660) for another format, DataError (E0464, E0465) for a term
+    that the format lacks, and for an invalid triple."""
     graph = f" <{INFERRED}>" if has_graphs(format) else ""
     form = format_of(format)
     lines = nquads(asserted) + (nquads(inferred, graph) if inferred is not None else b"")
@@ -59,6 +59,9 @@ def text(asserted: Relation, inferred: Relation | None, format: str, prefixes: M
             "correct the rule; write ntriples to see all triples",
         )
         raise DataError(Problem("E0465", message, hint=hint)) from None
+    except OSError as error:  # of a serializer without the terms of RDF 1.2
+        hint = "write nquads or trig, which have all terms"
+        raise DataError(Problem("E0464", f"the format {format} lacks a term: {error}", hint=hint)) from None
     return written
 
 

@@ -23,9 +23,11 @@ from tidelog.language.literals import string
 from tidelog.language.reading import file_text, read_body
 from tidelog.language.syntax import Literal, Program, Rule
 from tidelog.rdf.datatypes import ill_typed
+from tidelog.rdf.formats import FORMATS, ending_of, load
 from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
 from tidelog.rdf.naming import Naming, rebuilt
 from tidelog.rdf.nodes import rule_with_constants
+from tidelog.rdf.sparql.words import asks, is_update
 from tidelog.rdf.terms import literal
 from tidelog.source import SourceText, Span
 
@@ -75,6 +77,8 @@ def read(
     try:
         (parsed,) = expand([read_program(f"{_TERM.sub(words.spelled, blank)}\n", name=name)])
     except ProgramError as error:
+        if hint := _other_verb(program, text):
+            raise ProgramError(replace(words.original(error.problems[0]), hint=hint)) from None
         _refuse_unknown_prefix(source, blank, known)
         raise ProgramError(*(words.original(problem) for problem in error.problems)) from None
     there = {*declared, *(each.name for each in parsed.declarations)}
@@ -87,6 +91,20 @@ def read(
         parsed = Naming(words.symbols, names, own_triples).named(parsed)
     parsed = replace(parsed, rules=tuple(rule_with_constants(rule, names) for rule in parsed.rules))
     return parsed if is_plain else _placed(parsed, source), known
+
+
+def _other_verb(program: str | os.PathLike[str], text: str) -> str:
+    """Return a hint at the verb that takes a text which is no program, "" if no verb does."""
+    if asks(text):
+        return "pass a query in SPARQL to `store.query`, or to `store.view`; `load` takes rules"
+    if is_update(text):
+        return "pass an update in SPARQL to `store.update`; `load` takes rules"
+    is_file = isinstance(program, str) and "\n" not in text and ending_of(text) in FORMATS and "<" not in text
+    try:
+        is_turtle = is_file or any(True for _ in load().parse(text.encode(errors="replace"), load().RdfFormat.TURTLE))
+    except (SyntaxError, ValueError):
+        is_turtle = False
+    return "pass triples to `store.insert`; `load` takes rules" if is_turtle else ""
 
 
 def query(

@@ -144,7 +144,13 @@ def _lines(triples: object) -> tuple[bytes, bool]:
             found = error.problems[0].message if isinstance(error, DataError) else f"expected a term, found {triple!r}"
             hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
             raise DataError(Problem("E0465", found, place=f"{ONE_BY_ONE}, row {number}", hint=hint)) from None
-    return "".join(f"{line} .\n" for line in lines).encode(), has_graphs
+    text = "".join(f"{line} .\n" for line in lines)
+    try:
+        return text.encode(), has_graphs
+    except UnicodeEncodeError as error:
+        message = f"a term is not valid Unicode: found {text[error.start]!r}"
+        row = f"{ONE_BY_ONE}, row {text.count(chr(10), 0, error.start)}"
+        raise DataError(Problem("E0465", message, place=row, hint="remove the unpaired surrogate")) from None
 
 
 def _parts(given: object) -> Sequence[Any]:

@@ -86,6 +86,12 @@ def is_query(text: str) -> bool:
     return len(rest) > 1 and rest[0].is_keyword(*_FORMS) and not rest[1].is_mark("(")
 
 
+def asks(text: str) -> bool:
+    """Return True if a text begins as a query in SPARQL."""
+    rest = after_prologue(words(text))
+    return bool(rest) and rest[0].is_keyword(*_FORMS)
+
+
 def is_update(text: str) -> bool:
     """Return True if a text is an update in SPARQL."""
     rest = after_prologue(words(text))
