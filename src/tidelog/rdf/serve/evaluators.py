@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -137,10 +138,11 @@ class QueryTurns:
 
 @dataclass(frozen=True)
 class AskedQuery:
-    """A query as the server evaluates it: `start` asks a process, in a thread; `formats` are those of its forms, and
-    `refused` are the errors about forms without one."""
+    """A query as the server evaluates it: `options` are those of pyoxigraph for its text; `start` asks a process, in a
+    thread; `formats` are those of its forms, and `refused` are the errors about forms without one."""
 
     text: str
+    options: Mapping[str, Any]
     start: Callable[[Callable[[MirrorCopy], QueryProcess]], QueryProcess]
     formats: Mapping[str, MediaFormat]
     refused: Mapping[str, RequestError]
@@ -152,7 +154,7 @@ class AskedQuery:
         if isinstance(found, MemoryError):
             return too_large()
         try:
-            with failed(self.text, "<query>"):
+            with failed(self.text, "<query>", **self.options):
                 raise found
         except TidelogError as error:
             return error

@@ -40,8 +40,10 @@ async def query(request: Request, store: Store, limits: ServerLimits, evaluators
         raise ProgramError(Problem("E0664", "the text is not a query in SPARQL", place="<query>", hint=hint))
     formats, refused = _formats(request)
     names = {form: formats[form].name if form in formats else None for form in _FORMATS}
-    chosen = {"rows": limits.rows, "base": base_of(request), **graphs(parameters, _GRAPHS)}
-    asked = AskedQuery(text, lambda taking: store.answering(text, names, taking, **chosen), formats, refused)
+    base = base_of(request)
+    chosen = {"rows": limits.rows, "base": base, **graphs(parameters, _GRAPHS)}
+    options = {"base_iri": base, "prefixes": {name: iri for name, iri in store.prefixes.items() if iri}}
+    asked = AskedQuery(text, options, lambda taking: store.answering(text, names, taking, **chosen), formats, refused)
     return await answer(request, evaluators, asked)
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tidelog.rdf.formats import load
@@ -104,11 +105,11 @@ def check(text: str, prefixes: Mapping[str, str], base: str | None) -> None:
     for one, end in later:
         blank = "".join(character if character in "\r\n" else " " for character in text[one:end])
         own = own[: one - start] + blank + own[end - start :]
-    store = load().Store()
+    read = partial(load().Store().update, base_iri=base, prefixes=dict(prefixes))
     try:
-        store.update(text[:start] + added + own, base_iri=base, prefixes=dict(prefixes))
+        read(text[:start] + added + own)
     except SyntaxError as error:
-        raise syntax_error(text, NAME, error.msg, (start, added)) from None
+        raise syntax_error(text, NAME, error.msg, read, (start, added)) from None
     except RuntimeError:  # of the first operation: the text has been parsed
         return
 

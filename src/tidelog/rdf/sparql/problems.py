@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.rdf.formats import load
 from tidelog.rdf.sparql.words import words
 from tidelog.source import SourceText, Span
 
 _PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
+_MARK = re.compile(r'"([^\w\s"\\]+)"|\[[^]]+\]')
+_NAME = re.compile(r"[\w.-]*:(?=[^\s:]*$)")
+_WORD = re.compile(r"(?<![\w?$:@.<\"'-])[A-Za-z_]\w*(?=\s*$)")
+_ENDS = frozenset(" \t\r\n(){}[];,")
+"""Characters that end a word, and that no longer word has inside."""
 _MOST = 8
 """Keywords that a hint names."""
+_NEAR = 2_000
+"""The place of an error among so many characters is looked for again."""
+_SHORT = 40
+"""Characters before a reported place where the real one is."""
+_CHECK = "check the syntax of SPARQL 1.1 at this place"
 
 
 @contextmanager
-def failed(text: str, name: str) -> Iterator[None]:
-    """Turn pyoxigraph's complaint about a text into ProgramError (E0664) with the place."""
+def failed(text: str, name: str, **options: Any) -> Iterator[None]:
+    """Turn pyoxigraph's complaint about a query, read with these options, into ProgramError (E0664) with the place."""
     try:
         yield
     except SyntaxError as error:
-        raise syntax_error(text, name, error.msg) from None
+        query = load().Store().query
+        raise syntax_error(text, name, error.msg, lambda beginning: query(beginning, **options)) from None
     except (OSError, RuntimeError, ValueError) as error:
         if "SELECT projection" in str(error):
             hint = "write the variable behind SELECT, or `SELECT *`"
@@ -30,38 +43,111 @@ def failed(text: str, name: str) -> Iterator[None]:
         raise UsageError(Problem("E0664", message, place=name, hint="use the functions of SPARQL 1.1")) from None
 
 
-def syntax_error(text: str, name: str, reason: str, added: tuple[int, str] = (0, "")) -> ProgramError:
-    """Return the error for what pyoxigraph says about a text, in which something was `added` at a place."""
-    found = _PLACE.match(reason)
-    if found is None:
-        return ProgramError(Problem("E0664", f"the SPARQL text cannot be parsed: {reason}", place=name, hint=_hint("")))
-    line, column, expected = int(found[1]), int(found[2]), found[3]
+def syntax_error(
+    text: str, name: str, reason: str, parse: Callable[[str], object], added: tuple[int, str] = (0, "")
+) -> ProgramError:
+    """Return the error for what pyoxigraph says about a text, in which something was `added` at a place. `parse` reads
+    a beginning of that, and raises as pyoxigraph."""
     at, more = added
-    lines = (text[:at] + more + text[at:]).split("\n")
-    start = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
+    read = text[:at] + more + text[at:]
+    found = _place(read, reason)
+    if found is None:
+        return ProgramError(Problem("E0664", f"the SPARQL text cannot be parsed: {reason}", place=name, hint=_CHECK))
+    start, hint = _advice(read, *found, parse)
+    if more and start <= at + len(more):
+        hint = "begin with INSERT, DELETE, LOAD or the like; add triples in Turtle with `store.insert`"
     start = min(start if start < at else max(at, start - len(more)), len(text))
     span = Span(SourceText(name, text), start, min(start + 1, len(text)))
-    return ProgramError(Problem("E0664", "the SPARQL text cannot be parsed here", span, hint=_hint(expected)))
+    return ProgramError(Problem("E0664", "the SPARQL text cannot be parsed here", span, hint=hint))
 
 
-def _hint(expected: str) -> str:
-    """Return advice made of the list of the tokens that pyoxigraph expected: of its sentences, or of its keywords."""
-    if "Prefix not found" in expected:
-        return "write `PREFIX name: <…>` in front, or declare the prefix in `store.prefixes`"
+def _place(text: str, reason: str) -> tuple[int, str] | None:
+    """Return the place that pyoxigraph names, and what it expected there."""
+    found = _PLACE.match(reason)
+    if found is None:
+        return None
+    lines = text.split("\n")
+    return sum(len(each) + 1 for each in lines[: int(found[1]) - 1]) + int(found[2]) - 1, found[3]
+
+
+def _advice(text: str, reported: int, expected: str, parse: Callable[[str], object]) -> tuple[int, str]:
+    """Return where a text goes wrong, and advice, of the place that pyoxigraph reports and what it expected there."""
     tokens = re.sub(r"^expected (?:one of )?", "", expected).split(", ")
     sentences = [token for token in tokens if re.fullmatch(r"[A-Z][\w ]+ [\w ,]+", token)]
+    if tokens == ["CONSTRUCT"] or not text.strip():
+        return reported, "begin with SELECT, ASK, CONSTRUCT or DESCRIBE, behind declarations of prefixes"
+    if sentences and "Prefix not found" not in sentences:
+        return reported, f"correct this: {sentences[0]}"
+    if reported >= len(text) and expected == "expected [_]" and text.rstrip().endswith("}"):
+        return reported, "let BIND and AS name variables that have no value yet"
+    is_final = reported > _NEAR or "<unreported>" in expected
+    found = None if is_final else _ending(text, reported, expected, parse)
+    if found is not None:
+        return _behind(text, *found)
     keywords = [token for token in tokens if re.fullmatch(r"[A-Z]+(?: [A-Z]+)?", token)]
-    if sentences:
-        return f"correct this: {sentences[0]}"
-    if keywords == ["CONSTRUCT"]:
-        return "begin with SELECT, ASK, CONSTRUCT or DESCRIBE, behind declarations of prefixes"
-    if keywords:
-        return f"expected one of {', '.join(keywords[:_MOST])} here, or a term"
-    return "check the syntax of SPARQL 1.1 at this place"
+    return reported, f"expected one of {', '.join(keywords[:_MOST])} here, or a term" if keywords else _CHECK
 
 
-def refuse_services(text: str, name: str) -> None:
-    """Raise UsageError (E0666) for a query or update that asks another server."""
+def _is_whole(text: str) -> bool:
+    return 0 < text.count("{") == text.count("}")
+
+
+def _ending(text: str, reported: int, expected: str, parse: Callable[[str], object]) -> tuple[int, str] | None:
+    """Return the end of the longest beginning of a text that may go on, and what pyoxigraph expects there; None for a
+    reported place that is far from there.
+
+    pyoxigraph reports a keyword that is not there behind the place where it would end, and hides what is wrong before.
+    A beginning may go on if pyoxigraph expects marks or characters at its end, not keywords alone.
+    """
+    for end in range(min(reported, len(text)), max(0, reported - _SHORT), -1):
+        beginning = text[:end]
+        found: tuple[int, str] | None = reported, expected
+        if end < reported:
+            if not _ENDS & set(text[end - 1 : end + 1]):
+                continue
+            if _is_whole(beginning):  # To plan a whole query may take long.
+                return end, ""
+            try:
+                parse(beginning)
+            except SyntaxError as error:
+                found = _place(beginning, error.msg)
+            except (OSError, RuntimeError, ValueError):
+                return end, ""
+        if found is not None and found[0] == end and _marks(found[1]):
+            return end, found[1]
+    return None
+
+
+def _behind(text: str, end: int, expected: str) -> tuple[int, str]:
+    """Return the place of what stands behind a beginning of a text, where pyoxigraph expects something else."""
+    if "Prefix not found" in expected and (name := _NAME.search(text, 0, end)):
+        return name.start(), f"write `PREFIX {name[0]} <…>` in front, or declare the prefix in `store.prefixes`"
+    start, marks = len(text) - len(text[end:].lstrip()), _marks(expected)
+    if not expected:
+        return start, "put `;` between updates, and LIMIT and the like behind the pattern of a query"
+    if text.startswith("<", start):
+        return start, "write an absolute IRI, or a name with a prefix; a relative IRI needs BASE"
+    word = _WORD.search(text, 0, end)
+    if word and ":" in marks and text.startswith("(", start):
+        return word.start(), f"{word[0]} is no function or keyword of SPARQL; use one, or the IRI of a function"
+    if {"?", ":"} <= set(marks):
+        return start, "expected a variable or a term here"
+    plain = [f"`{mark}`" for mark in marks if not mark.startswith("[")]
+    return start, f"expected {' or '.join(plain) or 'a number'} here"
+
+
+def _marks(expected: str) -> list[str]:
+    """Return the marks, and the sets of characters, among expected tokens."""
+    return [each[1] or each[0] for each in _MARK.finditer(expected) if each[0] != "[_]"]
+
+
+def refuse(text: str, name: str) -> None:
+    """Raise ProgramError (E0664) for a text with an unpaired surrogate, UsageError (E0666) for one that asks another
+    server."""
+    if wrong := re.search("[\ud800-\udfff]", text):
+        span = Span(SourceText(name, text), wrong.start(), wrong.end())
+        message = f"the SPARQL text is not valid Unicode: found {wrong[0]!r}"
+        raise ProgramError(Problem("E0664", message, span, hint="remove the unpaired surrogate"))
     for word in words(text):
         if word.is_keyword("SERVICE"):
             span = Span(SourceText(name, text), word.start, word.end)

@@ -13,7 +13,7 @@ from tidelog.errors import Problem, SetupError, how_to_install
 from tidelog.rdf.formats import load
 from tidelog.rdf.sparql.bodies import Unsupported
 from tidelog.rdf.sparql.operations import FIRST
-from tidelog.rdf.sparql.problems import failed
+from tidelog.rdf.sparql.problems import failed, refuse
 from tidelog.rdf.sparql.words import Word, after_prologue, words
 
 TEXT = "<view>"
@@ -29,19 +29,20 @@ _DEEP = 100
 
 def algebra(text: str, prefixes: Mapping[str, str]) -> Any:
     """Return the algebra of a query as rdflib has it. Raise ProgramError (E0664) for a text that is no query,
-    Unsupported for one that rdflib cannot read, RecursionError for parts in too many others, and SetupError (E0790)
-    without rdflib."""
+    UsageError (E0666: SERVICE), Unsupported for one that rdflib cannot read, RecursionError for parts in too many
+    others, and SetupError (E0790) without rdflib."""
     if len(text) > _LONG:
         raise Unsupported(f"it has more than {_LONG:,} characters", "insert long lists as triples, and match these")
     if text.count("!") > _NEGATIONS:
         raise Unsupported(f"it has more than {_NEGATIONS:,} negations")
+    refuse(text, TEXT)
     found = words(text)
     _refuse_deep(found)
     rest = after_prologue(found)
     if rest and rest[0].is_keyword("ASK", "DESCRIBE"):
         raise Unsupported("a view is a SELECT or CONSTRUCT")
     if not _is_part(text, rest, prefixes):
-        with failed(text, TEXT):
+        with failed(text, TEXT, prefixes=dict(prefixes)):
             load().Store().query(text, prefixes=dict(prefixes))
     try:
         from rdflib.plugins.sparql.algebra import translateQuery

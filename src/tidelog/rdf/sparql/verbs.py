@@ -25,12 +25,12 @@ from tidelog.rdf.sparql.computing import prepared
 from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, QueryPlan, collected, dataset, symbol_of
 from tidelog.rdf.sparql.mirror import Mirror, MirrorCopy, named_graph
 from tidelog.rdf.sparql.operations import NAME, CheckedUpdate, check, operations
-from tidelog.rdf.sparql.problems import failed, refuse_services
+from tidelog.rdf.sparql.problems import failed, refuse
 from tidelog.rdf.sparql.processes import QueryProcess, TimedQuery
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.sparql.updating import UpdateDraft
 from tidelog.rdf.sparql.views import parts, program, refuse_taken
-from tidelog.rdf.sparql.words import has_dataset, is_update
+from tidelog.rdf.sparql.words import asks, has_dataset, is_update
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
 
 _QUERY = "<query>"
@@ -95,7 +95,9 @@ class SparqlVerbs(GraphVerbs):
             raise wrong_argument("an update", "the text of an update in SPARQL", text)
         seconds, is_inferred, start = self._checked({"timeout": timeout, "inferred": inferred, "base": base})
         chosen = _chosen(default_graphs, named_graphs)
-        refuse_services(text, NAME)
+        if asks(text):
+            raise UsageError(Problem("E0664", "this text is a query, not an update", hint="pass it to `store.query`"))
+        refuse(text, NAME)
         with self.turns.changing, changing_within_memory:
             with self._sharing() as copy:
                 mirror = copy.store  # It stays as it is: only commits change it.
@@ -202,8 +204,8 @@ class SparqlVerbs(GraphVerbs):
         Its columns are symbols, with the empty text where a variable has no value. It has each row once, and sees the
         union of all graphs with what follows. The triples of a CONSTRUCT are its rows, and follow from now on, as those
         of rules do. Raise ProgramError (E0664, or E0301 and the like for a recursion that no rule may have), UsageError
-        (E0663: the name is taken, or the view cannot be maintained, for the reason that the message gives), SetupError
-        (E0790).
+        (E0663: the name is taken, or the view cannot be maintained, for the reason that the message gives; E0666:
+        SERVICE), SetupError (E0790).
         """
         given: object = text
         if not isinstance(given, str):
@@ -242,14 +244,14 @@ class SparqlVerbs(GraphVerbs):
         if is_update(text):
             raise UsageError(Problem("E0664", "this text is an update, not a query", hint="pass it to `store.update`"))
         chosen = _chosen(options.get("default_graphs"), options.get("named_graphs"))
-        refuse_services(text, _QUERY)
+        refuse(text, _QUERY)
         asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
         with self._sharing(union, inferred=inferred) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
-            with failed(text, _QUERY):
+            with failed(text, _QUERY, **asked):
                 plan = QueryPlan(text, {**asked, **more})
                 running = self._begun(copy, plan, seconds)
-        with reading_within_memory, failed(text, _QUERY):
+        with reading_within_memory, failed(text, _QUERY, **asked):
             found = running.found() if isinstance(running, TimedQuery) else collected(running)
         return Solutions(found, self.prefixes)
 
@@ -272,7 +274,7 @@ class SparqlVerbs(GraphVerbs):
             hint = "keep the mirror in memory"
             raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
         chosen = _chosen(limits.get("default_graphs"), limits.get("named_graphs"))
-        refuse_services(text, _QUERY)
+        refuse(text, _QUERY)
         with self._sharing(inferred=True) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
             process = taking(copy)
@@ -338,8 +340,17 @@ def _graphs(given: object) -> list[Any]:
 
 
 def _substitutions(parameters: Mapping[str, Any]) -> dict[Any, Any]:
-    """Return values of variables for pyoxigraph."""
-    return {load().Variable(name): _node(term(value)) for name, value in parameters.items()}
+    """Return values of variables for pyoxigraph. Raise UsageError (E0612) for a name that no variable can have,
+    DataError (E0465)."""
+    found = {}
+    for name, value in parameters.items():
+        try:
+            variable = load().Variable(name)
+        except ValueError:
+            hint = "leave out `?` and `$` in front of the name"
+            raise UsageError(Problem("E0612", f"no variable has the name {name!r}", hint=hint)) from None
+        found[variable] = _node(term(value))
+    return found
 
 
 def _as_kept(symbol: str) -> Any:
@@ -352,11 +363,11 @@ def _as_kept(symbol: str) -> Any:
 def _node(symbol: str) -> Any:
     """Return a symbol as a term of pyoxigraph."""
     oxigraph = load()
-    if not symbol.startswith(('"', NESTED)):
-        try:
+    try:
+        if not symbol.startswith(('"', NESTED)):
             return named_graph(symbol)
-        except ValueError:
-            hint = "pass an absolute IRI such as http://example.org/a, a blank node or a literal"
-            raise DataError(Problem("E0465", f"not an RDF term: {symbol}", hint=hint)) from None
-    (quad,) = oxigraph.parse(f"<x:s> <x:p> {symbol} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
+        (quad,) = oxigraph.parse(f"<x:s> <x:p> {symbol} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
+    except ValueError:
+        hint = "pass an absolute IRI such as http://example.org/a, a blank node or a literal"
+        raise DataError(Problem("E0465", f"not an RDF term: {symbol}", hint=hint)) from None
     return quad.object
