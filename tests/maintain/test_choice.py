@@ -73,7 +73,7 @@ def test_kernels_are_compiled_whatever_an_update_may_take(monkeypatch: pytest.Mo
 def test_only_updates_that_can_lose_derivations_are_given_up_for_their_time(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last bootstrap says little about the price of the next one where relations have grown since. A bootstrap makes
+    """The last bootstrap says little about the price of the next one where relations have grown. A bootstrap makes
     all derivations that are won, whatever it costs; it makes none of those that are lost."""
     monkeypatch.setattr(situation, "_ALWAYS_WORTH", -1.0)
     db = small_database(40)

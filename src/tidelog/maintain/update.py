@@ -368,12 +368,18 @@ class NodeUpdate:
         changes = sum(stored.journal.listed(layout.OUT) + stored.journal.listed(layout.IN) for stored in self.changed)
         if changes < _WEIGHED:
             return
-        machine, now = self.machine, sum(stored.marks.derivations() for stored in self.derived.values())
+        machine = self.machine
         machine.levels[:] = 0
         machine.levels[layout.S_BUDGET] = WORK_BEFORE_LOOK
-        lost, won = (machine.call(weigh, group, _SAMPLE, 2 * max(now, _FEW)) for group in ("delete", "insert"))
-        if lost + won > _FEW and _DEARER * (lost + won) > now - lost + won:
-            raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
+
+        def estimated(most: int) -> list[int]:
+            return [machine.call(weigh, group, _SAMPLE, most) for group in ("delete", "insert")]
+
+        if sum(estimated(_FEW + 1)) > _FEW:
+            now = sum(stored.marks.derivations() for stored in self.derived.values())
+            lost, won = estimated(2 * max(now, _FEW))
+            if _DEARER * (lost + won) > now - lost + won:
+                raise CutOffError(f"at once, to lose some {lost:,} and win some {won:,} derivations of {now:,}")
         if not (self.losing or change.went):
             self.deadline = inf
 

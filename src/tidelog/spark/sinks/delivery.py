@@ -82,6 +82,8 @@ class Deliveries:
     def __init__(self, database: SinkDatabase) -> None:
         self._database = database
         self._targets: dict[str, SinkTarget] = {}
+        self._written: dict[tuple[int, str, bool], pa.Table] = {}
+        """The tables of the epoch that is being committed, so that its delivery need not read them from the outbox."""
 
     def checked(self, stream: str, sinks: Sequence[Sink], kept: Sequence[Place]) -> list[SinkTarget]:
         """Return the targets of the sinks of a stream; `kept` are places of the stream that none may replace.
@@ -140,11 +142,14 @@ class Deliveries:
         if not sinks:
             return {}
         needed = {note["relation"] for note in sinks if note["changes"]}
-        files = self._database.keeper.outbox.put(epoch, tables({name: changes[name] for name in sorted(needed)}))
+        changed = tables({name: changes[name] for name in sorted(needed)})
+        files = self._database.keeper.outbox.put(epoch, changed)
+        self._written = {(epoch, *key): table for key, table in changed.items() if not callable(table)}
         return {OUTBOX: {str(epoch): {"relations": sorted({note["relation"] for note in sinks}), "files": files}}}
 
     def forget(self, epoch: int) -> None:
         """Remove what was kept of an epoch that has failed."""
+        self._written = {}
         if self._noted and epoch not in self._kept:  # Opening a state folder begins with its first epoch again.
             self._database.keeper.outbox.drop(epoch)
 
@@ -163,6 +168,7 @@ class Deliveries:
                 except TidelogError as error:
                     errors.append(error)
         finally:
+            self._written = {}
             if reached:
                 self._database.keeper.write({SINKS: reached})
                 self._tidy()
@@ -219,7 +225,9 @@ class Deliveries:
         schema = spark_schema(self._database.workspace.dictionary.types.arrow_schema(columns))
         tables = [schema.empty_table().add_column(0, OP, pa.array([], pa.string()))]
         for inserts, operation in ((True, "insert"), (False, "delete")):
-            found = self._database.keeper.outbox.get(epoch, relation, inserts, sums)
+            found = self._written.get((epoch, relation, inserts))
+            if found is None:
+                found = self._database.keeper.outbox.get(epoch, relation, inserts, sums)
             assert not isinstance(found, PartFolder)
             if found is not None:
                 rows = found.select(schema.names).cast(schema)
