@@ -45,13 +45,14 @@ def fails_without_trace(
     db: tidelog.Database,
     attempt: Callable[[], tidelog.Change],
     patched: Callable[[pytest.MonkeyPatch, int], None],
+    every: int = 1,
 ) -> tuple[tidelog.Change, int]:
-    """The change of an epoch that fails as it is `patched` for its first, second, … attempt and leaves no trace, until
-    it succeeds; and how often it has failed."""
+    """The change of an epoch that fails as it is `patched` for its first attempt, and for one in `every` that follow,
+    and leaves no trace, until it succeeds; and how often it has failed."""
     before = fingerprint(db)
     for failures in range(500):
         with pytest.MonkeyPatch.context() as patch:
-            patched(patch, failures + 1)
+            patched(patch, failures * every + 1)
             try:
                 return attempt(), failures
             except (LimitError, KeyboardInterrupt, RuntimeError):

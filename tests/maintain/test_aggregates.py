@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tidelog
-from tests.depth import cases
+from tests.depth import cases, stride
 from tests.generate import Row
 from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
 from tests.scripts import Follower, Script, run, scripted
@@ -113,7 +113,8 @@ def test_an_epoch_stopped_anywhere_leaves_no_trace(error: Error) -> None:
         script = script_of(seed)
         follower = Follower(script, "update")
         for epoch in script.epochs[:5]:
-            change, failures = fails_without_trace(follower.db, partial(follower.commit, epoch), at_looks(error))
+            commit = partial(follower.commit, epoch)
+            change, failures = fails_without_trace(follower.db, commit, at_looks(error), stride(2))
             stops += failures
             follower.note(epoch)
             follower.check(change)

@@ -163,7 +163,7 @@ def test_a_store_shows_the_same_choice_after_every_epoch(
     first, came_back = FIRST_SEED + 10_000 * readable, 0
     if not readable:
         monkeypatch.setattr(Checkpoint, "restore", lambda *_: None)
-    for number in range(first, first + cases(2)):
+    for number in range(first, first + cases(4)):
         script = script_for(number * len(FAMILIES) + list(FAMILIES).index(family))
         rng = random.Random(f"reopened {number}")
         due = rng.randrange(len(script.epochs) + 1)

@@ -104,7 +104,7 @@ def test_every_operation_of_a_commit_fails(program: str, for_good: bool) -> None
             assert set(db["t"]) == {*second, ("f",)}
         if count < number:
             break
-        number += stride(4) if for_good else 1
+        number += stride(2) if for_good else 1
     assert first < second
     assert failed > (3 if for_good else 15) if program else failed > (1 if for_good else 5)
 
