@@ -42,7 +42,8 @@ class Outbox:
                 self._files.remove_tree(folder)  # of an epoch that has failed
                 self._files.make(folder)
                 for (relation, inserts), table in changes.items():
-                    sums |= write_table(self._files, f"{folder}/{relation}.{_operation(inserts)}.parquet", table)
+                    name = f"{folder}/{relation}.{_operation(inserts)}.parquet"
+                    sums |= write_table(self._files, name, table, "snappy")  # It soon goes: speed before size.
                 self._files.sync_folder(folder)
                 self._files.sync_folder(_FOLDER)
             except BaseException:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tidelog.arrays import Words
 from tidelog.durable.damage import compare, damaged, intact, unharmed
@@ -59,14 +59,19 @@ def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) ->
     return Relation(relation.name, WordRows(relation.columns, dictionary, words)).to_arrow()
 
 
-def write_table(files: Files, place: str, table: pa.Table | Callable[[str], Sequence[FilePart]]) -> Mapping[str, str]:
+def write_table(
+    files: Files,
+    place: str,
+    table: pa.Table | Callable[[str], Sequence[FilePart]],
+    compression: Literal["zstd", "snappy"] = "zstd",
+) -> Mapping[str, str]:
     """Write a table and sync it; return its name in the manifest, and its checksum. Raise OSError."""
     from pyarrow import parquet
 
     name = place.rpartition("/")[2]
     if not callable(table):
         # Where Parquet's dictionaries have no memory, Arrow ends the process.
-        options: dict[str, Any] = {"use_dictionary": False, "compression": "zstd"}
+        options: dict[str, Any] = {"use_dictionary": False, "compression": compression}
         return {name: files.write(place, lambda output: parquet.write_table(table, output, **options))}
     files.make(place)
     parts = {part.name: {"rows": part.rows, "sha256": part.sum} for part in table(files.place(place))}
