@@ -96,8 +96,8 @@ def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_pa
         db.insert("e", [(0, "n0")])
         db.commit()
         partitions = processes(f"processes.host {spark.sparkContext.applicationId}")[1:]
-        daemons = [each for each in processes("pyspark.daemon") if parent(each) == gateway.proc.pid]
-        workers = [each for each in processes("pyspark.daemon") if parent(each) in daemons]
+        daemons = [each for each in processes("pyspark.worker") if parent(each) == gateway.proc.pid]
+        workers = [each for each in processes("pyspark.worker") if parent(each) in daemons]
         for ids in (partitions, [*daemons, *workers]):
             db.insert("e", spark.range(1, 400).selectExpr("id x", "concat('n', id % 7) y"))
             with full(*ids):

@@ -47,7 +47,7 @@ class Running:
     def workers(self) -> list[int]:
         """The Python workers of the session, children of its daemons."""
         gateway: Any = self.db.session.sparkContext._gateway
-        found = processes("pyspark.daemon")
+        found = processes("pyspark.worker")
         daemons = [process for process in found if parent(process) == gateway.proc.pid]
         return [process for process in found if parent(process) in daemons]
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tidelog.errors import SetupError
 from tidelog.spark import check_workers, session
-from tidelog.spark.machine import check_session, java_home, java_lacks
+from tidelog.spark.machine import check_session, java_home, java_lacks, workers_find_tidelog
 from tidelog.spark.sessions import mapped
 
 
@@ -103,6 +103,8 @@ def test_spark_connect_needs_pyspark_4(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_workers_do_not_visit_the_same_objects_after_each_task(spark: SparkSession) -> None:
+    """Also with Spark's own daemon, which freezes nothing before it forks them."""
+
     def frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import gc
 
@@ -111,7 +113,41 @@ def test_workers_do_not_visit_the_same_objects_after_each_task(spark: SparkSessi
         for batch in batches:
             counts = pyarrow.array([gc.get_freeze_count()] * batch.num_rows, pyarrow.int64())
             yield pyarrow.RecordBatch.from_arrays([counts], ["frozen"])
+        gc.unfreeze()
 
     frame = mapped(spark.range(0, 8, 1, 8), frozen, "frozen long")
     frame.collect()
-    assert max(row["frozen"] for row in frame.collect()) > 20_000
+    assert min(row["frozen"] for row in frame.collect()) > 20_000
+
+
+def test_workers_of_a_local_session_are_forked_with_their_modules(spark: SparkSession) -> None:
+    """By one daemon, for frames and for other tasks."""
+
+    def seen(_: object = None) -> tuple[int, bool]:
+        import os
+        import sys
+
+        return os.getppid(), {"pandas", "pyarrow", "tidelog.spark.cluster.processes.host"} <= sys.modules.keys()
+
+    def asked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        parent, loaded = seen()
+        for batch in batches:
+            columns = [batch.column(0), pa.array([parent] * batch.num_rows), pa.array([loaded] * batch.num_rows)]
+            yield pa.RecordBatch.from_arrays(columns, ["id", "parent", "loaded"])
+
+    found = set(spark.sparkContext.parallelize(range(2), 2).map(seen).collect())
+    rows = mapped(spark.range(0, 2, 1, 2), asked, "id long, parent long, loaded boolean").collect()
+    [(daemon, loaded)] = found | {(row["parent"], row["loaded"]) for row in rows}
+    assert loaded
+    command = Path(f"/proc/{daemon}/cmdline").read_bytes().split(b"\0")
+    assert command[1:4] == [b"-m", b"tidelog.spark.workers", b"pyspark.worker"]
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_workers_load_tidelog_where_a_new_process_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(program(tmp_path, f"exit {status}") / "bin" / "java"))
+    assert workers_find_tidelog() == (status == 0)

@@ -2,7 +2,7 @@
 
 A row goes through the modules in this order:
 
-    machine      PySpark, Java and the workers' Python; a local session for those who have none
+    machine      PySpark, Java and the workers' Python; a local session for those who have none, with its `workers`
     sessions     the questions whose answers differ between classic sessions and those of Spark Connect
     failures     what Spark raises, as errors of tidelog
     jobs         descriptions of Spark jobs; `records` of epochs in the log, and `metrics` made of them

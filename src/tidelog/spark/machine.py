@@ -50,7 +50,10 @@ _LOCAL_CONF = {
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # Spark sets it for the workers of frames alone, and starts a second daemon for those of other tasks.
+    "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
 }
+_DAEMON = "tidelog.spark.workers"
 
 
 def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -69,6 +72,8 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(f"local[{threads}]").appName("tidelog")
     settings = {**_LOCAL_CONF, "spark.sql.shuffle.partitions": str(threads)}
+    if workers_find_tidelog():
+        settings["spark.python.daemon.module"] = _DAEMON
     if brief:
         settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     for key, value in {**settings, **(conf or {})}.items():
@@ -175,6 +180,12 @@ def check_workers(spark: SparkSession) -> None:
     if version != sys.version_info[:2]:
         found = "does not run" if version is None else f"is Python {version[0]}.{version[1]}"
         raise SetupError(_workers_differ(f"{interpreter} {found}"))
+
+
+def workers_find_tidelog() -> bool:
+    """Return True if a new process of this interpreter finds tidelog: this one may have a path of its own."""
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tidelog') is None)"
+    return subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
 def _version_of(interpreter: str) -> tuple[int, int] | None:

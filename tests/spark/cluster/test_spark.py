@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
+import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,6 +27,7 @@ from tidelog.limits.watch import Watch
 from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.placement import place
 from tidelog.spark.cluster.placement.place import PlacementLimits
+from tidelog.spark.cluster.processes import host
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.rows import DriverRows, Rows, SparkRows
 from tidelog.storage.room import installed
@@ -145,6 +149,18 @@ def test_partitions_and_their_host_that_are_killed_between_epochs(chain: Session
     chain.commit(e=([(6, 7)], []), start=([(6,)], []))
     assert chain.rows("far") == chained(6)
     assert chain.engine.size("t") == 21
+
+
+def test_one_of_several_tasks_starts_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others would load tidelog in vain; they find the socket of the host, and wait."""
+    monkeypatch.setattr(sys, "executable", "/no/python")
+    application = secrets.token_hex(8)
+    with socket.socket(socket.AF_UNIX) as first:
+        first.bind(host._address(application))
+        first.listen()
+        host._start(application)
+    with pytest.raises(FileNotFoundError):
+        host._start(application)
 
 
 def test_golden_programs_in_the_session(spark: SparkSession) -> None:

@@ -116,21 +116,35 @@ def _connected(application: str, task: Task) -> Connection:
 
 
 def _start(application: str) -> None:
-    """Start a host, and wait until its output ends: it listens then, or is not needed because another one does."""
-    command = [sys.executable, "-m", "tidelog.spark.cluster.processes.host", application, str(os.getppid())]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    with process.stdout as output:
-        select.select([output], [], [], _START)
+    """Start a host unless another process has begun to, and wait until its output ends: it listens then.
+
+    The host gets the socket as its input. So only one process of those that find no host loads the kernels, and
+    connections wait for it meanwhile.
+    """
+    address = _address(application)
+    with socket.socket(socket.AF_UNIX) as listening:
+        try:
+            if not address.startswith("\0"):
+                Path(address).unlink(missing_ok=True)
+            listening.bind(address)
+            listening.listen(64)
+        except OSError:
+            time.sleep(0.01)  # Another one was faster, and is about to listen.
+            return
+        command = [sys.executable, "-m", "tidelog.spark.cluster.processes.host", application, str(os.getppid())]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd="/",
+            stdin=listening.fileno(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        with process.stdout as output:
+            select.select([output], [], [], _START)
 
 
 def _address(application: str) -> str:
@@ -149,19 +163,14 @@ Callers: TypeAlias = dict[int, int | None]
 
 
 def serve(application: str, parent: int) -> None:
-    """Run the host until its parent and all other callers have ended, or nobody has called for long."""
+    """Run the host on the socket that is its input until its parent and all other callers have ended, or nobody has
+    called for long."""
     from tidelog.spark.cluster.processes.warm import warm
 
     address = _address(application)
-    listening = socket.socket(socket.AF_UNIX)
-    try:
-        if not address.startswith("\0"):
-            Path(address).unlink(missing_ok=True)
-        listening.bind(address)
-        listening.listen(64)
-    except OSError:
-        return  # Another one was faster.
-    with open(os.devnull, "wb") as nothing:
+    listening = socket.socket(fileno=os.dup(sys.stdin.fileno()))
+    with open(os.devnull, "r+b") as nothing:
+        os.dup2(nothing.fileno(), sys.stdin.fileno())
         os.dup2(nothing.fileno(), sys.stdout.fileno())
     warm()  # Whoever calls meanwhile waits until it is over, and partitions are forked from what it has loaded.
     gc.freeze()  # They share it as long as no collection of garbage writes to it.
