@@ -168,6 +168,24 @@ def test_options_that_are_neither_true_nor_false_are_refused(spark: SparkSession
     assert caught.value.code == "E0686"
 
 
+@pytest.mark.parametrize("encoding", ["UTF-16", "UTF-32LE"])
+def test_encodings_whose_lines_spark_cannot_split_are_refused(
+    spark: SparkSession, tmp_path: Path, encoding: str
+) -> None:
+    (tmp_path / "e.csv").write_bytes("1,a\n2,b\n".encode(encoding))
+    with pytest.raises(TidelogError, match=f"lines of a file in {encoding} apart") as caught:
+        Pipeline(PROGRAM, [Source("e", tmp_path / "e.csv", options={"encoding": encoding})]).run(spark)
+    assert (caught.value.code, caught.value.problems[0].place) == ("E0686", "options")
+
+
+def test_an_encoding_of_two_bytes_is_read_where_its_line_breaks_are_given(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_bytes("1,a\n2,é\n".encode("UTF-16LE"))
+    source = Source("e", tmp_path / "e.csv", options={"encoding": "UTF-16LE", "lineSep": "\n"})
+    program = f"{PROGRAM} .decl t(x: number, y: symbol) t(x, y) :- e(x, y)."
+    with Pipeline(program, [source]).run(spark) as result:
+        assert {tuple(row) for row in result["t"].collect()} == {(1, "a"), (2, "é")}
+
+
 def test_frames_with_drifted_columns_change_nothing(spark: SparkSession) -> None:
     """Batch after batch into one relation, some of them of another schema."""
     batches: list[tuple[str, str | None]] = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -67,6 +68,7 @@ def csv_frame(
     place, given = located(session, path), {key.lower(): value for key, value in plain(options).items()}
     paths = among(session, path, files)
     has_header, multiline = _is_true(given, "header"), _is_true(given, "multiline")
+    _check_encoding(given)
     with reading(place):
         reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**given)
         names = reader.csv(paths).columns if has_header else names
@@ -98,6 +100,16 @@ def _is_true(given: Mapping[str, str], option: str) -> bool:
         message = f"the option {option} is neither true nor false: {given[option]!r}"
         raise UsageError(Problem("E0686", message, place="options", hint=f"write {option} = true"))
     return value == "true"
+
+
+def _check_encoding(given: Mapping[str, str]) -> None:
+    """Raise UsageError (E0686) for an encoding that Spark cannot split into lines, such as UTF-16."""
+    encoding = given.get("encoding", given.get("charset", "UTF-8"))
+    with suppress(LookupError):  # Java may know it.
+        if "linesep" not in given and "\n".encode(encoding) != b"\n":
+            message = f"Spark cannot tell the lines of a file in {encoding} apart"
+            hint = "convert the file to UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"
+            raise UsageError(Problem("E0686", message, place="options", hint=hint))
 
 
 def _lines(session: SparkSession, paths: str | list[str], given: Mapping[str, str], has_header: bool) -> DataFrame:
