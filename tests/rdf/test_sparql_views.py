@@ -61,7 +61,7 @@ QUERIES = [
 REFUSED = [
     ("SELECT ?x (COUNT(*) AS ?n) { ?x :p/:p ?y } GROUP BY ?x", "COUNT(DISTINCT"),
     ("SELECT (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x", "write SELECT DISTINCT"),
-    ("SELECT ?x (GROUP_CONCAT(?y) AS ?n) { ?x :p ?y } GROUP BY ?x", "GroupConcat"),
+    ("SELECT ?x (GROUP_CONCAT(?y) AS ?n) { ?x :p ?y } GROUP BY ?x", "GROUP_CONCAT"),
     ("SELECT ?x (SAMPLE(?y) AS ?n) { ?x :p ?y } GROUP BY ?x", "write MIN or MAX"),
     ("SELECT DISTINCT ?x { ?x :p ?y { SELECT ?y { ?y :p ?z } LIMIT 1 } }", "LIMIT"),
     ("SELECT DISTINCT ?x { ?x :p ?y } LIMIT 1", "LIMIT"),
@@ -78,7 +78,9 @@ REFUSED = [
     ("SELECT DISTINCT ?x { ?x :age ?n . ?y :age ?m FILTER(?n > ?m) }", "two variables"),
     ("SELECT DISTINCT ?x { ?x :age ?n . ?y :age ?m FILTER(?n = ?m) }", "sameTerm"),
     ("SELECT DISTINCT ?x { ?x :age ?n FILTER(?n != 4) }", "?n < 4 || ?n > 4"),
-    ("SELECT DISTINCT ?x { ?x :age ?n FILTER(?n + 1 > 4) }", "constants only"),
+    ("SELECT DISTINCT ?x { ?x :age ?n FILTER(?n + 1 > 4) }", "give the other value a name by BIND"),
+    ("SELECT DISTINCT ?x { ?x :age ?n FILTER(?n) }", "boolean value of ?n"),
+    ("SELECT DISTINCT ?x { ?x :age ?n FILTER(?n < 9223372036854775808) }", "?n < 9223372036854775808 is not supported"),
     ("SELECT DISTINCT ?x { ?x <urn:a>/<urn:b> ?y }", "IRIs with //"),
     ("SELECT DISTINCT ?x { ?x :p <<( :a :b :c )>> }", "rdflib cannot read this"),
     ("ASK { ?x :p ?y }", "a view is a SELECT"),
@@ -152,7 +154,8 @@ def shown(term: object) -> str:
 
 
 def test_random_views_equal_queries() -> None:
-    assert sum(compared(seed, views=14, changes=2) for seed in range(depth.cases(2))) > 20
+    seeds = depth.cases(2)
+    assert sum(compared(seed, views=14, changes=2) for seed in range(seeds)) > 10 * seeds
 
 
 def test_a_view_is_updated_and_explained() -> None:

@@ -41,6 +41,8 @@ _SPELLINGS = {
     "decimal": re.compile(r"[+-]?\d*\.\d+"),
     "double": re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+"),
 }
+_CHARACTERS = {f"{XSD}decimal": "[-+.0-9]*", f"{XSD}double": "[-+.0-9eE]*", f"{XSD}float": "[-+.0-9eE]*"}
+"""Patterns of finite numbers by datatype. The functors that read numbers also take `inf`, `0x10` and the like."""
 
 
 class Naming:
@@ -106,12 +108,14 @@ class Naming:
         before = Functor("-", (Functor("strlen", (value,)), Constant(len(end))))
         found = Comparison("=", Functor("substr", (value, before, Constant(len(end)))), Constant(end, "symbol"))
         digits = Functor("substr", (value, Constant(1), Functor("-", (before, Constant(1)))))
+        pattern = Constant(_CHARACTERS.get(datatype, "[-+0-9]*"), "symbol")
+        spelled = Comparison("match", pattern, digits)
         read = Functor(NUMBERS[datatype], (digits,))
         same = Comparison("=", read if isinstance(number, Anonymous) else number, read)
         if not negated:
-            return Disjunction(((found, same),), span=atom.span)
-        others = (replace(found, op="!="),), (replace(same, op="!="),)
-        return Disjunction(others[: 1 if isinstance(number, Anonymous) else 2], span=atom.span)
+            return Disjunction(((found, spelled, same),), span=atom.span)
+        others = (replace(found, op="!="),), (found, replace(spelled, op="!match")), (replace(same, op="!="),)
+        return Disjunction(others[: 2 if isinstance(number, Anonymous) else 3], span=atom.span)
 
 
 def _is_group(node: Any) -> bool:

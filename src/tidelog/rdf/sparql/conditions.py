@@ -20,8 +20,10 @@ Alternatives = list[tuple[str, ...]]
 Exists = Callable[[Any, ViewBody, ViewRules], str]
 _OPPOSITE = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-_INFINITE = {"<": "-INF", "<=": "-INF", ">": "INF", ">=": "INF"}
-"""The literal that is less, or greater, than all other numbers."""
+_INFINITE = {"<": ("-INF",), "<=": ("-INF",), ">": ("INF", "+INF"), ">=": ("INF", "+INF")}
+"""The spellings of what is less, or greater, than all other numbers."""
+_WHOLE = range(-(2**63), 2**63)
+"""The numbers of rules, and of integers in SPARQL."""
 _FLOATS = (f"{XSD}double", f"{XSD}float")
 _SORTS = {
     "Builtin_isIRI": ('substr({0}, 0, 1) != "\\""', 'substr({0}, 0, 2) != "_:"'),
@@ -39,7 +41,8 @@ def alternatives(
     from rdflib.term import Identifier
 
     if isinstance(expression, Identifier):
-        raise Unsupported(f"the effective boolean value of {expression} is not supported", _ASK)
+        shown = expression.n3()
+        raise Unsupported(f"the effective boolean value of {shown} is not supported", _ASK)
 
     def again(part: Any, is_negated: bool) -> Alternatives:
         return alternatives(part, body, rules, exists, is_negated)
@@ -105,10 +108,12 @@ def _compared(one: Any, op: str, other: Any, body: ViewBody, rules: ViewRules) -
     """Yield the alternatives of a comparison."""
     from rdflib import Literal, URIRef, Variable
 
+    one, other = _signed(one), _signed(other)
     if not isinstance(one, Variable):
         one, op, other = other, _MIRRORED[op], one
     if not isinstance(one, Variable) or not isinstance(other, (Variable, URIRef, Literal)):
-        raise Unsupported("a filter compares variables with variables or constants only", _ASK)
+        hint = "give the other value a name by BIND, and compare that; or ask with store.query"
+        raise Unsupported("a filter compares variables with variables or constants only", hint)
     left, right = _known(one, body), _known(other, body)
     if left is None or right is None:
         return
@@ -123,6 +128,18 @@ def _compared(one: Any, op: str, other: Any, body: ViewBody, rules: ViewRules) -
         raise Unsupported(f"?{one} {op} ?{other} compares values of literals", hint)
 
 
+def _signed(value: Any) -> Any:
+    """Return a number for one behind a minus, and anything else as it is."""
+    from rdflib import Literal
+
+    if getattr(value, "name", "") not in ("UnaryMinus", "UnaryPlus") or not isinstance(value.expr, Literal):
+        return value
+    if value.expr.datatype is None or str(value.expr.datatype) not in NUMBERS or value.expr.value is None:
+        return value
+    number = -value.expr.value if value.name == "UnaryMinus" else value.expr.value
+    return Literal(number, datatype=value.expr.datatype)
+
+
 def _with_literal(variable: Any, op: str, constant: Any, body: ViewBody, rules: ViewRules) -> Iterator[tuple[str, ...]]:
     """Yield the alternatives of a comparison with a literal: a number, or a text for equality."""
     name = str(variable)
@@ -131,19 +148,21 @@ def _with_literal(variable: Any, op: str, constant: Any, body: ViewBody, rules: 
         if op == "!=":
             hint = f"write ?{name} < {constant} || ?{name} > {constant}"
             raise Unsupported(f"?{name} != {constant} is true of all that is no number", hint)
-        if value is None or not isfinite(value) or name not in body.atoms:
+        is_long = isinstance(value, int) and value not in _WHOLE
+        if value is None or is_long or not isfinite(value) or name not in body.atoms:
             raise Unsupported(f"?{name} {op} {constant} is not supported", _ASK)
+        is_whole = float(value).is_integer() and int(value) in _WHOLE
         source = ViewBody((body.atoms[name],), frozenset([name]))
         found = []
         for datatype, functor in NUMBERS.items():
-            number = repr(float(value)) if functor == "to_float" or not float(value).is_integer() else str(int(value))
-            if functor == "to_number" and "." in number:
+            number = repr(float(value)) if functor == "to_float" or not is_whole else str(int(value))
+            if functor == "to_number" and not is_whole:
                 condition = f"<{datatype}>(v_{name}, n), to_float(to_string(n)) {op} {number}"
             else:
                 condition = f"<{datatype}>(v_{name}, n), n {op} {number}"
             found.append(source.with_literals([condition]))
-        for datatype in _FLOATS if op in _INFINITE else ():  # Rules have no infinite numbers.
-            found.append(source.with_literals([f'v_{name} = "\\"{_INFINITE[op]}\\"^^<{datatype}>"']))
+        for datatype, spelled in product(_FLOATS, _INFINITE.get(op, ())):  # Rules have no infinite numbers.
+            found.append(source.with_literals([f'v_{name} = "\\"{spelled}\\"^^<{datatype}>"']))
         yield (rules.helper("number", [name], found),)
     elif op == "=" and constant.datatype is None:
         yield (f"v_{name} = {operand_of(constant)}",)

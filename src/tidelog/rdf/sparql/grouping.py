@@ -200,7 +200,8 @@ class _Groups:
         sort, result, rules = aggregate.name.removeprefix("Aggregate_"), str(aggregate.res), self.rules
         is_distinct = bool(aggregate.distinct)
         if sort != "Count" and sort not in AGGREGATES:
-            raise Unsupported(f"the aggregate {sort} is not supported", _ASK)
+            shown = {"GroupConcat": "GROUP_CONCAT"}.get(sort, sort.upper())
+            raise Unsupported(f"the aggregate {shown} is not supported", _ASK)
         if not (is_distinct or sort in ("Min", "Max") or self.is_plain):
             hint = f"write {sort.upper()}(DISTINCT …)"
             raise Unsupported("it counts rows that a path or pattern gives several times", hint)
