@@ -135,6 +135,38 @@ def test_a_view_has_at_most_50000_characters() -> None:
     refused(text.ljust(50_001), "it has more than 50,000 characters")
 
 
+LONG = {
+    "or": f"FILTER({'||'.join(['?x = :a'] * 2_500)})",
+    "in": f"FILTER(?x IN ({','.join([':a'] * 2_600)}))",
+    "sum": f"BIND({'+'.join(['?y'] * 2_600)} AS ?z)",
+    "filters": "FILTER(?x) " * 2_600,
+}
+
+
+@pytest.mark.parametrize("part", LONG.values(), ids=LONG)
+def test_a_view_has_at_most_2500_operators(part: str) -> None:
+    refused(f"SELECT DISTINCT ?x {{ ?x :p ?y {part} }}", "it has more than 2,500 operators, commas and brackets")
+
+
+def test_operators_in_strings_names_and_comments_do_not_count() -> None:
+    long = "((,+||" * 1_000
+    assert rules_of(f"SELECT DISTINCT ?x {{ ?x :p '{long}' ; <http://a/{'-' * 3_000}> ?y # {long}\n }}") == 1
+
+
+PARTS = {
+    "not in": f"FILTER(?y NOT IN ({', '.join(f':n{i}' for i in range(301))}))",
+    "and": f"FILTER({' && '.join(f'?x != :n{i}' for i in range(301))})",
+    "sum": f"BIND({' + '.join(['?y'] * 160)} AS ?z)",
+    "shorter sum": f"BIND({' + '.join(['?y'] * 148)} AS ?z)",
+    "sums": " ".join(f"BIND({' + '.join(['?y'] * 100)} AS ?z{i})" for i in range(4)),
+}
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_a_rule_that_would_be_too_large_is_refused_in_the_words_of_sparql(part: str) -> None:
+    refused(f"SELECT DISTINCT ?x {{ ?x :p ?y {part} }}", "a filter or an expression of it has too many parts")
+
+
 def test_brackets_stand_in_at_most_a_hundred_others() -> None:
     too_deep = "its parts are nested too deeply, or too many"
     refused(f"SELECT ?x {'{' * 100} ?x :p ?y {'}' * 100}", too_deep)

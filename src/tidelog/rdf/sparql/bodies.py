@@ -6,14 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
 from tidelog.rdf.names import COLON, GRAPH
 
 MOST = 64
 """A pattern may have so many bodies."""
 _RULES = 2_000
 """A view may have so many rules."""
+_SIZES = ("E0106", "E0114")
+"""The errors of a rule that is nested too deeply, or too large."""
 _WORK = 200_000
 """The literals of all bodies that a view goes through may be so many."""
+
+
+TEXT = "<view>"
+"""The name of the text of a view in messages."""
 
 
 class Unsupported(Exception):
@@ -75,6 +82,15 @@ class ViewBody:
 def rule_prefix(name: str) -> str:
     """Return how the names of the rules of a view begin. Each view has such a rule."""
     return f"{name}{COLON}rule_"
+
+
+def too_large(name: str, error: ProgramError | RecursionError) -> TidelogError:
+    """Return the error of the rules of a view in the words of SPARQL, if they are too large (E0663)."""
+    if isinstance(error, ProgramError) and not {problem.code for problem in error.problems} <= {*_SIZES}:
+        return error
+    message = f"the view {name} cannot be maintained: a filter or an expression of it has too many parts"
+    hint = "insert a long list as triples, and match these with MINUS or EXISTS; split long sums among several BIND"
+    return UsageError(Problem("E0663", message, hint=hint, place=TEXT))
 
 
 class ViewRules:

@@ -6,23 +6,26 @@ So it reads the query as a part of an update, which fails before it runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidelog.errors import Problem, SetupError, how_to_install
 from tidelog.rdf.formats import load
-from tidelog.rdf.sparql.bodies import Unsupported
+from tidelog.rdf.sparql.bodies import TEXT, Unsupported
 from tidelog.rdf.sparql.operations import FIRST
 from tidelog.rdf.sparql.problems import failed, refuse
 from tidelog.rdf.sparql.words import Word, after_prologue, words
 
-TEXT = "<view>"
 _LONG = 50_000
 """Characters of a view. rdflib's parser takes up to a millisecond for each."""
 _TRIPLES = 200
 """Triple patterns of a view: rdflib puts them in order, which takes the square of their number."""
 _NEGATIONS = 5_000
 """Marks of negation in a view: in a row, they are nested."""
+_OPERATORS = 2_500
+"""Operators, commas and opening brackets of a view. rdflib's parser takes up to four milliseconds for an operand."""
+_OPERATOR = re.compile(r"#[^\r\n]*|(\|\||&&|[-+*/=<>,(])")
 _DEEP = 100
 """Brackets of a view stand in so many others: pyoxigraph would end the process at some ten times as many."""
 
@@ -37,6 +40,9 @@ def algebra(text: str, prefixes: Mapping[str, str]) -> Any:
         raise Unsupported(f"it has more than {_NEGATIONS:,} negations")
     refuse(text, TEXT)
     found = words(text)
+    if _operators(text, found) > _OPERATORS:
+        message = f"it has more than {_OPERATORS:,} operators, commas and brackets"
+        raise Unsupported(message, "insert long lists as triples, and match these")
     _refuse_deep(found)
     rest = after_prologue(found)
     if rest and rest[0].is_keyword("ASK", "DESCRIBE"):
@@ -61,6 +67,15 @@ def algebra(text: str, prefixes: Mapping[str, str]) -> Any:
     except Exception as error:  # rdflib raises whatever its parts raise, for texts that pyoxigraph accepts
         hint = "write it in SPARQL 1.1, or ask it with store.query"
         raise Unsupported(f"rdflib cannot read this: {error}", hint) from None
+
+
+def _operators(text: str, found: list[Word]) -> int:
+    """Return the number of operators, commas and opening brackets between the words of a text."""
+    starts, ends = [word.start for word in found], [word.end for word in found]
+    gaps = (text[start:end] for start, end in zip([0, *ends], [*starts, len(text)], strict=True))
+    return sum(word.is_mark("(") for word in found) + sum(
+        1 for gap in gaps for each in _OPERATOR.finditer(gap) if each[1]
+    )
 
 
 def _refuse_deep(found: list[Word]) -> None:

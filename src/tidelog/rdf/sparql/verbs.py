@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from tidelog.database import Database
-from tidelog.errors import DataError, Problem, TidelogError, UsageError, wrong_argument
+from tidelog.errors import DataError, Problem, ProgramError, TidelogError, UsageError, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.formats import INFERRED, load
@@ -21,6 +21,7 @@ from tidelog.rdf.names import GRAPH
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
+from tidelog.rdf.sparql.bodies import too_large
 from tidelog.rdf.sparql.computing import prepared
 from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, QueryPlan, collected, dataset, symbol_of
 from tidelog.rdf.sparql.mirror import Mirror, MirrorCopy, named_graph
@@ -215,7 +216,10 @@ class SparqlVerbs(GraphVerbs):
             refuse_taken(name, self.database.program)
             if f"{GRAPH}(" in rules:
                 self._quads.declare()
-            self.load(prepared(rules, self.database))
+            try:
+                self.load(prepared(rules, self.database))
+            except (ProgramError, RecursionError) as error:
+                raise too_large(name, error) from None
 
     def drop_view(self, name: str, /) -> None:
         """Remove a view from the next `commit` on, with its rows.

@@ -19,12 +19,12 @@ from typing import Any
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import CheckedProgram
 from tidelog.rdf.names import COLON, TRIPLE
-from tidelog.rdf.sparql.bodies import Unsupported, ViewBody, ViewRules, bounded, rule_prefix
+from tidelog.rdf.sparql.bodies import TEXT, Unsupported, ViewBody, ViewRules, bounded, rule_prefix
 from tidelog.rdf.sparql.conditions import alternatives
 from tidelog.rdf.sparql.constructing import COLUMNS, constructed
 from tidelog.rdf.sparql.grouping import extended, grouped, repeats, selected
 from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, path_of, symbol
-from tidelog.rdf.sparql.reading import TEXT, algebra
+from tidelog.rdf.sparql.reading import algebra
 
 _SHOWN = {"Minus": "MINUS", "ToMultiSet": "a sub-select or VALUES", "AggregateJoin": "GROUP BY"}
 _WHOLE = frozenset(_SHOWN)
