@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -91,6 +92,14 @@ def test_an_active_session_is_taken_as_it_is(spark: SparkSession) -> None:
     before = dict(spark.conf.getAll)
     assert session(threads=1).sparkContext is spark.sparkContext
     assert dict(spark.conf.getAll) == before
+
+
+def test_a_brief_session_has_room_for_compiled_code(spark: SparkSession) -> None:
+    """Java has 48 MB for the code of its quick compiler, and removes and compiles it again once these are full."""
+    java: Any = spark._jvm
+    pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    rooms = [pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code")]
+    assert sum(rooms) >= 200 << 20
 
 
 def test_spark_connect_needs_pyspark_4(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,8 +74,9 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
     settings = {**_LOCAL_CONF, "spark.sql.shuffle.partitions": str(threads)}
     if workers_find_tidelog():
         settings["spark.python.daemon.module"] = _DAEMON
-    if brief:
-        settings["spark.driver.extraJavaOptions"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    if brief:  # The quick compiler alone has room for 48 MB of code, which some hundred jobs fill.
+        options = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+        settings["spark.driver.extraJavaOptions"] = options
     for key, value in {**settings, **(conf or {})}.items():
         builder = builder.config(key, value)
     with _errors_kept() as log:
