@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.depth import cases
 from tests.paths.automata import pairs, random_path
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.suite import FIRST_SEED
@@ -87,7 +88,7 @@ def test_a_certificate_has_its_limits(graph: Cluster) -> None:
 
 @pytest.mark.parametrize("most", [0, 1000], ids=["cluster", "driver"])
 def test_paths_that_no_rule_asks_for(most: int) -> None:
-    for seed in range(FIRST_SEED, FIRST_SEED + 6):
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(6)):
         rng = random.Random(seed)
         path, other = random_path(rng, "abd"), random_path(rng, "ab")
         graph = {name: {(rng.randrange(5), rng.randrange(5)) for _ in range(rng.randrange(1, 7))} for name in "ab"}

@@ -76,7 +76,7 @@ class Failing(LocalExecutors):
 
 @pytest.mark.parametrize("way", [(3, NOTHING_EVERYWHERE), (2, PlacementLimits())], ids=str)
 def test_partitions_that_are_lost_and_tasks_that_run_twice(way: tuple[int, PlacementLimits]) -> None:
-    for seed in range(FIRST_SEED + 700, FIRST_SEED + 706):
+    for seed in range(FIRST_SEED + 700, FIRST_SEED + 700 + cases(6)):
         problem = followed(script_for(seed), *way, executors=Forgetful(seed))
         assert not problem, f"{problem}\n{script_for(seed)}"
 

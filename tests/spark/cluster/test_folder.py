@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import cases
 from tests.scripts import script_for
 from tests.spark.cluster.harness import Cluster, followed
 from tests.suite import FIRST_SEED
@@ -18,7 +19,7 @@ numbers = itertools.count()
 
 
 def test_random_changes_on_a_file_system_of_fsspec() -> None:
-    for seed in range(FIRST_SEED, FIRST_SEED + 3):
+    for seed in range(FIRST_SEED, FIRST_SEED + cases(3)):
         place = Folder(f"memory://state-{next(numbers)}")
         problem = followed(script_for(seed), 3, PlacementLimits(), folder=place.address)
         assert not problem, problem

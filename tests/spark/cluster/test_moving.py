@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
+from tests.depth import cases
 from tests.scripts import change_in, script_for
 from tests.spark.cluster.harness import GATHERED, LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster
 from tests.suite import FIRST_SEED, difference
@@ -40,7 +41,7 @@ def filled(db: Cluster | tidelog.Database) -> None:
 
 @pytest.mark.parametrize("limits", [*LIMITS, SKEWED], ids=str)
 def test_random_scripts_over_a_changing_number_of_partitions(limits: PlacementLimits) -> None:
-    for seed in range(FIRST_SEED + 900, FIRST_SEED + 904):
+    for seed in range(FIRST_SEED + 900, FIRST_SEED + 900 + cases(4)):
         script, rng = script_for(seed), random.Random(seed)
         here = tidelog.connect()
         with Cluster(2, limits) as there:

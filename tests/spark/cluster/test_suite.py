@@ -44,7 +44,7 @@ def test_random_changes(way: tuple[int, PlacementLimits]) -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_random_changes_of_values_with_branches(way: tuple[int, PlacementLimits]) -> None:
-    for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + 3):
+    for seed in range(FIRST_SEED + 100 * WAYS.index(way), FIRST_SEED + 100 * WAYS.index(way) + cases(3)):
         problem = followed(terms_script(seed), *way)
         assert not problem, f"{problem}\n{terms_script(seed)}"
 
