@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,9 +55,18 @@ def test_one_relation_finds_what_needs_no_lists(graph: str) -> None:
 def test_a_run_writes_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(program, "QUICK_LARGE", 1_500)
-    monkeypatch.setattr(program, "QUICK_SMALL", 300)
-    monkeypatch.setattr(program, "SAME", 400)
+    """The measurements run in this process: tests of `apart` are in test_graphs.py, and each start costs seconds."""
+
+    def here(function: Callable[..., object], *arguments: object, seconds: float, memory: int) -> Any:
+        assert seconds > 60
+        assert memory > 10**9
+        return json.loads(json.dumps(function(*json.loads(json.dumps(arguments)))))
+
+    monkeypatch.setattr(program, "apart", here)
+    monkeypatch.setattr(program, "QUICK_LARGE", 400)
+    monkeypatch.setattr(program, "QUICK_SMALL", 150)
+    monkeypatch.setattr(program, "SAME", 150)
+    monkeypatch.setattr(measure, "CHANGED", 50)
     assert program.main(["--quick", "--json", str(tmp_path / "rdf.json")]) == 0
     found = json.loads((tmp_path / "rdf.json").read_text())
     assert len(found["targets"]) == 10
