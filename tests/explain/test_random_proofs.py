@@ -95,22 +95,15 @@ def all_of(goal: Goal, facts: Mapping[str, set[Row]], ways: Ways) -> Iterator[fr
         first, rest = waiting[0], waiting[1:]
         options: list[Way] = [None] if first[1] in facts.get(first[0], ()) else []
         for way in [*options, *ways.get(first, [])]:
-            more = [] if way is None else [p for p in dict.fromkeys(way) if p not in chosen and p not in waiting]
-            yield from choices({**chosen, first: way}, [*rest, *(p for p in more if p != first)])
+            if not needs(first, chosen, way or ()):
+                more = [p for p in dict.fromkeys(way or ()) if p not in chosen and p not in waiting]
+                yield from choices({**chosen, first: way}, [*rest, *more])
 
-    def acyclic(chosen: Mapping[Goal, Way]) -> bool:
-        left = dict(chosen)
-        while left:
-            ready = [goal for goal, way in left.items() if way is None or not any(p in left for p in way)]
-            if not ready:
-                return False
-            for each in ready:
-                del left[each]
-        return True
+    def needs(wanted: Goal, chosen: Mapping[Goal, Way], goals: tuple[Goal, ...]) -> bool:
+        return any(goal == wanted or needs(wanted, chosen, chosen.get(goal) or ()) for goal in goals)
 
     for chosen in choices({}, [goal]):
-        if acyclic(chosen):
-            yield frozenset(chosen.items())
+        yield frozenset(chosen.items())
 
 
 def chosen_in(proof: Proof) -> frozenset[tuple[Goal, Way]]:
