@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from tidelog.errors import Problem, ProofRejected
@@ -65,16 +66,23 @@ class ViewTables:
         tables: dict[str, set[Row]] = {name: set() for name in self.relations}
         tables |= {name: set(database.local(name)) for name in shown}
         self.tables = WithPaths(tables, self.program)
-        self.rules = flat_rules(self.program)
-        self._known = {
-            _shape(flat)
-            for rules in (self.rules, flat_rules(self.program, witnesses=False))
-            for each in rules.values()
-            for flat in each
-        }
-        self.texts = {rule.name: str(rule) for rule in self.program.texts if rule.name is not None}
         self._database = database
         self._asserted: dict[str, Collection[Row]] = {}
+
+    @cached_property
+    def rules(self) -> dict[str, tuple[FlatRule, ...]]:
+        """The flat rules of the program, by the relation of their head."""
+        return flat_rules(self.program)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The texts of the rules, by their names."""
+        return {rule.name: str(rule) for rule in self.program.texts if rule.name is not None}
+
+    @cached_property
+    def _known(self) -> set[tuple[object, ...]]:
+        both = self.rules, flat_rules(self.program, witnesses=False)
+        return {_shape(flat) for rules in both for each in rules.values() for flat in each}
 
     def has(self, flat: FlatRule) -> bool:
         """Return True if a rule is one of the program; a node may have it under another name."""

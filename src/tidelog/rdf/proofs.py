@@ -52,13 +52,18 @@ class TripleViews(ViewTables):
 
     def __init__(self, database: Database, wording: TripleWording) -> None:
         super().__init__(database)
-        self.texts = {name: wording.renamed(text) for name, text in self.texts.items()}
+        self._wording = wording
         self._triples: set[RowOf] = set()
         self._facts: set[RowOf] = set()
         for name, rows in self.tables.tables.items():
             self._triples.update(wording.row(name, row) for row in rows)
             self._facts.update(wording.row(name, row) for row in database.asserted(name))
         self._names = {name for name, _ in self._triples}
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The texts of the rules, by their names, as proofs show them."""
+        return {name: self._wording.renamed(text) for name, text in super().texts.items()}
 
     def knows(self, name: str) -> bool:
         """Return True if there is such a relation."""
