@@ -14,6 +14,7 @@ from benchmarks.elastic import bytecode, derivations, epochs, points_to, proport
 from benchmarks.elastic.processes import apart
 from benchmarks.harness import BenchmarkError
 from tests.benchmarks.galen_facts import write_galen
+from tests.benchmarks.here import here
 
 SOURCE = """
 class Shape:
@@ -142,7 +143,10 @@ def test_a_process_that_fails_says_why() -> None:
     assert "proportion:experiment" in str(caught.value)
 
 
-def test_tables_json_and_plot(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_tables_json_and_plot(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "apart", here)
     path = tmp_path / "out/elastic.json"
     words = ["--program", "points_to", "--modules", "3", "--largest", "100", "--quick", "--json", str(path)]
     assert program.main(["--only", "updates", "--only", "epochs", *words]) == 0

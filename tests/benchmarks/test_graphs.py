@@ -20,6 +20,7 @@ from benchmarks.graphs import workload as queries
 from benchmarks.graphs.gmark import Conjunct, Graph, Query, Step
 from benchmarks.graphs.gmark import Path as Regular
 from benchmarks.harness import BenchmarkError
+from tests.benchmarks.here import here
 
 SCHEMA = """
 <generator>
@@ -456,6 +457,7 @@ def ran(arguments: Iterable[str], folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_the_command_measures_and_writes(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(program, "apart", here)
     asked = ["--only", "workload", "--only", "updates", "--quick", "--schema", "test", "--nodes", "200", "--query", "0"]
     code, document = ran(asked, folder.parent, monkeypatch)
     shown = capsys.readouterr().out

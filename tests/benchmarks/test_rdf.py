@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from benchmarks.rdf import __main__ as program
 from benchmarks.rdf import measure
 from benchmarks.rdf.graphs import written
+from tests.benchmarks.here import here
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +54,6 @@ def test_one_relation_finds_what_needs_no_lists(graph: str) -> None:
 def test_a_run_writes_everything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The measurements run in this process: tests of `apart` are in test_graphs.py, and each start costs seconds."""
-
-    def here(function: Callable[..., object], *arguments: object, seconds: float, memory: int) -> Any:
-        assert seconds > 60
-        assert memory > 10**9
-        return json.loads(json.dumps(function(*json.loads(json.dumps(arguments)))))
-
     monkeypatch.setattr(program, "apart", here)
     monkeypatch.setattr(program, "QUICK_LARGE", 400)
     monkeypatch.setattr(program, "QUICK_SMALL", 150)
