@@ -58,6 +58,20 @@ u: root($Fork(t, s)) :- tree(t), t = $Knot(_), tree($Fork(_, s)), !tree($Fork(t,
 t: out([n, cat(s, "!")], s) :- mix(n, _, _, s), there().
 """
 """A program with all kinds of columns, intermediate results and statements."""
+FEW = """
+.type Pair = [a: number, b: symbol]
+.type Tree = Tip {} | Knot { n: number } | Fork { left: Tree, label: symbol }
+.decl mix(n: number, u: unsigned, f: float, s: symbol)
+.decl boxed(p: Pair)
+.decl tree(t: Tree)
+.decl out(p: Pair, s: symbol)
+mix(-5, 18446744073709551615, 0.5, "Zoë"). mix(6, 0, -1.5, "a\\"b\\n"). mix(6, 1, 0.0, "").
+boxed([1, "x"]). boxed(nil).
+tree($Fork($Knot(3), "a, (b")). tree($Tip). tree($Knot(4)).
+t: out([n, s], s) :- mix(n, _, _, s).
+c: out(p, "b") :- out(p, _), boxed(p).
+"""
+"""A program with columns of all kinds and few relations, which is checked soon."""
 EITHER = f"""
 .decl a(x: number)
 .decl b(x: number)
