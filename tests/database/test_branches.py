@@ -134,7 +134,7 @@ def test_long_values_need_no_recursion(db: tidelog.Database) -> None:
 
     def long(last: int) -> Any:
         value = Cons(last, Nil())
-        for i in range(100_000):
+        for i in range(20_000):
             value = Cons(i, value)
         return value
 
@@ -142,5 +142,5 @@ def test_long_values_need_no_recursion(db: tidelog.Database) -> None:
     db.commit()
     rows = set(db["r"])
     assert {(long(1), 1), (long(2), 2)} == rows
-    assert len(repr(long(1))) > 1_000_000
-    assert len(db["r"].to_arrow()["x"][0].as_py()) > 1_000_000
+    assert len(repr(long(1))) > 200_000
+    assert len(db["r"].to_arrow()["x"][0].as_py()) > 200_000

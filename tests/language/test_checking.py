@@ -231,8 +231,8 @@ def test_long_chains_of_types() -> None:
 
 
 def test_many_rules() -> None:
-    text = "".join(f".decl a{i}(x: number)\na{i}(x) :- a{i}(x), x > {i}.\n" for i in range(10_000))
-    assert len(check(read(text)).rules) == 10_000
+    text = "".join(f".decl a{i}(x: number)\na{i}(x) :- a{i}(x), x > {i}.\n" for i in range(2_000))
+    assert len(check(read(text)).rules) == 2_000
 
 
 def test_warnings() -> None:
