@@ -49,6 +49,13 @@ def test_conclusions_have_proofs_by_the_tables(case: str) -> None:
         explained(store, goal)
 
 
+def test_a_check_of_a_proof_by_the_tables_flattens_no_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_of(next(iter(CASES.values()))[0])
+    proofs = [store.explain(*triple) for triple in store.triples()]
+    monkeypatch.setattr("tidelog.explain.checking.flat_rules", None)
+    assert not any(proof.check(store).granted for proof in proofs)
+
+
 @pytest.mark.parametrize("rule", CLASHES)
 def test_contradictions_have_proofs(rule: str) -> None:
     store = store_of(CLASHES[rule])
