@@ -20,6 +20,7 @@ UPDATES = [
     "DELETE WHERE { ?x :age ?n }",
     "DELETE WHERE { GRAPH ?g { ?x :likes ?y } }",
     "DELETE { ?x :age ?n } INSERT { ?x :age ?m } WHERE { ?x :age ?n BIND(?n + 1 AS ?m) }",
+    "DELETE { ?x :age ?n } INSERT { ?x :age ?n ; :was ?n } WHERE { ?x :age ?n }",
     "INSERT { GRAPH :three { ?x ?p ?o } } WHERE { ?x ?p ?o FILTER(isLiteral(?o)) }",
     "INSERT { ?o :of ?x . ?x ?o :wrong } WHERE { ?x ?p ?o }",
     "WITH :one DELETE { ?x :likes ?y } INSERT { ?y :likedBy ?x . GRAPH :two { ?x :knows ?y } } WHERE { ?x :likes ?y }",
@@ -71,6 +72,20 @@ def test_updates_have_the_effect_of_pyoxigraph(text: str) -> None:
     follows = store.query("SELECT ?s ?p ?o { ?s ?p ?o }", inferred=False)
     assert {row[:3] for row in store.quads(graph="")} == set(follows)
     assert before == quads(store_of())
+
+
+def test_a_blank_node_of_a_pattern_is_no_predicate() -> None:
+    store = store_of()
+    store.update("INSERT DATA { :tom :owns _:thing }")
+    change = store.update("INSERT { ?x ?thing 1 . ?thing :of ?x } WHERE { ?x :owns ?thing }")
+    assert [(p, o) for _, p, o in change.inserted] == [(f"{EXAMPLE}of", f"{EXAMPLE}tom")]
+
+
+def test_with_and_inferred_match_what_follows() -> None:
+    store = store_of()
+    change = store.update("WITH :one INSERT { ?x :sort ?c } WHERE { ?x a ?c }", inferred=True)
+    assert (f"{EXAMPLE}rex", f"{EXAMPLE}sort", f"{EXAMPLE}Animal") in set(change.inserted)
+    assert set(store.graphs()) == {f"{EXAMPLE}one", f"{EXAMPLE}two"}
 
 
 def test_declarations_stand_in_front_of_any_operation() -> None:

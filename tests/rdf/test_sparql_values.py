@@ -60,6 +60,8 @@ QUERIES = [
     "SELECT DISTINCT ?n { ?x :n ?n FILTER(isBlank(?n)) }",
     "SELECT DISTINCT ?n { ?x :n ?n FILTER(!isBlank(?n)) }",
     "SELECT DISTINCT ?n { ?x :n ?n FILTER(isIRI(?n) || isLiteral(?n)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(isURI(?n)) }",
+    "SELECT DISTINCT ?n { ?x :n ?n FILTER(!isURI(?n)) }",
     "SELECT DISTINCT ?x ?y { ?x ^(:p/:q) ?y }",
     "SELECT DISTINCT ?x ?y { ?x (:p/:q)? ?y }",
     "SELECT DISTINCT ?x ?y { ?x (:p|:q)/:r ?y }",
@@ -92,6 +94,43 @@ def test_views_of_uncommon_values_equal_queries() -> None:
     for number, text in enumerate(QUERIES):
         assert set(store[f"view_{number}"]) == set(store.query(text)), text
     store.check()
+
+
+CONSTRUCTS = [
+    "CONSTRUCT { ?v :from ?x } { ?x :says ?v }",
+    "CONSTRUCT { ?v a :Said } { ?x :says ?v }",
+    "CONSTRUCT { ?x :near ?y } { ?x :n* ?y }",
+    "CONSTRUCT { ?y :near ?x } { ?x (:n|:p)? ?y }",
+    "CONSTRUCT { ?v :seen ?x } { { ?x :says ?v } UNION { ?x :n ?v } UNION { ?v :p ?x } }",
+    "CONSTRUCT { ?k :of ?x } { ?x :n ?v BIND(?v AS ?k) }",
+    "CONSTRUCT { ?v :in ?x } { { SELECT DISTINCT ?x ?v { ?x :says ?v } } }",
+]
+
+
+def test_constructed_subjects_are_resources() -> None:
+    store = store_of()
+    store.insert(f"PREFIX : <{EXAMPLE}> :ann :says <<( :a :p :b )>> , :c , 5 . :bob :says <<( :a :p 1 )>> .")
+    store.commit()
+    wanted = [set(store.query(text)) for text in CONSTRUCTS]
+    for number, text in enumerate(CONSTRUCTS):
+        store.view(f"view_{number}", text)
+        store.commit()
+        assert set(store[f"view_{number}"]) == wanted[number], text
+        assert wanted[number] <= set(store.triples())
+        assert set(store.inferred()) == wanted[number]
+        store.drop_view(f"view_{number}")
+    store.commit()
+
+
+@pytest.mark.parametrize("predicate", ["n", "v", "p"])
+def test_a_constructed_class_is_no_literal(predicate: str) -> None:
+    store = store_of()
+    text = f"CONSTRUCT {{ ?x a ?v }} {{ ?x :{predicate} ?v }}"
+    wanted = {(x, p, v) for x, p, v in store.query(text) if not str(v).startswith('"')}
+    store.view("view", text)
+    store.commit()
+    assert set(store["view"]) == set(store.inferred()) == wanted
+    assert wanted
 
 
 @pytest.mark.parametrize("text", ["SELECT ?x ?y { ?x :p|:q ?y }", "SELECT ?x ?y { ?x :p/:q ?y }"])
