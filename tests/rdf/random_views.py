@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tidelog import UsageError
@@ -84,9 +86,15 @@ def select(rng: random.Random) -> str:
 
 
 def compared(seed: int, views: int, changes: int) -> int:
-    """Compare views with queries after changes; return how many views there were, of those that were tried."""
+    """Compare views with queries after changes; return how many views there were, of those that were tried. Stores of
+    odd seeds are in a folder, and come back between changes."""
+    with TemporaryDirectory() as folder:
+        return _compared(seed, views, changes, Path(folder, "store") if seed % 2 else None)
+
+
+def _compared(seed: int, views: int, changes: int, folder: Path | None) -> int:
     rng = random.Random(seed)
-    store = connect(rules=rng.choice([None, "rdfs"]))
+    store = connect(folder, rules=rng.choice([None, "rdfs"]))
     store.prefixes[""] = EXAMPLE
     texts: dict[str, str] = {}
     for number in range(views):
@@ -107,6 +115,10 @@ def compared(seed: int, views: int, changes: int) -> int:
         store.commit()
         for name, text in texts.items():
             _agree(store, name, text, seed)
+        if folder is not None and rng.random() < 0.5:
+            store.close()
+            store = connect(folder)
+    store.close()
     return len(texts)
 
 

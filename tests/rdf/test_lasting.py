@@ -169,6 +169,33 @@ def test_another_process_has_the_store(tmp_path: Path) -> None:
     connect(tmp_path).close()
 
 
+WAYS = f"PREFIX : <{E}> SELECT DISTINCT ?x ?y {{ ?x (:p/:q)? ?y }}"
+
+
+@pytest.mark.parametrize("place", ["memory", "folder", "folder of 0.2"])
+def test_nodes_of_paths_are_those_of_the_graph(place: str, tmp_path: Path) -> None:
+    """A store that lasts keeps the names of relations in a relation, which was binary until 0.2."""
+    store = connect(None if place == "memory" else tmp_path, rules="owl-rl")
+    store.insert([(f"{E}a", f"{E}p", f"{E}b"), (f"{E}b", f"{E}q", f"{E}c"), (f"{E}a", TYPE, f"{E}C")])
+    store.view("ways", WAYS)
+    store.commit()
+    if place == "folder of 0.2":
+        names = {tuple(row) for row in store._database["namesː"]}
+        store._database.load(".decl nameː(n: symbol, i: symbol)")
+        store._database.insert("nameː", [row[:2] for row in names])
+        store._database.delete("namesː", names)
+        store.insert([(f"{E}c", f"{E}p", f"{E}b")])
+        store.commit()
+        assert len(store["ways"]) > len(set(store.query(WAYS)))
+        store.close()
+        store = connect(tmp_path)
+        assert {tuple(row) for row in store._database["namesː"]} == names
+        store.insert([(f"{E}c", f"{E}q", f"{E}a")])
+        store.commit()
+    assert set(store["ways"]) == set(store.query(WAYS))
+    store.close()
+
+
 def test_tables_of_another_version_change_the_rules_at_opening(tmp_path: Path) -> None:
     with connect(tmp_path, rules="rdfs") as store:
         store.insert(HEAD + ANIMALS + DATA)

@@ -168,7 +168,7 @@ def shown(term: object) -> str:
 
 
 def test_random_views_equal_queries() -> None:
-    seeds = depth.cases(2)
+    seeds = depth.cases(4)
     assert sum(compared(seed, views=14, changes=2) for seed in range(seeds)) > 10 * seeds
 
 

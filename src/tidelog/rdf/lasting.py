@@ -2,7 +2,7 @@
 
     facts and rules   in the database underneath, whose epochs `GroupKeeper` lets last: triples, graphs, instances of
                       rules, the rules of programs and views
-    NAMES             a relation of the database: the relations of properties and classes, with their IRIs
+    NAMES             a relation of the database: the relations of properties and classes, with IRIs and sorts
     NOTE              a note in the manifest of the folder: rule sets, prefixes, and which rules are of programs
 
 When a store comes back, it computes the consequences of the schema alone, and from these the rules that it should have:
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, marked
 from tidelog.database import Database
 from tidelog.language.syntax import Program, Rule
@@ -23,13 +24,15 @@ from tidelog.limits.interrupts import Interrupts
 from tidelog.rdf.earlier import EarlierState, StoreParts
 from tidelog.rdf.guards import guards
 from tidelog.rdf.n3.functions import FUNCTIONS as N3_FUNCTIONS
-from tidelog.rdf.names import ILL, NAMES, Names, declaration, is_internal
+from tidelog.rdf.names import COLON, ILL, NAMES, Names, declaration, is_internal
 from tidelog.rdf.shapes.testing import FUNCTIONS as SHAPE_FUNCTIONS
 from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import TYPE
 from tidelog.store import GroupKeeper
 
 NOTE = "rdf"
+_BINARY_NAMES = f"name{COLON}"
+"""NAMES without sorts, in folders of 0.2; the first commit empties it."""
 
 
 class LastingState:
@@ -58,8 +61,9 @@ class LastingState:
         """Give properties and classes the relations that they have had, if the store comes back."""
         note = self.keeper.notes.get(NOTE)
         if note is not None:
-            for relation, iri in database[NAMES]:
-                names.know(str(relation), str(iri))
+            for each in {NAMES, _BINARY_NAMES}.intersection(database.relations):
+                for relation, iri, *_ in database[each]:
+                    names.know(str(relation), str(iri))
             names.has_triples = note["has_triples"]
             names.with_ill = dict.fromkeys(note["with_ill"])
             names.with_outside = dict.fromkeys(note["with_outside"])
@@ -92,7 +96,7 @@ class LastingState:
         wrong = [rule for rule in fixed if present.get(rule.name) != str(rule)]
         store._database.rules.remove(*gone, *(str(rule.name) for rule in wrong if rule.name in present))
         store._declare(wrong)
-        if gone or wrong or is_missing:
+        if gone or wrong or is_missing or _binary_names(store) is not None:
             store.commit()
         return True
 
@@ -106,12 +110,15 @@ class LastingState:
             return
         encode = store._triples.dictionary.encode
         rows = numpy.array(
-            [[encode(name, "symbol"), encode(_iri(meaning), "symbol")] for name, meaning in meanings.items()],
+            [[encode(part, "symbol") for part in (name, *_meant(meaning))] for name, meaning in meanings.items()],
             numpy.int64,
-        ).reshape(-1, 2)
+        ).reshape(-1, 3)
         if NAMES not in store._database.relations:
-            store._database.load(Program(declarations=(declaration(NAMES, "ni"),)))
+            store._database.load(Program(declarations=(declaration(NAMES, "nis"),)))
         store._database.insert_words(NAMES, rows if stored is None else rows[stored.find(rows) < 0])
+        earlier = _binary_names(store)
+        if earlier is not None:
+            store._database.delete_words(_BINARY_NAMES, earlier)
 
     def publish(self, store: StoreParts, earlier: EarlierState, interrupts: Interrupts) -> None:
         """Let a commit last, or undo it and raise UsageError (E0681, E0628) where the disk does not take it."""
@@ -153,5 +160,13 @@ def _schema(store: StoreParts) -> dict[Triple, None]:
     return found
 
 
-def _iri(meaning: Triple) -> str:
-    return meaning.object if meaning.predicate == TYPE and not meaning.object.startswith("?") else meaning.predicate
+def _meant(meaning: Triple) -> tuple[str, str]:
+    """Return the IRI of a property or class, and which of the two it is."""
+    is_class = meaning.predicate == TYPE and not meaning.object.startswith("?")
+    return (meaning.object, "class") if is_class else (meaning.predicate, "property")
+
+
+def _binary_names(store: StoreParts) -> Words | None:
+    """Return the facts of _BINARY_NAMES, None for no facts."""
+    stored = store._triples.stored(_BINARY_NAMES, asserted=True)
+    return None if stored is None or not len(stored) else stored.words().astype(numpy.int64)

@@ -20,8 +20,9 @@ from tidelog.source import Span
 COLON = "ː"
 GRAPH = f"graph{COLON}"
 """The relation of triples and their graphs, see `quads`."""
-NAMES = f"name{COLON}"
-"""The relation of the relations of properties and classes with their IRIs, of stores that last."""
+NAMES = f"names{COLON}"
+"""The relation of the relations of properties and classes with their IRIs and their sort, of stores that last. It has
+three columns, because the values of binary relations are nodes of paths."""
 INCONSISTENCY = f"inconsistency{COLON}"
 TRIPLE = "triple"
 """The relation of all triples, for programs that ask for it."""
