@@ -169,6 +169,21 @@ def test_another_process_has_the_store(tmp_path: Path) -> None:
     connect(tmp_path).close()
 
 
+@pytest.mark.parametrize("fold", ["SUM", "AVG", "MIN", "MAX"])
+def test_views_come_back_with_their_functions(fold: str, tmp_path: Path) -> None:
+    text = f"PREFIX : <{E}> SELECT ?x ({fold}(?n + 1) AS ?m) {{ ?x :n ?n }} GROUP BY ?x"
+    with connect(tmp_path) as store:
+        store.view("folded", text)
+        store.insert([(f"{E}a", f"{E}n", 1), (f"{E}a", f"{E}n", 2)])
+        store.commit()
+    with connect(tmp_path) as store:
+        store.insert([(f"{E}a", f"{E}n", 4), (f"{E}b", f"{E}n", 5)])
+        store.delete([(f"{E}a", f"{E}n", 1)])
+        store.commit()
+        assert set(store["folded"]) == set(store.query(text))
+        assert len(store["folded"]) == 2
+
+
 WAYS = f"PREFIX : <{E}> SELECT DISTINCT ?x ?y {{ ?x (:p/:q)? ?y }}"
 
 

@@ -1,24 +1,26 @@
-"""Functions in Python that views and rules of a store call, as functors of its database."""
+"""Functions in Python that views and rules of a store call, as functors and aggregates of its database."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.callables import marked
+from tidelog.callables import GivenAggregate, marked
 from tidelog.database import Database
 
 
 def with_functions(text: str, database: Database, functions: tuple[Callable[..., Any], ...]) -> str:
     """Return rules with declarations of those functions that they call, which the database then has. The functions are
-    marked by `tidelog.functor`."""
+    marked by `tidelog.functor` or `tidelog.aggregate`."""
     lines = []
     for function, given in zip(functions, marked(functions), strict=True):
-        if f"@{given.name}(" in text:
-            if given.name not in database.workspace.given.functions:
-                database.functor(given.name, function)
+        if given.name in text:
+            own = database.workspace.given
+            if given.name not in {**own.functions, **own.aggregates}:
+                database.functors([function])
             if given.name not in database.program.functors:
                 types, _, result = str(given.signature).partition("->")
                 parameters = ", ".join(f"p{i}: {each.strip()}" for i, each in enumerate(types.split(",")))
-                lines.append(f".functor {given.name}({parameters}): {result.strip()}\n")
+                kind = "aggregate" if isinstance(given, GivenAggregate) else "functor"
+                lines.append(f".{kind} {given.name}({parameters}): {result.strip()}\n")
     return "".join(lines) + text

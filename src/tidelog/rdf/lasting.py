@@ -26,6 +26,7 @@ from tidelog.rdf.guards import guards
 from tidelog.rdf.n3.functions import FUNCTIONS as N3_FUNCTIONS
 from tidelog.rdf.names import COLON, ILL, NAMES, Names, declaration, is_internal
 from tidelog.rdf.shapes.testing import FUNCTIONS as SHAPE_FUNCTIONS
+from tidelog.rdf.sparql.computing import FUNCTIONS as SPARQL_FUNCTIONS
 from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import TYPE
 from tidelog.store import GroupKeeper
@@ -53,9 +54,9 @@ class LastingState:
         """Return the functions that the program of the folder may call: none if possible, because then its compiled
         form may be in the cache."""
         text = self.keeper.state.manifest.text
-        functions = *SHAPE_FUNCTIONS, *N3_FUNCTIONS
+        functions = *SHAPE_FUNCTIONS, *N3_FUNCTIONS, *SPARQL_FUNCTIONS
         names = [given.name for given in marked(functions)]
-        return [each for each, name in zip(functions, names, strict=True) if f".functor {name}(" in text]
+        return [each for each, name in zip(functions, names, strict=True) if f" {name}(" in text]
 
     def name(self, names: Names, database: Database) -> None:
         """Give properties and classes the relations that they have had, if the store comes back."""

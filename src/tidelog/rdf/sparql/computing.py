@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy
 
-from tidelog.database import Database
+from tidelog.callables import aggregate, functor
 from tidelog.rdf.names import COLON
 from tidelog.rdf.terms import OWL, XSD, is_iri, literal
 from tidelog.rdf.values import parts, value_of
@@ -20,6 +20,8 @@ from tidelog.rdf.values import parts, value_of
 COMPUTE = f"sparql{COLON}compute"
 """The functor: an operation and two terms."""
 AGGREGATES = {name: f"sparql{COLON}{name.lower()}" for name in ("Sum", "Avg", "Min", "Max")}
+_FOLD = "symbol -> symbol"
+"""Aggregates: a term of each member, and a term."""
 _NAMES = ("integer", "decimal", "float", "double")
 _DIGITS = 10**18
 """A decimal has so many parts, as in pyoxigraph."""
@@ -34,29 +36,7 @@ Extreme: TypeAlias = tuple[bool, str | None]
 """Whether all members have values, and the least or the greatest."""
 
 
-def prepared(text: str, database: Database) -> str:
-    """Return the rules of a view with declarations of the functions that they call, which the database then has."""
-    declared = database.program.functors
-    lines = []
-    if COMPUTE in text:
-        if COMPUTE not in database.workspace.given.functions:
-            database.functor(COMPUTE, compute)
-        if COMPUTE not in declared:
-            lines.append(f".functor {COMPUTE}(op: symbol, one: symbol, other: symbol): symbol")
-    for name, aggregate in AGGREGATES.items():
-        if aggregate in text:
-            if name in ("Sum", "Avg"):
-                finish = total if name == "Sum" else mean
-                database.aggregate(aggregate, NO_SUMS, added, inverse=taken, finish=finish, compiled=False)
-            else:
-                step = least if name == "Min" else greatest
-                merge = least_of if name == "Min" else greatest_of
-                database.aggregate(aggregate, (True, None), step, merge=merge, finish=extreme, compiled=False)
-            if aggregate not in declared:
-                lines.append(f".aggregate {aggregate}(value: symbol): symbol")
-    return "".join(f"{line}\n" for line in lines) + text
-
-
+@functor("symbol, symbol, symbol -> symbol", name=COMPUTE)
 def compute(op: str, one: str, other: str) -> str:
     """Return the value of an operation: + - * / of two numbers, or str, lang or datatype of one term."""
     if op in ("str", "lang", "datatype"):
@@ -134,11 +114,6 @@ def _float(value: Any) -> str:
 NO_SUMS: Sums = (0, (0, 0, 0, 0), Fraction(0), (0, 0, 0))
 
 
-def added(sums: Sums, term: str) -> Sums:
-    """Return sums with one more member."""
-    return _counted(sums, term, 1)
-
-
 def taken(sums: Sums, term: str) -> Sums:
     """Return sums with one member less."""
     return _counted(sums, term, -1)
@@ -167,6 +142,18 @@ def mean(sums: Sums) -> str:
     return _ended(sums, sum(sums[1]), _DECIMAL)
 
 
+@aggregate(_FOLD, name=AGGREGATES["Sum"], init=NO_SUMS, inverse=taken, finish=total, compiled=False)
+def add(sums: Sums, term: str) -> Sums:
+    """Return the state of SUM with one more member."""
+    return _counted(sums, term, 1)
+
+
+@aggregate(_FOLD, name=AGGREGATES["Avg"], init=NO_SUMS, inverse=taken, finish=mean, compiled=False)
+def add_to_mean(sums: Sums, term: str) -> Sums:
+    """Return the state of AVG with one more member."""
+    return _counted(sums, term, 1)
+
+
 def _ended(sums: Sums, count: int, lowest: int) -> str:
     """Return the sum, divided by a count, as a number of the lowest datatype or one above."""
     bad, ranks, value, (above, below, nan) = sums
@@ -184,14 +171,7 @@ def _ended(sums: Sums, count: int, lowest: int) -> str:
 # --- MIN and MAX -----------------------------------------------------------------------------------------------------
 
 
-def least(state: Extreme, term: str) -> Extreme:
-    """Return the state of MIN with one more member."""
-    return least_of(state, (bool(term), term))
-
-
-def greatest(state: Extreme, term: str) -> Extreme:
-    """Return the state of MAX with one more member."""
-    return greatest_of(state, (bool(term), term))
+NO_EXTREME: Extreme = (True, None)
 
 
 def least_of(one: Extreme, other: Extreme) -> Extreme:
@@ -209,6 +189,18 @@ def extreme(state: Extreme) -> str:
     return state[1] or "" if state[0] else ""
 
 
+@aggregate(_FOLD, name=AGGREGATES["Min"], init=NO_EXTREME, merge=least_of, finish=extreme, compiled=False)
+def least(state: Extreme, term: str) -> Extreme:
+    """Return the state of MIN with one more member."""
+    return least_of(state, (bool(term), term))
+
+
+@aggregate(_FOLD, name=AGGREGATES["Max"], init=NO_EXTREME, merge=greatest_of, finish=extreme, compiled=False)
+def greatest(state: Extreme, term: str) -> Extreme:
+    """Return the state of MAX with one more member."""
+    return greatest_of(state, (bool(term), term))
+
+
 def order(term: str) -> tuple[Any, ...]:
     """Return the place of a term in the order of SPARQL: blank nodes, IRIs, numbers, other literals by their texts."""
     if not term.startswith('"'):
@@ -217,3 +209,7 @@ def order(term: str) -> tuple[Any, ...]:
     if found is not None and found[1] == found[1]:
         return 2, found[1], term
     return 3, *parts(term)
+
+
+FUNCTIONS = (compute, add, add_to_mean, least, greatest)
+"""The functions that the rules of views may call."""

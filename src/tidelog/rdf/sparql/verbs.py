@@ -16,13 +16,14 @@ from tidelog.errors import DataError, Problem, ProgramError, TidelogError, Usage
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.formats import INFERRED, load
+from tidelog.rdf.functions import with_functions
 from tidelog.rdf.graph_verbs import GraphVerbs, StoredQuad, changed
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.bodies import too_large
-from tidelog.rdf.sparql.computing import prepared
+from tidelog.rdf.sparql.computing import FUNCTIONS
 from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, QueryPlan, collected, dataset, symbol_of
 from tidelog.rdf.sparql.mirror import Mirror, MirrorCopy, named_graph
 from tidelog.rdf.sparql.operations import NAME, CheckedUpdate, check, operations
@@ -217,7 +218,7 @@ class SparqlVerbs(GraphVerbs):
             if f"{GRAPH}(" in rules:
                 self._quads.declare()
             try:
-                self.load(prepared(rules, self.database))
+                self.load(with_functions(rules, self.database, FUNCTIONS))
             except (ProgramError, RecursionError) as error:
                 raise too_large(name, error) from None
 
