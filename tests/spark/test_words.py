@@ -245,7 +245,7 @@ def test_symbols_in_spark_are_interrupted_anywhere(
     context: Any = spark.sparkContext
     before, stopped = context._jsc.getPersistentRDDs().size(), 0
     for attempt in attempts(
-        KeyboardInterrupt, "spark/frames/symbols.py", every=stride(40 if step == "follow" else 400)
+        KeyboardInterrupt, "spark/frames/symbols.py", every=stride(20 if step == "follow" else 200)
     ):
         known = Dictionary()
         table = SymbolTable(spark, known)
