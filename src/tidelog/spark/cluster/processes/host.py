@@ -38,6 +38,8 @@ from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.rounds import Task
 
 _IDLE = 3600.0
+_PAUSE = 0.01
+"""Seconds between two tries to reach a host that another process starts."""
 _START = 120.0
 _TRIES = 3
 _ROWS = 1 << 16
@@ -129,7 +131,8 @@ def _start(application: str) -> None:
             listening.bind(address)
             listening.listen(64)
         except OSError:
-            time.sleep(0.01)  # Another one was faster, and is about to listen.
+            # Another one has the address and is about to listen; the caller tries again until its deadline.
+            time.sleep(_PAUSE)
             return
         command = [sys.executable, "-m", "tidelog.spark.cluster.processes.host", application, str(os.getppid())]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
