@@ -62,6 +62,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         self.engine = EmbeddedEngine(self.workspace.dictionary, self.workspace.committed.core)
         self._options = DatabaseOptions()
         self._epochs = 0
+        self._number = 0
+        """The number of the last epoch since the keeper's first one: what the keeper has may be an epoch further."""
         self._profiler = Profiler()
         self._keeper = keeper
         self._answers = Answers(self.workspace)
@@ -102,7 +104,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
 
     def _made(self, interrupts: Interrupts) -> Change:
         workspace, engine, keeper = self.workspace, self.engine, self._keeper
-        settling, sealed = self.turns.settling, False
+        settling, sealed, number = self.turns.settling, False, self._next_number()
 
         def seal(draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[Any]) -> None:
             nonlocal sealed
@@ -112,8 +114,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         try:
             draft, outcome = self._evaluated(interrupts, seal)
             workspace.settle(draft)
-            self._epochs += 1
-            self._frozen = None
+            self._epochs, self._number, self._frozen = self._epochs + 1, number, None
         finally:
             if sealed:
                 settling.release()
@@ -147,8 +148,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
     def _evaluated(self, interrupts: Interrupts, seal: SealDraft) -> tuple[Draft, Outcome[AnyRows]]:
         """Evaluate the pending changes as an epoch; the program that they lead to, and the result."""
         workspace, engine = self.workspace, self.engine
-        number = self._epochs + 1 if self._keeper is None else self._keeper.next_epoch
-        workspace.epoch_number = engine.epoch_number = number if self.numbered is None else self.numbered
+        workspace.epoch_number = engine.epoch_number = self._next_number() if self.numbered is None else self.numbered
         watch = self._options.watch(workspace.program.size_limits, interrupts)
         with changing_within_memory, watch.reporting():
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
@@ -159,6 +159,9 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             if net or draft.core is not engine.program or workspace.given.renewed:
                 workspace.check_given(draft)
             return draft, engine.epoch(draft.core, net, watch, self._options, partial(seal, draft, net))
+
+    def _next_number(self) -> int:
+        return self._epochs + 1 if self._keeper is None else self._keeper.next_epoch
 
     def _retraction(self, relation: str) -> FactCall:
         return FactCall(relation, False, rows_of(self.engine.facts(relation)).astype(numpy.int64))
@@ -222,9 +225,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             self._check_usable()
             frozen = None if self._frozen is None else self._frozen()
             if frozen is None:
-                number = self._epochs if self._keeper is None else self._keeper.next_epoch - 1
                 self._meanings = self._meanings.of(self.workspace.committed.programs)
-                frozen = FrozenEpoch(self.engine, self.workspace, number, self._meanings)
+                frozen = FrozenEpoch(self.engine, self.workspace, self._number, self._meanings)
                 self._frozen = weakref.ref(frozen)
             return Snapshot(frozen, self.turns, self._options)
 

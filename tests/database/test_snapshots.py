@@ -24,6 +24,7 @@ from tidelog.rdf import connect as connect_rdf
 from tidelog.snapshots import Snapshot
 from tidelog.storage import dictionary
 from tidelog.storage.stored import StoredRelation
+from tidelog.store import StoredDatabase
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -107,6 +108,31 @@ def test_readers_do_not_wait_for_a_commit(db: tidelog.Database) -> None:
     assert new.epoch == old.epoch < db.snapshot().epoch
     assert (101, 102) in db.snapshot()["t"]
     same(new, before)
+
+
+def test_an_epoch_that_is_on_the_disk_and_not_yet_in_memory_is_not_the_last_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of a snapshot is that of its rows: a client of a server that reads them goes on behind it."""
+    with StoredDatabase(tmp_path / "db") as db, ThreadPoolExecutor(1) as pool:
+        db.load(PROGRAM)
+        db.commit()
+        seal, found = db.keeper.seal, []
+
+        def read() -> tuple[int, int]:
+            with db.snapshot() as snapshot:
+                return snapshot.epoch, len(snapshot["e"])
+
+        def sealed(*arguments: Any) -> None:
+            seal(*arguments)
+            found.append(pool.submit(read).result(60))
+
+        monkeypatch.setattr(db.keeper, "seal", sealed)
+        for start in (0, 6):
+            chain(db, start, start + 6)
+            db.commit()
+            found.append(read())
+        assert found == [(1, 0), (2, 6), (2, 6), (3, 12)]
 
 
 def test_a_snapshot_that_was_made_during_a_commit_and_read_after_the_next_one_stays(db: tidelog.Database) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,14 @@ class Server(Address):
             yield events_of(line.decode().rstrip() for line in response)
         finally:
             connection.close()
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Wait until something holds, or for some time; return True if it holds."""
+    end = time.monotonic() + 20
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.02)
+    return holds()
 
 
 @contextmanager

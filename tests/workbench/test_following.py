@@ -20,9 +20,10 @@ from websockets.sync.client import connect
 
 import tidelog
 from tests.store.disks import full_disk
-from tests.workbench.serving import EDGES, Server, serving
+from tests.workbench.serving import EDGES, Server, serving, until
 from tidelog.workbench import feed
 from tidelog.workbench.change_log import ChangeLog
+from tidelog.workbench.feed import EpochFeed
 
 
 def replayed(rows: list[list[int]], changes: list[dict[str, Any]], relation: str) -> list[list[int]]:
@@ -69,6 +70,24 @@ def test_a_subscriber_goes_on_from_its_last_epoch() -> None:
             assert next(events) == ("missed", {"epoch": 7, "from": 8, "to": 99})
             server.change(insert={"edge": [[70, 71]]})
             assert next(events)[1]["epoch"] == 8
+
+
+def test_a_subscriber_may_know_an_epoch_that_others_have_not_got_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has read the rows of an epoch that has happened, and that the server is about to give to subscribers."""
+    publish = EpochFeed.publish
+    with serving() as server, ExitStack() as stack:
+        streams: list[Any] = []
+
+        def follow_first(self: EpochFeed) -> None:
+            if self.followers == 0:
+                since = server.read("/v1/relations/edge")["epoch"]
+                streams.append(stack.enter_context(server.events(f"?since={since}")))
+                assert until(lambda: self.followers == 1)
+            publish(self)
+
+        monkeypatch.setattr(EpochFeed, "publish", follow_first)
+        change_often(server, 2)
+        assert next(streams[0])[1]["epoch"] == 3
 
 
 def test_who_is_too_far_behind_hears_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

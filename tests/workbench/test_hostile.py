@@ -7,8 +7,6 @@ import json
 import logging
 import socket
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -21,7 +19,7 @@ from websockets.sync.client import connect
 
 from tests.fuzz.server import RequestMaker
 from tests.serving import Answered
-from tests.workbench.serving import Server, serving
+from tests.workbench.serving import Server, serving, until
 from tidelog.workbench import following
 from tidelog.workbench.feed import EpochChanges, EpochFeed
 
@@ -38,13 +36,6 @@ def stream() -> bytearray:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytearray(sink.getvalue())
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 20
-    while not holds() and time.monotonic() < end:
-        time.sleep(0.02)
-    return holds()
 
 
 def test_requests_at_random_are_answered_or_refused() -> None:

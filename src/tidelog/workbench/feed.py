@@ -75,9 +75,15 @@ class EpochFeed(Feed[EpochChanges]):
 
     def publish(self) -> None:
         """Give subscribers the epoch that was sealed last: it has happened."""
-        sealed, self._sealed = self._sealed, None
-        if sealed is not None:
-            self.add(sealed)
+        if self._sealed is not None:
+            self.add(self._sealed)
+            self._sealed = None
+
+    @property
+    def newest(self) -> int:
+        """Return the number of the last epoch that clients may know: they read its rows before subscribers get it."""
+        sealed = self._sealed
+        return self.last if sealed is None else sealed.epoch
 
 
 def _text_of(draft: Draft, name: str, prospect: Prospect[AnyRows], dictionary: Dictionary) -> str:

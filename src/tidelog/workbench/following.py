@@ -98,7 +98,7 @@ async def _messages(
     feed = service.feed
     feed.followers += 1
     try:
-        at = feed.last if since is None else min(since, feed.last)
+        at = feed.last if since is None else min(since, feed.newest)
         if since is None:
             yield "begin", at, f'{{"epoch":{at}}}'
         elif since > at:  # The client knows epochs of another store, or of this one before it came back from a copy.
