@@ -114,11 +114,12 @@ def evaluate(request: pytest.FixtureRequest) -> Evaluate:
 def test_nodes_are_those_of_all_given_binary_relations(evaluate: Evaluate) -> None:
     text = """
     .decl a, b, derived(x: number, y: number)
+    .decl apart(x: number, y: number) no_nodes
     .decl one(x: number)
     .decl three(x: number, y: number, z: number)
     .decl mixed(x: number, y: symbol)
     .decl v(x: number, y: number)
-    a(1, 2). b(3, 4). one(5). three(6, 6, 6). mixed(7, "seven").
+    a(1, 2). b(3, 4). apart(11, 2). one(5). three(6, 6, 6). mixed(7, "seven").
     b(1 + 7, 9).
     derived(x, 10) :- a(x, _).
     v(x, y) :- a*(x, y).

@@ -100,6 +100,12 @@ def test_queries_with_constants_search_from_there(loaded: str) -> None:
     assert set(db.query("b*(10000, 10009)")) == {(10_000, 10_009)}
 
 
+def test_values_of_relations_without_nodes_are_no_nodes_of_queries(db: tidelog.Database) -> None:
+    db.load(".decl apart(x: number, y: number) no_nodes\napart(80, 90).")
+    db.commit()
+    assert {80, 90}.isdisjoint(x for x, _ in db.query("a*(x, y)"))
+
+
 def test_the_answer_is_a_relation(db: tidelog.Database) -> None:
     answer = db.query('s+("one", X)')
     assert (answer.name, [column.name for column in answer.columns]) == ("s+", ["x", "y"])

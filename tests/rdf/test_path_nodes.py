@@ -141,3 +141,21 @@ def test_paths_over_inferences_match_sparql(seed: int) -> None:
                 for row in pairs(store.query(f"<{path}>({one}, {other})"))
             }
             assert found == expected, (seed, path, one, other, everything(store))
+
+
+@pytest.mark.parametrize(
+    "literals", ['"old"^^xsd:integer', '"1"^^xsd:integer, "2"^^xsd:integer', '"1"^^xsd:integer, "01"^^xsd:integer']
+)
+def test_facts_about_literals_give_no_nodes(literals: str) -> None:
+    """An ill-typed literal and its datatype, and literals that were compared, are facts of the store's own."""
+    store = store_of(":ann :knows :bob; :age rdf:type owl:FunctionalProperty", VIEW, "owl-rl")
+    before = pairs(store["v"])
+    facts = f"@prefix : <{EXAMPLE}> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . :ann :age {literals} ."
+    store.insert(facts, format="turtle")
+    store.commit()
+    there = {term for pair in pairs(store["v"]) - before for term in pair}
+    assert len(there) == 1 + literals.count(","), there
+    assert all(term.startswith('"') for term in there)
+    store.delete(facts, format="turtle")
+    store.commit()
+    assert pairs(store["v"]) == before

@@ -38,6 +38,7 @@ from tidelog.language.inlining import (
     used_by,
 )
 from tidelog.language.kinds import infer
+from tidelog.language.lexer import NO_NODES
 from tidelog.language.locals import as_written, separate
 from tidelog.language.names import name_problems
 from tidelog.language.once import once
@@ -327,10 +328,11 @@ def _domains(rule: Rule) -> Iterator[str]:
 
 
 def _holding(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:
-    """Return the columns of binary relations whose values all have the type."""
+    """Return the columns of binary relations whose values all have the type and are nodes."""
     return tuple(
         (relation.name, position)
         for relation in scheme.relations.values()
+        if NO_NODES not in relation.qualifiers
         for position, column in enumerate(relation.columns)
         if len(relation.columns) == 2 and column.kind == scheme.kinds[domain] and scheme.flows(column.type, domain)
     )

@@ -102,6 +102,8 @@ _BEFORE_PARENTHESIS = {
 }
 NO_NAMES = frozenset(_BEFORE_PARENTHESIS)
 """Words that are no names where a parenthesis follows, as it does in every declaration."""
+NO_NODES = "no_nodes"
+"""The qualifier of relations whose values are no nodes of paths."""
 QUALIFIERS = frozenset(
     [
         "brie",
@@ -113,6 +115,7 @@ QUALIFIERS = frozenset(
         "no_inline",
         "magic",
         "no_magic",
+        NO_NODES,
         "input",
         "output",
         "printsize",

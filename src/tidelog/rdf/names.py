@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 
 from tidelog.errors import Problem, UsageError
+from tidelog.language.lexer import NO_NODES
 from tidelog.language.syntax import Attribute, Declaration
 from tidelog.rdf.tables import AXIOM, CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import TYPE
@@ -107,7 +108,12 @@ class Names:
         if known >= self._meanings.keys():
             return []
         columns = dict.fromkeys(self.properties.values(), "so") | dict.fromkeys(self.classes.values(), "s")
-        return [declaration(name, names) for name, names in columns.items() if name not in known]
+        literals = {self.properties[iri] for iri in LITERAL_FACTS if iri in self.properties}
+        return [
+            declaration(name, names, (NO_NODES,) if name in literals else ())
+            for name, names in columns.items()
+            if name not in known
+        ]
 
     def _new(self, sort: str, iri: str) -> str:
         local = re.sub(r"\W", "_", re.split(r"[#/:]", iri.rstrip("#/:"))[-1])[:_LONGEST]
@@ -123,9 +129,9 @@ def is_internal(iri: str) -> bool:
     return iri in INTERNAL or iri.startswith(GIVEN)
 
 
-def declaration(name: str, columns: str) -> Declaration:
+def declaration(name: str, columns: str, qualifiers: tuple[str, ...] = ()) -> Declaration:
     """Return the declaration of a relation of symbols with columns of one letter each."""
-    return Declaration(name, tuple(Attribute(column, "symbol") for column in columns))
+    return Declaration(name, tuple(Attribute(column, "symbol") for column in columns), qualifiers)
 
 
 def unknown_prefix(prefix: str, known: Iterable[str], span: Span) -> UsageError:
