@@ -14,9 +14,10 @@ import numpy
 import pytest
 
 from tests.suite import FIRST_SEED
-from tidelog.kernels.layout import IN, MOST_COUNTED, R_MASK, R_SLOTS
+from tidelog.kernels.layout import IN, MOST_COUNTED, R_MASK, R_ROOM, R_SLOTS
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import assert_facts, bear_supported, changed_rows, retract, settle_change
+from tidelog.storage.journal import SPARE
 from tidelog.storage.marks import Marks
 from tidelog.storage.stored import StoredRelation
 
@@ -179,6 +180,17 @@ def test_a_row_that_dies_twice_in_a_change_is_had_back_as_it_was() -> None:
     assert marks_of(stored) == {(1, 2): Mark(1, 5, 1), (3, 4): Mark(1, 8, 1)}
     stored.take_back()
     assert marks_of(stored) == before
+
+
+def test_the_journal_grows_with_the_facts_and_no_faster() -> None:
+    """The rows need room many times, and the lists of the change a few times."""
+    facts = numpy.arange(200_000).reshape(-1, 2)
+    stored = StoredRelation(Catalog(), 2)
+    stored.open()
+    assert_facts(stored, facts, 1)
+    assert len(stored) == len(facts)
+    assert stored.fields[R_ROOM] <= 2 * (len(facts) + SPARE)
+    stored.take_back()
 
 
 def test_more_facts_than_there_was_room_for() -> None:

@@ -102,8 +102,8 @@ def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
     buffer = catalog.stage(words)
     done, table, tag = 0, catalog.table, catalog.tag
     while (done := assert_rows(table, stored.number, buffer.address, done, len(words), current, tag)) < len(words):
-        stored.ensure(SPARE)
-        stored.journal.grow()
+        stored.ensure(min(len(words) - done, max(stored.rows, SPARE)))
+        stored.journal.expect(1)
 
 
 # --- many relations at a time ----------------------------------------------------------------------------------------
@@ -161,6 +161,13 @@ def settle_change(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
 def changed_rows(stored: StoredRelation) -> tuple[AnyWords, AnyWords]:
     """Return copies of the rows that died and those that were born, once that is settled."""
     return stored.take(stored.journal.rows(layout.OUT)), stored.take(stored.journal.rows(layout.IN))
+
+
+def reborn_rows(stored: StoredRelation) -> AnyWords:
+    """Return copies of the rows that were there when the change began, still are, and have another birth."""
+    numbers, births = stored.journal.births()
+    now = stored.marks.births_of(numbers)
+    return stored.take(numbers[(now != births) & stored.marks.alive(numbers)])
 
 
 # --- a relation in the place of another ------------------------------------------------------------------------------

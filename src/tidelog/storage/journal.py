@@ -93,6 +93,13 @@ class ChangeJournal:
         assert self._blocks is not None
         return self._blocks[version == layout.IN].view(numpy.int64, self.listed(version))
 
+    def births(self) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+        """Return the numbers and the former births of the rows in the journal, in place."""
+        assert self._blocks is not None
+        count = self._fields[layout.R_JOURNAL_N]
+        journal = self._blocks[2].view(numpy.int64, 4 * count).reshape(count, 4)
+        return journal[:, 0], journal[:, 2]
+
     def part(self, start: int, descriptor: Descriptor) -> None:
         """Let the lists and the journal of another descriptor be the room from place `start` behind what is in these
         on, and empty."""
