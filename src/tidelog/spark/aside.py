@@ -3,7 +3,7 @@
 Partitions have births each of their own, which cannot be compared. So for a certificate of few rows the driver
 evaluates the program once more, over the facts, and takes the births from there. They are hints: views and facts of the
 certificate are the cluster's, and no births whatsoever make the checker accept views that do not follow from the facts.
-For one of many rows, partitions evaluate the program once more if a recursion crosses them (`_ranked`).
+For one of many rows, partitions evaluate the program once more if their births cannot be compared (`_ranked`).
 """
 
 from __future__ import annotations
@@ -156,12 +156,11 @@ class Aside:
     @contextmanager
     def _ranked(self, engine: PartitionedEngine, watch: Watch) -> Iterator[PartitionedEngine]:
         """Give an engine with the rows of `engine` and births that can be compared, see `check_partitions`."""
-        if engine.plan is None or not engine.plan.cycles:
+        if engine.is_ordered:
             yield engine
             return
         committed, ranked = self._workspace.committed, self._another()
         ranked.is_brief = True
-        ranked.limits = replace(ranked.limits, ranked=True)
         try:
             facts = {name: engine.facts(name) for name in committed.checked.relations}
             changes = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in facts.items()}

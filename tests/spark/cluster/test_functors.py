@@ -152,8 +152,8 @@ def test_deletions_charge_what_insertions_derived_where_a_function_misbehaves(li
         assert not any(db[name] for name in "abcs")
 
 
-def test_results_are_remembered_while_rows_are_suspected() -> None:
-    """After a deletion partitions run another program for a while; the results outlive that."""
+def test_results_are_remembered_while_rows_go_and_come() -> None:
+    """After a deletion, copies of rows go in some rounds, and come again in others; the results outlive that."""
     text = """
     .functor fickle(x: number): number
     .decl e(x: number, y: number)

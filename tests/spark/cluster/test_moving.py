@@ -81,16 +81,17 @@ def test_rows_move_and_no_recursion_begins_anew(limits: PlacementLimits) -> None
             assert f"partitions became {count}" in db.engine.describe()
             assert len(db.engine.stats()["rows_of_partitions"]) == count
             db.check()
-        db.delete("e", [(103, 104)])
-        db.insert("e", [(200, 1)])
-        outcome = db.commit()
-        assert db.engine.explanation.repartitioned == ""
-        assert outcome.report.bootstraps == 0, outcome.report.nodes
         here = tidelog.connect()
         filled(here)
-        here.delete("e", [(103, 104)])
-        here.insert("e", [(200, 1)])
-        here.commit()
+        exchanged = any(way == "exchanged" for _, way in db.engine.explanation.nodes)
+        # What has moved has no births that can be compared, as a deletion in a recursion across partitions needs them.
+        for gone, came, resets in (((103, 104), (200, 1), exchanged), ((104, 105), (201, 1), False)):
+            for each in (here, db):
+                each.delete("e", [gone])
+                each.insert("e", [came])
+                each.commit()
+            assert db.engine.explanation.repartitioned == ""
+            assert db.engine.explanation.resets == resets
         assert not difference(db.views(), {name: set(here[name]) for name in here.relations})
         db.check()
 

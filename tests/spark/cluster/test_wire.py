@@ -38,7 +38,7 @@ LONG = "x" * 100
         {1: ("a", [2]), ("k", 1): {"x": b"\x00\xff"}, None: frozenset([1, (2, 3)])},
         [LONG, (LONG, [LONG])],
         Round("t", 3, "p", bundles=[BUNDLE], shared=[Piece("g", 8, 16, 2)], symbols=("s",)),
-        (Logged(("a",), (), (Piece("f", 0, 8, 1),), (BUNDLE,), -7, True),) * 2,
+        (Logged(("a",), (), (Piece("f", 0, 8, 1),), (BUNDLE,), -7),) * 2,
     ],
     ids=range(8),
 )

@@ -6,8 +6,8 @@ anything to send, replacing the manifest commits the epoch; until then nothing h
 partitions behind that have gone ahead; they are restored from files when they are next needed.
 
 Recursions that cross partitions follow insertions round by round. After a deletion in their input, rows could support
-each other in a circle, so the rows that may rest on it are retracted first (`suspects`). If these are many, or rules
-were removed, the recursion is evaluated from scratch (`epoch.Attempt.reset`), which reports call a bootstrap.
+each other in a circle, which births prevent (`exchange.births`). If much goes, rules were removed, or births cannot be
+compared, the recursion is evaluated from scratch (`epoch.Attempt.reset`), which reports call a bootstrap.
 """
 
 from __future__ import annotations
@@ -125,6 +125,11 @@ class PartitionedEngine:
             if isinstance(error, OSError):
                 raise folder.unusable(error) from error
             raise
+
+    @property
+    def is_ordered(self) -> bool:
+        """True if births of all partitions can be compared: every tuple is younger than those that it follows from."""
+        return self.plan is None or self.committed.ordered.issuperset(range(len(self.plan.cycles)))
 
     @property
     def is_own(self) -> bool:

@@ -14,22 +14,23 @@ from tidelog.engine import EpochOptions, Report, RowChange
 from tidelog.limits.watch import Watch
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
+from tidelog.rules.edges import head_of
 from tidelog.spark.cluster.counting import PartitionCount
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceMessage
 from tidelog.spark.cluster.exchange.reports import merged
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
-from tidelog.spark.cluster.exchange.suspects import gone_name
 from tidelog.spark.cluster.exchange.texts import files_in
 from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
+from tidelog.spark.cluster.placement.levels import NEVER
 from tidelog.spark.cluster.placement.place import (
     PlacementLimits,
     edges_of_closures,
     place_program,
     written_closures,
 )
-from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, relation_of
+from tidelog.spark.cluster.placement.plan import LEVELS, ClusterPlan, facts_name, relation_of
 from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
 from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
 from tidelog.spark.cluster.processes.moving import Moved, has_signed
@@ -39,7 +40,7 @@ from tidelog.storage.dictionary import Dictionary, blocks_of
 from tidelog.storage.distant_symbols import TextBlock
 
 _MANY = 0.5
-"""The part of a recursion that is suspected at most, or else it is evaluated anew."""
+"""The part of a recursion of which copies go at most, or else it is evaluated anew."""
 _FEW = 1_000
 """So many rows are never too many for that."""
 _OUTGROWN = 4
@@ -122,7 +123,11 @@ class Attempt:
         self.dirty: set[int] = set()
         """Cycles to be evaluated anew."""
         self.shrunk: set[int] = set()
-        """Cycles that have lost something."""
+        """Cycles in which copies have to go."""
+        self.ordered: set[int] = set()
+        """Cycles in which each copy is younger than its row, see `exchange.births`."""
+        self.losses: dict[int, int] = {}
+        """The numbers of rows that have gone in cycles, by level."""
         self.replies: dict[int, Reply] = {}
         self.reports: list[tuple[Reply, bool]] = []
         self.explanation = Explanation()
@@ -146,6 +151,7 @@ class Attempt:
         changed = self.make_plan()
         self.explanation.nodes = self.plan.nodes
         before = self.engine.plan
+        self.ordered = self.still_ordered(before, changed)
         forget: tuple[str, ...] = ()
         if changed and before is not None:
             gone = set(before.routes().values()) - set(self.plan.routes().values())
@@ -162,13 +168,28 @@ class Attempt:
             if not levels:
                 break
             level = min(levels)
-            if any(self.plan.cycles[number].level == level for number in self.dirty):
+            cycles = self.cycles_at(level)
+            if not self.dirty.isdisjoint(cycles):
                 self.reset(level)
-            elif any(self.plan.cycles[number].level == level for number in self.shrunk):
-                self.rederive(level)
-            else:
+            elif self.pending.get(level) or self.shrunk.isdisjoint(cycles):
                 self.release(level)
+            else:
+                self.settle(level)
         return self.manifest()
+
+    def still_ordered(self, before: ClusterPlan | None, changed: bool) -> set[int]:
+        """Return the cycles of the plan that are ordered as the epoch begins: as they were with the plan `before`, and
+        those of which no partition has copies yet."""
+        if self.moves:
+            return set()
+        if before is not None and not changed:
+            return set(self.committed.ordered)
+        known = [] if before is None else [before.cycles[number].relations for number in self.committed.ordered]
+        former = frozenset() if before is None else frozenset(before.routes().values())
+        fed = {export.cycle for export, route in self.plan.routes().items() if route in former}
+        return {
+            number for number, cycle in enumerate(self.plan.cycles) if cycle.relations in known or number not in fed
+        }
 
     def look_back(self) -> None:
         """Make what has been up to now the past, shortened where it has become long."""
@@ -335,49 +356,51 @@ class Attempt:
 
     # --- rounds ----------------------------------------------------------------------------------------------------
 
-    def release(self, level: int, suspect: tuple[int, ...] = ()) -> None:
-        """Run a round in which partitions get the messages of a level, and of others' suspects in cycles if there are
-        any."""
+    def cycles_at(self, level: int) -> tuple[int, ...]:
+        """Return the cycles of a level."""
+        return tuple(number for number, cycle in enumerate(self.plan.cycles) if cycle.level == level)
+
+    def release(self, level: int) -> None:
+        """Run a round in which partitions get the messages of a level. If much has gone in cycles, let these begin anew
+        in place of that."""
         waiting = self.pending.pop(level)
+        if cycles := self.cycles_at(level):
+            names = {relation_of(name) for number in cycles for name in self.plan.cycles[number].relations}
+            many = _MANY * sum(size_of(self.plan, self.sizes, name) for name in names if name in self.plan.homes)
+            self.losses[level] = self.losses.get(level, 0) + sum(message.rows for message in waiting)
+            if self.losses[level] > max(many, _FEW):
+                self.dirty.update(cycles)
+                return
         bundles = [each.bundle for each in waiting if each.bundle is not None]
         shared = [each.shared for each in waiting if each.shared is not None]
         number = len(self.rounds) + 1
-        round = Round(self.token, number, self.plan_name, (), (), (), bundles, shared, suspect=suspect)
-        sent = {relation_of(export.target) for export in self.plan.exports if export.level == level}
-        self.round(round, sent, bool(shared), level % 2 == 0)
+        round = Round(self.token, number, self.plan_name, (), (), (), bundles, shared, level=level)
+        sent = {relation_of(export.target) for export in self.plan.exports if level in export.levels}
+        self.round(round, sent, bool(shared), level % LEVELS != LEVELS - 1)
 
-    def rederive(self, level: int) -> None:
-        """Run rounds in which recursions that cross partitions retract rows that may rest on deleted ones (`suspects`),
-        or begin anew if these are many. Their messages wait meanwhile, because losses and gains that chase each other
-        in a circle would never come to rest."""
-        held = self.pending.pop(level, [])
-        cycles = tuple(sorted(number for number in self.shrunk if self.plan.cycles[number].level == level))
-        names = {relation_of(name) for number in cycles for name in self.plan.cycles[number].relations}
-        many = _MANY * sum(size_of(self.plan, self.sizes, name) for name in names if name in self.plan.homes)
+    def settle(self, level: int) -> None:
+        """Run a round in which partitions send what has come in the cycles of a level, or has come back, now that
+        nothing goes in them any more (`exchange.births`)."""
+        cycles = self.cycles_at(level)
         self.shrunk.difference_update(cycles)
-        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, suspect=cycles), names, True)
-        suspected = 0
-        while waiting := self.pending.get(level):
-            suspected += sum(message.rows for message in waiting)
-            if suspected > max(many, _FEW):
-                self.dirty.update(cycles)
-                return
-            self.release(level, cycles)
+        self.pending.pop(level + 1, None)  # Some of this may have gone since.
         self.explanation.rederived += 1
-        self.round(Round(self.token, len(self.rounds) + 1, self.plan_name, withdraw=cycles), names, True, True)
-        self.pending[level] = [*held, *self.pending.get(level, [])]
+        names = {relation_of(name) for number in cycles for name in self.plan.cycles[number].relations}
+        number = len(self.rounds) + 1
+        self.round(Round(self.token, number, self.plan_name, level=level, settled=cycles), names, True, True)
 
     def reset(self, level: int) -> None:
         """Run a round in which recursions that cross partitions begin anew, from their inputs."""
-        cycles = tuple(number for number, cycle in enumerate(self.plan.cycles) if cycle.level == level)
+        cycles = self.cycles_at(level)
         targets = dict.fromkeys(export.target for export in self.plan.exports if export.cycle in cycles)
-        forget = (*targets, *map(gone_name, targets))
         self.shrunk.difference_update(cycles)
-        self.pending.pop(level, None)
+        for each in (level, level + 1):
+            self.pending.pop(each, None)
         self.explanation.resets += 1
-        number = len(self.rounds) + 1
-        self.round(Round(self.token, number, self.plan_name, forget, cycles), map(relation_of, targets), True)
+        round = Round(self.token, len(self.rounds) + 1, self.plan_name, tuple(targets), cycles, level=level)
+        self.round(round, map(relation_of, targets), True)
         self.dirty.difference_update(cycles)
+        self.ordered.update(cycles)
 
     def round(self, round: Round, given: Iterable[str], everybody: bool, cyclic: bool = False) -> None:
         """Run one round, as one Spark job, in which partitions get rows of some relations."""
@@ -406,6 +429,8 @@ class Attempt:
                 known.clear()
         for reply in replies:
             self.hear(reply, round)
+        losing = {number for reply in replies for number in reply.losing}.difference(round.cycles)
+        self.dirty |= (self.shrunk | losing) - self.ordered
         self.explanation.rounds += 1
         self.explanation.seconds.append(time.perf_counter() - started)
         self.check_sizes()
@@ -427,7 +452,8 @@ class Attempt:
                 if piece is not None:
                     self.explanation.bytes += piece.length * copies
                     self.explanation.rows += piece.rows * copies
-        self.shrunk |= set(reply.shrunk) - set(round.cycles) - set(round.withdraw)
+        self.shrunk |= set(reply.shrunk) - set(round.cycles)
+        self.ordered -= set(reply.unordered) - set(round.cycles)
         if reply.symbols:
             values.learn(self.engine.dictionary, self.folder.read(reply.symbols), self.folder)
             # In this order, so that an interruption lets it be told once more, and not never.
@@ -493,6 +519,7 @@ class Attempt:
             snapshot=self.snapshot,
             unsaved=rows if self.snapshot is None else self.committed.unsaved + changed,
             texts=tuple(sorted(files_in(self.folder, self.engine.named))),
+            ordered=frozenset(self.ordered),
         )
 
     def changed(self) -> dict[str, int]:
@@ -546,7 +573,8 @@ def _weakened(before: ClusterPlan, plan: ClusterPlan, forget: tuple[str, ...]) -
     rules: dict[str, set[object]] = {}
     for node in before.program.nodes:
         for rule in node.rules:
-            rules.setdefault(rule.head if isinstance(rule.head, str) else rule.head.relation, set()).add(rule)
+            if not rule.name.startswith(NEVER):
+                rules.setdefault(head_of(rule), set()).add(rule)
     return {
         number
         for number, cycle in enumerate(plan.cycles)

@@ -71,6 +71,8 @@ class ClusterManifest:
     """The number of rows that have changed since then, or that there are if there is no snapshot."""
     texts: tuple[str, ...] = ()
     """The files with blocks of symbols that the files of symbols name."""
+    ordered: frozenset[int] = frozenset()
+    """The cycles of the plan in which each copy of a row is younger than the row, see `exchange.births`."""
 
     @property
     def is_saved(self) -> bool:
@@ -107,9 +109,9 @@ def continued(log: Log, rounds: Iterable[Round]) -> Log:
     """Return the log with rounds behind it."""
     longer = list(log)
     for round in rounds:
-        if round.shared or round.bundles or round.forget or round.narrow or round.withdraw:
+        if round.shared or round.bundles or round.forget or round.narrow:
             pieces = tuple(round.shared), tuple(round.bundles)
-            longer.append(Logged(round.forget, round.narrow, *pieces, round.epoch, bool(round.withdraw)))
+            longer.append(Logged(round.forget, round.narrow, *pieces, round.epoch))
     return tuple(longer)
 
 

@@ -4,10 +4,9 @@ For each rule, rows of the relations that it reads go where they meet (`joins`),
 them. Heads that a view lacks break condition 2, tuples without an older rule instance condition 3. The driver sees a
 few tuples of each kind, and the places of pieces.
 
-A view proves itself by births. Within a partition they can be compared. Where a recursion crosses partitions, they come
-from another evaluation, from nothing. Each of its rounds begins with births above all those before (a logical clock, as
-Lamport's), so that a tuple is older than whatever another partition derives from it. The rows of this evaluation are
-checked, and the views have to be the same.
+A view proves itself by births: a tuple is older than whatever any partition derives from it (`exchange.births`). Where
+births of several partitions cannot be compared, they come from another evaluation, from nothing. The rows of this
+evaluation are checked, and the views have to be the same.
 """
 
 from __future__ import annotations

@@ -34,10 +34,10 @@ class Round:
     shared: Sequence[Piece] = ()
     symbols: Sequence[str] = ()
     """The files of symbols and records, in order."""
-    suspect: tuple[int, ...] = ()
-    """Cycles in which partitions find out what may rest on what has gone (`suspects`)."""
-    withdraw: tuple[int, ...] = ()
-    """Cycles in which they forget what has been found."""
+    level: int = -1
+    """The level of the messages, see `plan.Export`; less than all levels for facts."""
+    settled: tuple[int, ...] = ()
+    """Cycles in which nothing goes any more: partitions send what has come meanwhile, or has come back."""
     epoch: int = 0
     """The number of the epoch for `blame`, negative if its facts have come in that epoch or before."""
     clock: int = 0
@@ -51,15 +51,14 @@ class Round:
 
 @dataclass(frozen=True)
 class Logged:
-    """One entry of what came to partitions in the past: pieces, and relations to forget or narrow before them, the
-    epoch of the facts in these pieces, and whether it took back what was suspected."""
+    """One entry of what came to partitions in the past: pieces, and relations to forget or narrow before them, and the
+    epoch of the facts in these pieces."""
 
     forget: tuple[str, ...]
     narrow: tuple[str, ...]
     shared: tuple[Piece, ...]
     bundles: tuple[Bundle, ...]
     epoch: int
-    withdraw: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,14 +117,17 @@ class Task:
 @dataclass(frozen=True)
 class Reply:
     """The answer of a partition to a round: its `state`, the `messages` that wait to be released, the cycles that have
-    `shrunk` because their inputs lost something, the sizes of the user's relations, the bytes of messages that it has
-    `kept`, the numbers of inserted and deleted rows of each relation in the epoch so far, the reports of the
-    hyper-nodes, and a file of new symbols and records."""
+    `shrunk` because copies of their rows have to go, those that are `losing` something that they read, and those that
+    are `unordered` from now on, the sizes of the user's relations, the bytes of messages that it has `kept`, the
+    numbers of inserted and deleted rows of each relation in the epoch so far, the reports of the hyper-nodes, and a
+    file of new symbols and records."""
 
     partition: int
     state: RoundState
     messages: tuple[PieceMessage, ...]
     shrunk: tuple[int, ...]
+    losing: tuple[int, ...]
+    unordered: tuple[int, ...]
     sizes: Mapping[str, int]
     kept: int
     changed: Mapping[str, tuple[int, int]]

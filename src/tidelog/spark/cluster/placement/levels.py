@@ -8,7 +8,7 @@ from dataclasses import replace
 from tidelog.rules.components import components
 from tidelog.rules.core import CoreAtom, CoreConstant, CoreRule, CoreVariable, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.spark.cluster.placement.plan import Cycle, Export
+from tidelog.spark.cluster.placement.plan import LEVELS, Cycle, Export
 
 NEVER = "#never"
 """The relation without columns that never holds."""
@@ -18,7 +18,8 @@ def levels(
     relations: Iterable[str], rules: Sequence[AnyRule], exports: Sequence[Export]
 ) -> tuple[tuple[Export, ...], tuple[Cycle, ...]]:
     """Return the exports with their levels, and the cycles: an export is released once nothing can come any more that
-    would change what it says, and a cycle is at rest before others see what it has come to."""
+    would change what it says, and a cycle is at rest before others see what it has come to. Within a cycle, what goes
+    is released at the cycle's level, and what comes one level above."""
     leads: dict[str, dict[str, bool]] = {name: {} for name in relations}
     for rule in rules:
         for name, _ in body_of(rule):
@@ -42,7 +43,7 @@ def levels(
         group = group_of[export.source]
         internal = group is group_of[export.target]
         cycle = number[group] if internal else None
-        found.append(replace(export, level=2 * depth[group] + (not internal), cycle=cycle))
+        found.append(replace(export, level=LEVELS * depth[group] + (0 if internal else LEVELS - 1), cycle=cycle))
     cycles = []
     for group in ordered:
         own = [rule for rule in rules if head_of(rule) in group]
@@ -51,8 +52,13 @@ def levels(
             for name, negated in body_of(rule):
                 if name not in group:
                     reads[name] = reads.get(name, False) or negated
-        cycles.append(Cycle(2 * depth[group], group, reads, frozenset(own)))
+        cycles.append(Cycle(LEVELS * depth[group], group, reads, frozenset(own)))
     return tuple(found), tuple(cycles)
+
+
+def joins(cycle: Collection[str]) -> list[str]:
+    """Return the names of the rules of `joining`."""
+    return [f"{NEVER} {name}" for name in cycle]
 
 
 def joining(cycle: Collection[str], relations: Mapping[str, RelationInfo]) -> Iterator[CoreRule]:

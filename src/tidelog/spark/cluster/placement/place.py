@@ -70,8 +70,7 @@ PAIRS = ", its pairs written"
 @dataclass(frozen=True)
 class PlacementLimits:
     """Rows up to which facts are everywhere (`replicate`), the edges of a closure are (`closures`), and a recursion is
-    gathered in one partition (`gather`); and those that a word has at least to be spread over partitions (`skew`). With
-    `ranked`, births of a recursion that crosses partitions can be compared, see `levels.joining`.
+    gathered in one partition (`gather`); and those that a word has at least to be spread over partitions (`skew`).
 
     If `closures` is None, the limit is as many edges as fit into the bytes that a partition may have (`memory`), and
     `EVERYWHERE` at least."""
@@ -80,7 +79,6 @@ class PlacementLimits:
     closures: int | None = None
     gather: int = 4_000_000
     skew: int = 100_000
-    ranked: bool = False
     memory: int = 0
 
     def needs_memory(self, rows: int) -> bool:
@@ -482,7 +480,7 @@ class _Placer:
         for name in self.core.relations:
             self.declare(facts_name(name), self.infos[name])
         exports, cycles = levels(self.relations, self.rules, tuple(self.exports))
-        if self.limits.ranked:
+        if cycles:
             self.declare(NEVER, RelationInfo(NEVER, (), True))
             self.rules += [rule for cycle in cycles for rule in joining(cycle.relations, self.relations)]
         return ClusterPlan(

@@ -49,12 +49,18 @@ ExportRoute: TypeAlias = tuple[str, str, Placement, Placement, int, tuple[int, .
 """Source, target, their places, the columns of the target, and the skewed keys where these matter."""
 
 
+LEVELS = 3
+"""The levels of exports for each depth of the graph of relations: what goes in a cycle, what comes in a cycle, and what
+leaves it."""
+
+
 @dataclass(frozen=True)
 class Export:
     """The rows of `source`, which are at `origin`, go to `target`, which is at `place`; with `signed` the number of the
     sender is added as a last column, so that rows with several senders go when the last one takes them back.
 
-    Exports are released in the order of their `level`. Those in a `cycle` feed, in the end, their own source.
+    Exports are released in the order of their `level`. Those in a `cycle` feed, in the end, their own source: their
+    level is that of the rows which go, and those which come are released one level above.
     """
 
     source: str
@@ -64,6 +70,11 @@ class Export:
     signed: bool = False
     level: int = 0
     cycle: int | None = None
+
+    @property
+    def levels(self) -> tuple[int, int]:
+        """Return the levels of rows that go, and of those that come."""
+        return self.level, self.level + (self.cycle is not None)
 
 
 @dataclass(frozen=True)

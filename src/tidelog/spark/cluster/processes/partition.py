@@ -22,17 +22,17 @@ from tidelog.arrays import Words
 from tidelog.callables import GivenFunctions, Named
 from tidelog.durable.damage import damaged
 from tidelog.durable.files import checksum_of
-from tidelog.engine import EpochOptions, NodeReport, net_changes
+from tidelog.engine import EpochOptions, NodeReport, Prospect, net_changes
 from tidelog.errors import InternalError, Problem
 from tidelog.limits.watch import Watch
 from tidelog.maintain.deltas import Deltas, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import values, wire
+from tidelog.spark.cluster.exchange.births import CyclicRows, losing
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, PieceMessage, read_pieces
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Saved, Task
-from tidelog.spark.cluster.exchange.suspects import Suspicions, gone_name, watched
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, OWN, PARTITIONS, homes_of, owners, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, is_shown, moved
 from tidelog.spark.cluster.placement.skew import Lookout
@@ -74,12 +74,14 @@ class Partition:
         self.established: frozenset[ExportRoute] = frozenset()
         self.reply: Reply | None = None
         self.epoch = ""
-        self.suspicions = Suspicions()
+        self.cyclic = CyclicRows()
         self.had: frozenset[str] = frozenset()
         """The relations that had rows before the epoch; what the epoch has brought so far to these is in `deltas`."""
         self.deltas: dict[str, list[tuple[Words, Words]]] = {}
         self.moved: dict[str, Words] = {}
         """For relations that have got another home in this epoch, the rows that lived here before."""
+        self.unordered: set[int] = set()
+        """Cycles in which copies may be older than their rows, since the last reply."""
         self.lookout = Lookout(partitions)
         self.narrowed: frozenset[str] = frozenset()
         """The facts of which only those that live here have been kept in this epoch."""
@@ -125,7 +127,7 @@ class Partition:
                 raise damaged(self.folder.address, f"the checksum of {saved.file} is another")
             file.seek(0)
             checkpoint = Checkpoint(Path(self.folder.address, saved.file), file)
-            found = checkpoint.restore(self.base, self.dictionary, hidden_facts=True)
+            found = checkpoint.restore(self.program, self.dictionary, hidden_facts=True)
         if found is None:
             raise damaged(self.folder.address, f"{saved.file} is of another version of tidelog")
         self.engine = found
@@ -143,9 +145,6 @@ class Partition:
         for entry in log:
             for name in entry.forget:
                 rows[name] = [self.present(name)._replace(asserts=False)] if name in had else []
-            for name in [each for each in rows if entry.withdraw and watched(each)]:
-                told = [each._replace(relation=str(watched(name)), asserts=False) for each in rows.pop(name)]
-                rows.setdefault(str(watched(name)), []).extend(told)
             for name in entry.narrow:
                 rows[name] = [each._replace(words=self.living(each.words, True)) for each in rows.get(name, ())]
                 if name in had:
@@ -191,15 +190,10 @@ class Partition:
                 self.learn(self.known)
 
     @property
-    def base(self) -> CoreProgram:
-        """Return the plan's program for this partition."""
-        assert self.plan is not None
-        return self.plan.others if self.number else self.plan.program
-
-    @property
     def program(self) -> CoreProgram:
         """Return the program that this partition runs."""
-        return self.suspicions.program or self.base
+        assert self.plan is not None
+        return self.plan.others if self.number else self.plan.program
 
     def learn(self, symbols: Sequence[str]) -> None:
         """Read the files of symbols and records that came since, some of them in place of others."""
@@ -217,7 +211,7 @@ class Partition:
             self.epoch = round.token
             self.deltas, self.moved, self.narrowed = {}, {}, frozenset()
             self.had = frozenset(name for name, rows in self.engine.views.items() if len(rows))
-            self.suspicions = Suspicions()
+            self.cyclic = CyclicRows()
         before = self.plan
         if send:  # Files of a round that is repeated may be part of others by now.
             self.known = round.symbols
@@ -230,14 +224,12 @@ class Partition:
             self.learn(self.known)
         kinds = plan.program.records
         known = values.extent(self.dictionary, kinds)
-        suspicions = self.suspicions
         self.engine.epoch_number = round.epoch
         self.engine.round = max(self.engine.round, round.clock)
-        due, withdrawn = suspicions.end(plan, round.withdraw, self.engine.views)
-        found = suspicions.begin(plan, round.suspect, self.base, self.engine.views)
-        statements = [*withdrawn, *self.statements(round)]
+        statements = self.statements(round)
+        self.cyclic.begin(plan, round, self.engine.asserted)
         deltas, nodes = self.step(
-            [*(self.own() if before is None else []), *found, *statements],
+            [*(self.own() if before is None else []), *statements],
             watch_of(options),
             _choice(options),
         )
@@ -247,8 +239,12 @@ class Partition:
         again = {route for export, route in plan.routes().items() if export.cycle in round.cycles}
         settled = self.established - again
         file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
-        messages = tuple(self.messages(plan, self.said(plan, deltas, settled, due), file)) if send else ()
-        suspicions.note(plan, deltas, statements)
+        said = self.said(plan, round, deltas, settled)
+        messages: tuple[PieceMessage, ...] = ()
+        if send:
+            messages = tuple(self.messages(plan, said, file))
+        else:
+            list(said)  # `cyclic` knows what a round that is repeated has said.
         self.established = frozenset(plan.routes().values())
         made, now = "", values.extent(self.dictionary, kinds)
         if send:
@@ -262,7 +258,9 @@ class Partition:
             self.number,
             self.state,
             messages,
-            tuple(self.shrunk(plan, deltas, statements)),
+            tuple(self.cyclic.shrunk),
+            tuple(losing(plan, deltas, statements)),
+            tuple(range(len(plan.cycles)) if self.replayed else self.unordered),
             {name: len(self.engine.views[copy]) for name, copy in plan.views.items()},
             sum(8 * len(rows) * max(rows.arity, 1) for rows in self.engine.asserted.values()),
             dict(self.changed(plan)),
@@ -275,7 +273,7 @@ class Partition:
             self.engine.round,
         )
         if send:
-            self.restored, self.replayed = False, 0
+            self.restored, self.replayed, self.unordered = False, 0, set()
         return self.reply
 
     def statements(self, round: Round) -> list[PieceChange]:
@@ -305,15 +303,22 @@ class Partition:
         self, statements: list[PieceChange], watch: Watch, choice: EpochOptions
     ) -> tuple[Deltas, tuple[NodeReport, ...]]:
         """Run one epoch of the engine; keep the changes of the relations that users see."""
-        assert self.plan is not None
-        outcome = self.engine.epoch(self.program, net_changes(each[:3] for each in statements), watch, choice)
-        views = {name: copy for name, copy in self.plan.views.items() if is_shown(name)}
+        plan = self.plan
+        assert plan is not None
+
+        def look(_: Prospect[Any]) -> None:
+            self.cyclic.look(plan, self.engine.views)
+
+        outcome = self.engine.epoch(self.program, net_changes(each[:3] for each in statements), watch, choice, look)
+        views = {name: copy for name, copy in plan.views.items() if is_shown(name)}
         shown = {*views.values(), *map(facts_name, views)}
         for name, delta in outcome.deltas.items():
             if name in shown and name in self.had:
                 came, went = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))
                 self.deltas.setdefault(name, []).append((came, went))
-        return outcome.deltas, tuple(each for each in outcome.report.nodes if not any(map(watched, each.relations)))
+        if plan.cycles:
+            self.unordered |= self.cyclic.unordered(plan, outcome.report.nodes)
+        return outcome.deltas, outcome.report.visited
 
     def messages(
         self, plan: ClusterPlan, said: Iterable[tuple[Export, PieceChange]], file: PieceFile
@@ -322,7 +327,7 @@ class Partition:
         parts: dict[int, dict[int, list[PieceChange]]] = {}
         for export, (name, asserts, words, _) in said:
             for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
-                part = parts.setdefault(export.level, {}).setdefault(target, [])
+                part = parts.setdefault(export.levels[asserts], {}).setdefault(target, [])
                 part.append(PieceChange(name, asserts, rows))
         for level, pieces in sorted(parts.items()):
             everybody = pieces.pop(EVERYBODY, None)
@@ -331,26 +336,22 @@ class Partition:
             yield PieceMessage(level, bundle, shared, file.bundled[self.number] if self.number in pieces else None)
 
     def said(
-        self,
-        plan: ClusterPlan,
-        deltas: Deltas,
-        settled: frozenset[ExportRoute],
-        due: Mapping[str, Words],
+        self, plan: ClusterPlan, round: Round, deltas: Deltas, settled: frozenset[ExportRoute]
     ) -> Iterator[tuple[Export, PieceChange]]:
-        """Yield the messages of exports to their targets: deltas, all rows where these are not `settled`, and of rows
-        that are `due` those that are still here; and the newly suspected rows."""
-        views = self.engine.views
+        """Yield the messages of exports to their targets after a round: deltas, all rows where these are not `settled`,
+        and in cycles what `CyclicRows` says."""
         for export, route in plan.routes().items():
-            source, target = export.source, export.target
+            stored = self.engine.views[export.source]
+            gone = came = numpy.empty((0, stored.arity), numpy.int64)
             if route not in settled:
-                yield export, PieceChange(target, True, views[source].words())
-            elif source in deltas:
-                yield export, PieceChange(target, False, rows_of(deltas[source].deleted))
-                yield export, PieceChange(target, True, rows_of(deltas[source].inserted))
-            if source in due:
-                yield export, PieceChange(target, True, due[source][views[source].find(due[source]) >= 0])
-            if export.cycle in self.suspicions.cycles:
-                yield export, PieceChange(gone_name(target), True, self.suspicions.new(source, views, deltas))
+                came = stored.words()
+            elif export.source in deltas:
+                delta = deltas[export.source]
+                gone, came = rows_of(delta.deleted), rows_of(delta.inserted)
+            if export.cycle is not None:
+                gone, came = self.cyclic.sent(export, round, gone, came, stored)
+            yield export, PieceChange(export.target, False, gone)
+            yield export, PieceChange(export.target, True, came)
 
     def directed(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
         """Yield the rows that an export sends to each partition, EVERYBODY for all."""
@@ -363,19 +364,6 @@ class Partition:
                 yield self.number, here
         elif len(words):
             yield from parcels(homes, words)
-
-    def shrunk(self, plan: ClusterPlan, deltas: Deltas, statements: Iterable[PieceChange]) -> Iterator[int]:
-        """Yield the cycles whose inputs have lost something, so that what feeds itself may have nothing else to live
-        on."""
-        internal = {export.target for export in plan.exports if export.cycle is not None}
-        retracted = {each.relation for each in statements if not each.asserts and len(each.words)} - internal
-        for number, cycle in enumerate(plan.cycles):
-            lost = any(
-                name in deltas and (len(deltas[name].deleted) or (negated and len(deltas[name].inserted)))
-                for name, negated in cycle.reads.items()
-            )
-            if lost or not cycle.relations.isdisjoint(retracted):
-                yield number
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

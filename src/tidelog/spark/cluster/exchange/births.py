@@ -1,0 +1,103 @@
+"""Deletions in recursions that cross partitions: births say which copies of rows have to go.
+
+Within a partition each tuple has a derivation from older ones (docs/theory.md, birth-ranked counting). The relations of
+a cycle of exports are one hyper-node there (`levels.joining`), and each round gives births above those of all rounds
+before (a logical clock, as Lamport's). So a copy is younger than its row. While that holds, every tuple rests on older
+ones, in whichever partition, and in the end on facts: tuples cannot support each other in a circle.
+
+A row that has lost its derivations from older tuples may have others: it is reborn, and its copies are older than
+itself from then on. So an epoch that takes something from a cycle goes through these steps, once all inputs of the
+cycle have changed:
+
+    1. Copies of rows that have gone or are reborn go, round by round, until there are no more. Nothing comes meanwhile,
+       so that it ends. Each copy that is left is younger than its row: what is there is right.
+    2. In a round in which the cycle is `settled`, partitions send the rows that have come or are reborn, and are there.
+    3. Rounds as for insertions lead to the fix-point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy
+
+from tidelog.arrays import AnyWords
+from tidelog.engine import NodeReport
+from tidelog.maintain.deltas import Deltas
+from tidelog.spark.cluster.exchange.pieces import PieceChange
+from tidelog.spark.cluster.exchange.rounds import Round
+from tidelog.spark.cluster.placement.levels import joins
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Export
+from tidelog.storage.changes import reborn_rows
+from tidelog.storage.stored import StoredRelation
+
+
+def losing(plan: ClusterPlan, deltas: Deltas, statements: Iterable[PieceChange]) -> Iterator[int]:
+    """Yield the cycles from which a round has taken something that they read. Where births cannot be compared, any row
+    may have rested on it."""
+    copies = {export.target for export in plan.exports if export.cycle is not None}
+    retracted = {each.relation for each in statements if not each.asserts and len(each.words)} - copies
+    for number, cycle in enumerate(plan.cycles):
+        lost = any(
+            name in deltas and (len(deltas[name].deleted) or (negated and len(deltas[name].inserted)))
+            for name, negated in cycle.reads.items()
+        )
+        if lost or not cycle.relations.isdisjoint(retracted):
+            yield number
+
+
+class CyclicRows:
+    """The rows of an epoch that a partition sends in cycles."""
+
+    def __init__(self) -> None:
+        self.shrunk: set[int] = set()
+        """Cycles in which copies have to go after the round."""
+        self._fed: set[int] = set()
+        """Cycles of which the partition had copies before the round."""
+        self._reborn: dict[str, AnyWords] = {}
+        self._waiting: dict[Export, list[AnyWords]] = {}
+        """Rows that are sent once their cycle is settled, if something goes in it."""
+
+    def begin(self, plan: ClusterPlan, round: Round, asserted: Mapping[str, StoredRelation]) -> None:
+        """Note which cycles have copies of rows that a round does not evaluate anew."""
+        self.shrunk, self._reborn = set(), {}
+        self._fed = {
+            export.cycle
+            for export in plan.exports
+            if export.cycle is not None and export.cycle not in round.cycles and len(asserted.get(export.target, ()))
+        }
+
+    def look(self, plan: ClusterPlan, views: Mapping[str, StoredRelation]) -> None:
+        """Note the rows that a round has given another birth, just before it ends."""
+        for name in {export.source for export in plan.exports if export.cycle is not None}:
+            stored = views.get(name)
+            if stored is not None and stored.changing and stored.marks.keeps_births:
+                self._reborn[name] = reborn_rows(stored)
+
+    def unordered(self, plan: ClusterPlan, nodes: Iterable[NodeReport]) -> set[int]:
+        """Return the cycles in which a round has evaluated all rows of the partition anew, although there were copies
+        of them: any of these may be older than its row."""
+        anew = {name for node in nodes if node.strategy == "bootstrap" for name in node.rules}
+        found = {number for number in self._fed if not anew.isdisjoint(joins(plan.cycles[number].relations))}
+        if found:
+            names = {export.source for export in plan.exports if export.cycle in found}
+            self._reborn = {name: rows for name, rows in self._reborn.items() if name not in names}
+        return found
+
+    def sent(
+        self, export: Export, round: Round, gone: AnyWords, came: AnyWords, stored: StoredRelation
+    ) -> tuple[AnyWords, AnyWords]:
+        """Return the rows whose copies go and come after a round, of a `stored` relation that has lost and gained these
+        rows."""
+        assert export.cycle is not None
+        again = self._reborn.get(export.source, came[:0])
+        if len(gone) or len(again):
+            self.shrunk.add(export.cycle)
+        if export.cycle in round.settled:
+            rows = numpy.concatenate([came, *self._waiting.pop(export, ())])
+            came = rows[stored.find(rows) >= 0]
+        elif round.level > export.level:
+            self._waiting.pop(export, None)
+        else:
+            self._waiting.setdefault(export, []).extend(each for each in (came, again) if len(each))
+        return numpy.concatenate([gone, again]) if len(again) else gone, came
