@@ -103,6 +103,30 @@ def test_random_deletions(text: str, limits: PlacementLimits) -> None:
     assert taken
 
 
+@pytest.mark.parametrize("seed", [17, 71])  # In 71, a row has nothing but a circle after a loss that sends nothing.
+def test_random_deletions_after_partitions_were_lost(seed: int) -> None:
+    """A partition that is restored does not know which of its rows are older than others."""
+    rng, executors, again = random.Random(seed), Forgetful(seed, 0.0), 0
+    pair = Pair(PROGRAMS[rng.choice(list(PROGRAMS))], rng.choice((2, 3)), NOTHING_EVERYWHERE, executors)
+    facts: dict[str, set[Edge]] = {"e": set(), "f": set()}
+    for step in range(5):
+        change = {}
+        for name, rows in facts.items():
+            count = (9 if name == "e" else 3) if step == 0 else rng.randrange(2)
+            come = {(rng.randrange(5), rng.randrange(5)) for _ in range(count)} - rows
+            go = set(rng.sample(sorted(rows), min(len(rows), rng.randrange(3))))
+            rows |= come
+            rows -= go
+            change[name] = come, go
+        for key in list(executors.keepers) if step > 1 else ():
+            if rng.random() < 0.5:
+                del executors.keepers[key]
+        pair.commit(**change)
+        again += pair.done[1]
+    assert again
+    pair.there.engine.close()
+
+
 def test_circles_across_partitions_do_not_live_on() -> None:
     circle = [(i, (i + 1) % 9) for i in range(9)]
     pair = Pair(PROGRAMS["non-linear"], 4, NOTHING_EVERYWHERE)

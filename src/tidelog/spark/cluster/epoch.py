@@ -180,8 +180,6 @@ class Attempt:
     def still_ordered(self, before: ClusterPlan | None, changed: bool) -> set[int]:
         """Return the cycles of the plan that are ordered as the epoch begins: as they were with the plan `before`, and
         those of which no partition has copies yet."""
-        if self.moves:
-            return set()
         if before is not None and not changed:
             return set(self.committed.ordered)
         known = [] if before is None else [before.cycles[number].relations for number in self.committed.ordered]
