@@ -53,18 +53,18 @@ class CyclicRows:
         self.shrunk: set[int] = set()
         """Cycles in which copies have to go after the round."""
         self._fed: set[int] = set()
-        """Cycles of which the partition had copies before the round."""
+        """Cycles of which the partition had rows or copies before the round."""
         self._reborn: dict[str, AnyWords] = {}
         self._waiting: dict[Export, list[AnyWords]] = {}
         """Rows that are sent once their cycle is settled, if something goes in it."""
 
-    def begin(self, plan: ClusterPlan, round: Round, asserted: Mapping[str, StoredRelation]) -> None:
-        """Note which cycles have copies of rows that a round does not evaluate anew."""
+    def begin(self, exports: Iterable[Export], views: Mapping[str, StoredRelation]) -> None:
+        """Note which cycles have rows and copies before a round, of exports that go on."""
         self.shrunk, self._reborn = set(), {}
         self._fed = {
             export.cycle
-            for export in plan.exports
-            if export.cycle is not None and export.cycle not in round.cycles and len(asserted.get(export.target, ()))
+            for export in exports
+            if export.cycle is not None and any(len(views.get(name, ())) for name in (export.source, export.target))
         }
 
     def look(self, plan: ClusterPlan, views: Mapping[str, StoredRelation]) -> None:
@@ -75,8 +75,8 @@ class CyclicRows:
                 self._reborn[name] = reborn_rows(stored)
 
     def unordered(self, plan: ClusterPlan, nodes: Iterable[NodeReport]) -> set[int]:
-        """Return the cycles in which a round has evaluated all rows of the partition anew, although there were copies
-        of them: any of these may be older than its row."""
+        """Return the cycles in which a round has evaluated all rows of the partition anew, although there were some:
+        any copy may be older than its row."""
         anew = {name for node in nodes if node.strategy == "bootstrap" for name in node.rules}
         found = {number for number in self._fed if not anew.isdisjoint(joins(plan.cycles[number].relations))}
         if found:
@@ -85,12 +85,12 @@ class CyclicRows:
         return found
 
     def sent(
-        self, export: Export, round: Round, gone: AnyWords, came: AnyWords, stored: StoredRelation
+        self, export: Export, round: Round, gone: AnyWords, came: AnyWords, stored: StoredRelation, *, goes_on: bool
     ) -> tuple[AnyWords, AnyWords]:
         """Return the rows whose copies go and come after a round, of a `stored` relation that has lost and gained these
-        rows."""
+        rows. An export that begins has no copies yet."""
         assert export.cycle is not None
-        again = self._reborn.get(export.source, came[:0])
+        again = self._reborn.get(export.source, came[:0]) if goes_on else came[:0]
         if len(gone) or len(again):
             self.shrunk.add(export.cycle)
         if export.cycle in round.settled:

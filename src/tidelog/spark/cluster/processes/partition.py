@@ -227,7 +227,9 @@ class Partition:
         self.engine.epoch_number = round.epoch
         self.engine.round = max(self.engine.round, round.clock)
         statements = self.statements(round)
-        self.cyclic.begin(plan, round, self.engine.asserted)
+        again = {route for export, route in plan.routes().items() if export.cycle in round.cycles}
+        settled = self.established - again
+        self.cyclic.begin([export for export, route in plan.routes().items() if route in settled], self.engine.views)
         deltas, nodes = self.step(
             [*(self.own() if before is None else []), *statements],
             watch_of(options),
@@ -236,8 +238,6 @@ class Partition:
         for name, _, rows, epoch in statements:
             if epoch:  # They have come from another partition.
                 date(self.engine.asserted[name], rows, numpy.full(len(rows), epoch))
-        again = {route for export, route in plan.routes().items() if export.cycle in round.cycles}
-        settled = self.established - again
         file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
         said = self.said(plan, round, deltas, settled)
         messages: tuple[PieceMessage, ...] = ()
@@ -349,7 +349,7 @@ class Partition:
                 delta = deltas[export.source]
                 gone, came = rows_of(delta.deleted), rows_of(delta.inserted)
             if export.cycle is not None:
-                gone, came = self.cyclic.sent(export, round, gone, came, stored)
+                gone, came = self.cyclic.sent(export, round, gone, came, stored, goes_on=route in settled)
             yield export, PieceChange(export.target, False, gone)
             yield export, PieceChange(export.target, True, came)
 
