@@ -75,6 +75,21 @@ class Pair:
         return last.rederived, last.resets
 
 
+def changed(
+    rng: random.Random, facts: dict[str, set[Edge]], first: dict[str, int], most: int, nodes: int
+) -> dict[str, tuple[set[Edge], set[Edge]]]:
+    """Edges that come and go at random: as many as `first` says while there are none, and fewer than `most` later."""
+    change, begins = {}, not any(facts.values())
+    for name, rows in facts.items():
+        count = first[name] if begins else rng.randrange(most)
+        come = {(rng.randrange(nodes), rng.randrange(nodes)) for _ in range(count)} - rows
+        go = set(rng.sample(sorted(rows), min(len(rows), rng.randrange(3))))
+        rows |= come
+        rows -= go
+        change[name] = come, go
+    return change
+
+
 @pytest.mark.parametrize("limits", [NOTHING_EVERYWHERE, SKEWED], ids=["", "skewed keys"])
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_random_deletions(text: str, limits: PlacementLimits) -> None:
@@ -84,16 +99,8 @@ def test_random_deletions(text: str, limits: PlacementLimits) -> None:
         rng = random.Random(seed)
         pair = Pair(text, 2 + seed, limits, Forgetful(seed, 0.1) if seed == 2 else None)
         facts: dict[str, set[Edge]] = {"e": set(), "f": set()}
-        for step in range(4):
-            change = {}
-            for name, rows in facts.items():
-                count = (12 if name == "e" else 5) if step == 0 else rng.randrange(3)
-                come = {(rng.randrange(8), rng.randrange(8)) for _ in range(count)} - rows
-                go = set(rng.sample(sorted(rows), min(len(rows), rng.randrange(3))))
-                rows |= come
-                rows -= go
-                change[name] = come, go
-            pair.commit(**change)
+        for _ in range(4):
+            pair.commit(**changed(rng, facts, {"e": 12, "f": 5}, 3, 8))
             if seed == 1:  # Without partitions that are restored, all births can be compared, which the check does.
                 assert pair.done[1] == 0
                 assert pair.there.engine.is_ordered
@@ -110,14 +117,7 @@ def test_random_deletions_after_partitions_were_lost(seed: int) -> None:
     pair = Pair(PROGRAMS[rng.choice(list(PROGRAMS))], rng.choice((2, 3)), NOTHING_EVERYWHERE, executors)
     facts: dict[str, set[Edge]] = {"e": set(), "f": set()}
     for step in range(5):
-        change = {}
-        for name, rows in facts.items():
-            count = (9 if name == "e" else 3) if step == 0 else rng.randrange(2)
-            come = {(rng.randrange(5), rng.randrange(5)) for _ in range(count)} - rows
-            go = set(rng.sample(sorted(rows), min(len(rows), rng.randrange(3))))
-            rows |= come
-            rows -= go
-            change[name] = come, go
+        change = changed(rng, facts, {"e": 9, "f": 3}, 2, 5)
         for key in list(executors.keepers) if step > 1 else ():
             if rng.random() < 0.5:
                 del executors.keepers[key]
