@@ -1,7 +1,7 @@
 """Evaluate for a database on the cluster what is beside its views: certificates, queries and explanations.
 
-Partitions have births each of their own, which cannot be compared. So for a certificate of few rows the driver
-evaluates the program once more, over the facts, and takes the births from there. They are hints: views and facts of the
+For a certificate of few rows the driver evaluates the program once more, over the facts, and takes the births from
+there: those of partitions cannot always be compared. They are hints: views and facts of the
 certificate are the cluster's, and no births whatsoever make the checker accept views that do not follow from the facts.
 For one of many rows, partitions evaluate the program once more if their births cannot be compared (`_ranked`).
 """

@@ -228,8 +228,8 @@ class Partition:
         self.engine.round = max(self.engine.round, round.clock)
         statements = self.statements(round)
         again = {route for export, route in plan.routes().items() if export.cycle in round.cycles}
-        settled = self.established - again
-        self.cyclic.begin([export for export, route in plan.routes().items() if route in settled], self.engine.views)
+        going_on = self.established - again
+        self.cyclic.begin([export for export, route in plan.routes().items() if route in going_on], self.engine.views)
         deltas, nodes = self.step(
             [*(self.own() if before is None else []), *statements],
             watch_of(options),
@@ -239,7 +239,7 @@ class Partition:
             if epoch:  # They have come from another partition.
                 date(self.engine.asserted[name], rows, numpy.full(len(rows), epoch))
         file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
-        said = self.said(plan, round, deltas, settled)
+        said = self.said(plan, round, deltas, going_on)
         messages: tuple[PieceMessage, ...] = ()
         if send:
             messages = tuple(self.messages(plan, said, file))
@@ -336,20 +336,20 @@ class Partition:
             yield PieceMessage(level, bundle, shared, file.bundled[self.number] if self.number in pieces else None)
 
     def said(
-        self, plan: ClusterPlan, round: Round, deltas: Deltas, settled: frozenset[ExportRoute]
+        self, plan: ClusterPlan, round: Round, deltas: Deltas, going_on: frozenset[ExportRoute]
     ) -> Iterator[tuple[Export, PieceChange]]:
-        """Yield the messages of exports to their targets after a round: deltas, all rows where these are not `settled`,
-        and in cycles what `CyclicRows` says."""
+        """Yield the messages of exports to their targets after a round: deltas, all rows of exports that are not
+        `going_on`, and in cycles what `CyclicRows` says."""
         for export, route in plan.routes().items():
             stored = self.engine.views[export.source]
             gone = came = numpy.empty((0, stored.arity), numpy.int64)
-            if route not in settled:
+            if route not in going_on:
                 came = stored.words()
             elif export.source in deltas:
                 delta = deltas[export.source]
                 gone, came = rows_of(delta.deleted), rows_of(delta.inserted)
             if export.cycle is not None:
-                gone, came = self.cyclic.sent(export, round, gone, came, stored, goes_on=route in settled)
+                gone, came = self.cyclic.sent(export, round, gone, came, stored, goes_on=route in going_on)
             yield export, PieceChange(export.target, False, gone)
             yield export, PieceChange(export.target, True, came)
 
