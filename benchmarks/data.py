@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow
@@ -29,6 +34,21 @@ def missing() -> str:
     """Return the message for a user who has no data."""
     name = os.environ.get("TIDELOG_DATA")
     return MISSING.format(found=f"{name} is no folder" if name else "it is not set")
+
+
+@contextmanager
+def w3c_archive() -> Iterator[Path | None]:
+    """Unpack `w3c/rdf-tests.tar.gz`, W3C's archive of tests, into a folder for the block. Without the archive, print a
+    message and give None."""
+    archive = Path(folder() or "", "w3c", "rdf-tests.tar.gz")
+    if folder() is None or not archive.exists():
+        print("TIDELOG_DATA names no folder with w3c/rdf-tests.tar.gz", file=sys.stderr)
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as place:
+        with tarfile.open(archive) as packed:
+            packed.extractall(place, filter="data")
+        yield Path(place)
 
 
 def numbers(path: Path, delimiter: str, names: str) -> pyarrow.Table:

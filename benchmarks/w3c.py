@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import tarfile
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -34,12 +32,12 @@ from tidelog import ProgramError, TidelogError
 from tidelog.rdf import Solutions, Store
 from tidelog.rdf.terms import XSD
 
-_MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
+MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 _QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
 _UT = "http://www.w3.org/2009/sparql/tests/test-update#"
 _RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _SD = "http://www.w3.org/ns/sparql-service-description#"
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _LABEL = NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 _LEFT_OUT = (*w3c_protocol.SUITES, "service", "syntax-fed")
 _NUMBERS = ("integer", "decimal", "float", "double", "nonNegativeInteger", "int", "long", "short", "byte")
@@ -91,19 +89,19 @@ class Manifest:
         return [quad.object for quad in self._graph.quads_for_pattern(subject, NamedNode(predicate), None)]
 
     def _list(self, cell: Any) -> Iterator[Any]:
-        while cell is not None and cell != NamedNode(f"{_RDF}nil"):
-            yield self._one(cell, f"{_RDF}first")
-            cell = self._one(cell, f"{_RDF}rest")
+        while cell is not None and cell != NamedNode(f"{RDF}nil"):
+            yield self._one(cell, f"{RDF}first")
+            cell = self._one(cell, f"{RDF}rest")
 
     def cases(self) -> Iterator[SparqlCase]:
         """Yield the tests."""
-        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{_MF}entries"), None)):
+        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{MF}entries"), None)):
             for test in self._list(quad.object):
                 yield from self._case(test)
 
     def _case(self, test: Any) -> Iterator[SparqlCase]:
-        kind = next((each.value.rpartition("#")[2] for each in self._all(test, f"{_RDF}type")), "")
-        action, result = self._one(test, f"{_MF}action"), self._one(test, f"{_MF}result")
+        kind = next((each.value.rpartition("#")[2] for each in self._all(test, f"{RDF}type")), "")
+        action, result = self._one(test, f"{MF}action"), self._one(test, f"{MF}result")
         if action is None or not kind:
             return
         request = action if isinstance(action, NamedNode) else None
@@ -363,17 +361,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.w3c", description="W3C's tests of SPARQL")
     parser.add_argument("--only", help="run the suites with this in their path")
     asked = parser.parse_args(arguments)
-    folder = data.folder()
-    archive = folder / "w3c" / "rdf-tests.tar.gz" if folder else None
-    if archive is None or not archive.exists():
-        print("TIDELOG_DATA names no folder with w3c/rdf-tests.tar.gz", file=sys.stderr)
-        return 2
-    with tempfile.TemporaryDirectory() as place:
-        with tarfile.open(archive) as packed:
-            packed.extractall(place, filter="data")
-        found = verdicts(Path(place), asked.only)
+    with data.w3c_archive() as archive:
+        if archive is None:
+            return 2
+        found = verdicts(archive, asked.only)
         served = Counter[tuple[str, str]]()
-        for path in sorted(Path(place).glob("**/sparql11")):
+        for path in sorted(archive.glob("**/sparql11")):
             for test, reason in w3c_protocol.failures(path, asked.only):
                 verdict = "passes" if reason is None else "wrong" if test.name in w3c_protocol.WRONG else "fails"
                 served[test.suite, verdict] += 1

@@ -13,10 +13,7 @@ and literals of recognized datatypes for their values. From a contradiction ever
 from __future__ import annotations
 
 import sys
-import tarfile
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyoxigraph
@@ -24,13 +21,11 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, Triple
 
 import tidelog.rdf
 from benchmarks import data
-from benchmarks.w3c import Manifest
+from benchmarks.w3c import MF, RDF, Manifest, as_path
 from tidelog import TidelogError
 from tidelog.rdf import Store
 from tidelog.rdf.values import value_of
 
-_MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
-_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _SUITES = ("rdf11/rdf-mt", "rdf12/rdf-semantics")
 _RULES = {"simple": None, "RDF": "axioms", "RDFS": ("rdfs", "axioms"), "RDFS-Plus": ("owl-rl", "axioms")}
 _JSON, _XML = "the values of rdf:JSON are unknown", "the values of rdf:XMLLiteral are unknown"
@@ -51,18 +46,18 @@ class EntailmentTests(Manifest):
 
     def tests(self) -> Iterator[Any]:
         """Yield the nodes of the tests."""
-        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{_MF}entries"), None)):
+        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{MF}entries"), None)):
             yield from self._list(quad.object)
 
     def failure(self, test: Any) -> str | None:
         """Return why a store fails a test, None if it passes."""
-        kind = self._one(test, f"{_RDF}type").value.rpartition("#")[2]
-        regime = self._one(test, f"{_MF}entailmentRegime").value
-        known = {each.value for each in self._list(self._one(test, f"{_MF}recognizedDatatypes"))}
-        action, result = self._one(test, f"{_MF}action"), self._one(test, f"{_MF}result")
+        kind = self._one(test, f"{RDF}type").value.rpartition("#")[2]
+        regime = self._one(test, f"{MF}entailmentRegime").value
+        known = {each.value for each in self._list(self._one(test, f"{MF}recognizedDatatypes"))}
+        action, result = self._one(test, f"{MF}action"), self._one(test, f"{MF}result")
         store = tidelog.rdf.connect(rules=_RULES[regime])
         try:
-            store.insert(_path(action), base=action.value)
+            store.insert(as_path(action.value), base=action.value)
             store.commit()
         except TidelogError as error:
             return str(error).splitlines()[0]
@@ -87,7 +82,7 @@ def _follows(result: Any, store: Store, known: set[str]) -> bool:
     for quad in pyoxigraph.parse(store.to_text("ntriples", inferred=True), pyoxigraph.RdfFormat.N_TRIPLES):
         graph.add(Quad(*(by_value(term, known) for term in quad.triple)))
     patterns = [
-        pattern(quad.triple, known) for quad in pyoxigraph.parse(path=str(_path(result)), base_iri=result.value)
+        pattern(quad.triple, known) for quad in pyoxigraph.parse(path=str(as_path(result.value)), base_iri=result.value)
     ]
     return bool(graph.query(f"ASK {{ {' . '.join(patterns)} }}"))
 
@@ -114,23 +109,14 @@ def by_value(term: Any, known: set[str]) -> Any:
     return term
 
 
-def _path(node: Any) -> Path:
-    return Path(node.value.removeprefix("file://"))
-
-
 def main() -> int:
     """Run the tests and print the failures."""
-    folder = data.folder()
-    archive = folder / "w3c" / "rdf-tests.tar.gz" if folder else None
-    if archive is None or not archive.exists():
-        print("TIDELOG_DATA names no folder with w3c/rdf-tests.tar.gz", file=sys.stderr)
-        return 2
     wrong = 0
-    with tempfile.TemporaryDirectory() as place:
-        with tarfile.open(archive) as packed:
-            packed.extractall(place, filter="data")
+    with data.w3c_archive() as archive:
+        if archive is None:
+            return 2
         for suite in _SUITES:
-            manifest, passed, number = EntailmentTests(Path(place) / "rdf" / suite / "manifest.ttl"), 0, 0
+            manifest, passed, number = EntailmentTests(archive / "rdf" / suite / "manifest.ttl"), 0, 0
             for test in manifest.tests():
                 name, reason = test.value.rpartition("#")[2], manifest.failure(test)
                 number += 1

@@ -10,23 +10,40 @@ from typing import Any
 
 from tidelog import UsageError
 from tidelog.rdf import Store, connect, literal
-from tidelog.rdf.terms import RDFS
+from tidelog.rdf.terms import OWL, RDFS
 
 EXAMPLE = "http://example.org/"
 VALUES: tuple[Any, ...] = (1, 2, 4, 2.5, literal("x"))
 GRAPHS = (None, None, EXAMPLE + "g", EXAMPLE + "h")
 AXIOMS = [
-    (EXAMPLE + one, RDFS + name, EXAMPLE + other)
+    (EXAMPLE + one, name, EXAMPLE + other)
     for name, one, other in (
-        ("subPropertyOf", "p", "q"),
-        ("subPropertyOf", "q", "r"),
-        ("subPropertyOf", "age", "p"),
-        ("domain", "p", "A"),
-        ("range", "r", "B"),
-        ("subClassOf", "A", "B"),
+        (f"{RDFS}subPropertyOf", "p", "q"),
+        (f"{RDFS}subPropertyOf", "q", "r"),
+        (f"{RDFS}subPropertyOf", "age", "p"),
+        (f"{RDFS}domain", "p", "A"),
+        (f"{RDFS}range", "r", "B"),
+        (f"{RDFS}range", "age", "A"),
+        (f"{RDFS}subClassOf", "A", "B"),
+        (f"{OWL}inverseOf", "age", "q"),
     )
 ]
-"""Triples of a schema for stores with rules."""
+"""Triples of a schema for stores with rules; some make facts about literals."""
+PATHS = (
+    ":p",
+    ":q",
+    ":r",
+    "^:p",
+    ":p*",
+    ":q+",
+    ":p/:q",
+    ":p|:q",
+    "^:p?",
+    "^a",
+    ":age/a",
+    "a/rdfs:subClassOf*",
+    "(a|:q)?",
+)
 
 
 def triple(rng: random.Random) -> tuple[str, str, Any]:
@@ -40,11 +57,10 @@ def triple(rng: random.Random) -> tuple[str, str, Any]:
 def pattern(rng: random.Random, depth: int = 2) -> str:
     """Return a random group of patterns."""
     one, other = rng.sample("xyz", 2)
-    paths = (":p", ":q", ":r", "^:p", ":p*", ":q+", ":p/:q", ":p|:q", "^:p?")
     simple = rng.choice(
         [
-            f"?{one} {rng.choice(paths)} ?{other} .",
-            f"?{one} {rng.choice(paths)} ?{other} .",
+            f"?{one} {rng.choice(PATHS)} ?{other} .",
+            f"?{one} {rng.choice(PATHS)} ?{other} .",
             f"?{one} :age ?n .",
             f"?{one} :p :{rng.choice('abc')} .",
             f"?{one} a :{rng.choice('AB')} .",
@@ -94,7 +110,7 @@ def compared(seed: int, views: int, changes: int) -> int:
 
 def _compared(seed: int, views: int, changes: int, folder: Path | None) -> int:
     rng = random.Random(seed)
-    store = connect(folder, rules=rng.choice([None, "rdfs"]))
+    store = connect(folder, rules=rng.choice([None, "rdfs", "owl-rl"]))
     store.prefixes[""] = EXAMPLE
     texts: dict[str, str] = {}
     for number in range(views):

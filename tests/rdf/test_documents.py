@@ -273,3 +273,79 @@ def test_entities_that_grow_without_measure_are_an_error() -> None:
     store.commit()
     assert store.contains("http://x/a", "http://x/a", '"1"')
     assert store.contains("http://x/b", "http://x/a", literal("say \"b\" '<!ENTITY d '"))
+
+
+NESTED = {
+    "a triple term": ("turtle", "<x:a> <x:b> {} .", "<<( <x:a> <x:b> ", "1", " )>>"),
+    "one behind half a string": ("turtle", '# it\'s "\n<x:a> <x:b> {} . # "', "<<( <x:a> <x:b> ", "1", " )>>"),
+    "one with brackets in strings": ("trig", "<x:a> <x:b> {} .", "<<( <x:a> <x:b> ", "')>>'", " )>>"),
+    "one of a line": ("nquads", "<x:a> <x:b> {} <x:g> .", "<<( <x:a> <x:b> ", '"1"', " )>>"),
+    "objects of JSON": ("jsonld", '{{"@id": "x:a", "x:b": {}}}', '{"x:b": ', '"}"', "}"),
+    "lists of JSON": ("jsonld", '{{"@id": "x:a", "x:b": {}}}', '{"@list": [', "1", "]}"),
+    "elements of a triple term": (
+        "rdfxml",
+        f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:x="x:" rdf:version="1.2">{{}}</rdf:RDF>',
+        '<rdf:Description rdf:about="x:a"><x:b rdf:parseType="Triple">',
+        '<rdf:Description rdf:about="x:a"><x:b>1</x:b></rdf:Description>',
+        "</x:b></rdf:Description>",
+    ),
+    "elements": (
+        "rdfxml",
+        f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:x="x:">{{}}</rdf:RDF>',
+        "<rdf:Description><x:b>" * 20,
+        "",
+        "</x:b></rdf:Description>" * 20,
+    ),
+}
+
+
+@pytest.mark.parametrize("sort", NESTED)
+def test_texts_that_are_nested_too_deeply_are_refused(sort: str) -> None:
+    """pyoxigraph reads them by recursion, and an overflow of its stack ends the process."""
+    format, frame, opening, inner, closing = NESTED[sort]
+
+    def nested(depth: int) -> str:
+        return frame.format(opening * depth + inner + closing * depth)
+
+    assert len(store_of(nested(20), format)) > 0
+    for depth in (1_000, 20_000):
+        code, place = problem(nested(depth), format=format)
+        assert code == "E0460"
+        assert str(place).startswith("<text>:")
+
+
+@pytest.mark.parametrize("opening", ["<<( <x:a> <x:b> ", "\t<<( <x:a> <x:b> '\\'' "])
+def test_terms_that_are_nested_too_deeply_are_refused(opening: str) -> None:
+    text = opening.strip() * 20_000 + " 1" + " )>>" * 20_000
+    store = store_of("<x:a> <x:b> <x:c> .")
+    for verb in (term, lambda text: store.contains("x:a", "x:b", text), lambda text: store.triples(None, None, text)):
+        with pytest.raises(DataError, match=r"E0465"):
+            verb(text)
+
+
+XML_LITERALS = [
+    ("<br />", "<br></br>"),
+    ("<x:i  b='2' a='1'/>", '<x:i xmlns:x="x:" a="1" b="2"></x:i>'),
+    ("a &lt; b", "a &lt; b"),
+    ("plain", "plain"),
+]
+
+
+@pytest.mark.parametrize(("written", "canonical"), XML_LITERALS)
+def test_literals_of_xml_are_canonical(written: str, canonical: str) -> None:
+    """As the section on literal content of RDF/XML asks for: the namespaces that are seen, and no others."""
+    frame = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:x="x:" xmlns:no="no:">{{}}</rdf:RDF>'
+    about = f'<rdf:Description rdf:about="x:a"><x:b rdf:parseType="Literal">{written}</x:b></rdf:Description>'
+    store = store_of(frame.format(about), "rdfxml")
+    assert objects(store) == {literal(canonical, datatype=f"{RDF}XMLLiteral")}
+
+
+def test_a_literal_of_xml_that_is_none_stays_as_it_is() -> None:
+    frame = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:x="x:">{{}}</rdf:RDF>'
+    typed = f'<rdf:Description rdf:about="x:a"><x:b rdf:datatype="{RDF}XMLLiteral">{{}}</x:b></rdf:Description>'
+    for text in ("&lt;i>", "&lt;no:i/>", "&lt;i/>" * 3 + "&amp;"):
+        store = store_of(frame.format(typed.format(text)), "rdfxml")
+        assert objects(store) == {literal(text.replace("&lt;", "<").replace("&amp;", "&"), datatype=f"{RDF}XMLLiteral")}
+    deep = "<i>" * 5_000 + "</i>" * 5_000
+    store = store_of(frame.format(typed.format(deep.replace("<", "&lt;"))), "rdfxml")
+    assert objects(store) == {literal(deep, datatype=f"{RDF}XMLLiteral")}

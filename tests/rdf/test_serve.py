@@ -19,6 +19,7 @@ from SPARQLWrapper import CSV, JSON, RDFXML, TURTLE, XML, SPARQLWrapper
 
 from tests.rdf.serving import EXAMPLE, FORM, Server, serving
 from tidelog import UsageError
+from tidelog.rdf.terms import RDF
 from tidelog.serve.access import AccessToken
 from tidelog.serve.bodies import ServerLimits
 from tidelog.serve.running import listening
@@ -201,8 +202,12 @@ def test_texts_that_are_nested_too_deeply_end_no_server(changing: Server) -> Non
         assert answer.status == 200 or answer.problem["code"] in ("E0503", "E0664")
     for update in (f"DELETE {{ ?a ?b ?c }} WHERE {braces}", f"INSERT DATA {{ :a :b {term} }}"):
         answer = changing.update(update)
-        assert answer.problem["code"] in ("E0460", "E0503", "E0664")
+        assert answer.problem["code"] in ("E0465", "E0503", "E0664")
     answer = changing.send("POST", "/store?default", f"<x:a> <x:b> {term} .", Content_Type="text/turtle")
+    assert (answer.status, answer.problem["code"]) == (400, "E0460")
+    rdf = f'<rdf:RDF xmlns:rdf="{RDF}" xmlns:x="x:" rdf:version="1.2">'
+    elements = '<rdf:Description rdf:about="x:a"><x:b rdf:parseType="Triple">' * depth
+    answer = changing.send("POST", "/store?default", rdf + elements, Content_Type="application/rdf+xml")
     assert (answer.status, answer.problem["code"]) == (400, "E0460")
     assert changing.rows(ANIMALS) == [("rex",)]
 

@@ -269,6 +269,24 @@ def test_inferred_triples_are_validated_unless_asserted_ones_are_asked_for() -> 
         store.shapes(PREFIXES + ":S sh:targetNode :a ; sh:closed true .", "closed", inferred=False)
 
 
+@pytest.mark.parametrize("rules", ["rdfs", "owl-rl"])
+def test_literals_are_no_instances_of_classes(rules: str) -> None:
+    """Rules see that a literal is of a class by the range of its property; SHACL sees triples."""
+    store = connect(rules=rules)
+    store.options(strategy="update")
+    store.shapes(
+        PREFIXES
+        + ":S sh:targetClass :L ; sh:property [ sh:path :q ; sh:minCount 1 ] ."
+        + ":T sh:targetNode :a ; sh:property [ sh:path :p ; sh:class :L ] ."
+    )
+    store.insert(PREFIXES + ":p rdfs:range :K . :K rdfs:subClassOf :L . :a :p :b .")
+    store.commit()
+    store.insert(PREFIXES + ":a :p 5 .")
+    change = store.commit()
+    assert change.bootstraps == 0
+    assert {(shown(each.focus_node), shown(each.value)) for each in store.validate()} == {("b", ""), ("a", "5")}
+
+
 def test_shapes_take_the_place_of_others() -> None:
     store = validated(":S sh:targetNode :a ; sh:class :M .", name="rules")
     with store.transaction() as block:

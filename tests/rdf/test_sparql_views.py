@@ -11,6 +11,7 @@ from tests import depth
 from tests.rdf.random_views import compared
 from tidelog import ProgramError, TidelogError, UsageError
 from tidelog.rdf import Store, connect
+from tidelog.rdf.terms import OWL, RDFS
 
 EXAMPLE = "http://example.org/"
 SUB_PROPERTY = "<http://www.w3.org/2000/01/rdf-schema#subPropertyOf>"
@@ -161,6 +162,54 @@ def test_groups_have_the_values_of_sparql() -> None:
     assert [tuple(map(shown, row)) for row in store["all"]] == [("2 integer", "7 integer", "3.5 decimal", "3 integer")]
     assert [shown(row[2]) for row in change["ages"].inserted] == ["7 integer"]
     store.check()
+
+
+ABOUT_LITERALS = {
+    "?x a :B": {"c"},
+    "?x a ?y": {"c B"},
+    "?x :ageOf ?y": {"c a"},
+    "?x ?z ?y FILTER(?z = :ageOf)": {"c a ageOf"},
+    "?y ^:ageOf ?x": {"c a"},
+    "?y ^a ?x": {"c B"},
+    "?x :age/a ?y": {"a B"},
+    "?x :age/:ageOf ?y": {"a a"},
+    "?x :ageOf+ ?y": {"c a"},
+    "?x (a|:ageOf) ?y": {"c a", "c B"},
+}
+
+
+@pytest.mark.parametrize("pattern", ABOUT_LITERALS)
+def test_facts_about_literals_are_no_triples_of_views(pattern: str) -> None:
+    """Rules see that a literal is of a class, or begins an inverse property; SPARQL does not."""
+    store = connect(rules="owl-rl")
+    store.prefixes[""] = EXAMPLE
+    store.options(strategy="update")
+    query = f"SELECT DISTINCT ?x ?y ?z {{ {pattern} }}"
+    store.view("found", query)
+    prefixes = f"PREFIX : <{EXAMPLE}> PREFIX rdfs: <{RDFS}> PREFIX owl: <{OWL}> "
+    store.insert(prefixes + ":age rdfs:range :B ; owl:inverseOf :ageOf . :a :p :b .")
+    store.commit()
+    store.insert(prefixes + ':a :age 5, "old", :c .')
+    change = store.commit()
+    assert change.bootstraps == 0
+    rows = {" ".join(str(each).removeprefix(EXAMPLE) for each in row).rstrip() for row in store["found"]}
+    assert rows == ABOUT_LITERALS[pattern]
+    assert set(store["found"]) == set(store.query(query))
+    store.delete(prefixes + ":a :age :c .")
+    store.commit()
+    assert set(store["found"]) == set(store.query(query))
+    store.check()
+
+
+def test_paths_of_views_lead_constants_to_themselves() -> None:
+    store = connect(rules="owl-rl")
+    store.prefixes[""] = EXAMPLE
+    store.view("reached", "SELECT ?y { :c :p* ?y }")
+    store.view("unknown", "SELECT ?y { :zed (:p|a)? ?y }")
+    store.insert([(EXAMPLE + "c", EXAMPLE + "p", EXAMPLE + "d")])
+    store.commit()
+    assert set(store["reached"]) == {(EXAMPLE + "c",), (EXAMPLE + "d",)}
+    assert set(store["unknown"]) == {(EXAMPLE + "zed",)}
 
 
 def shown(term: object) -> str:

@@ -1,6 +1,7 @@
 """RDF: triples in and out, with RDFS and OWL 2 RL kept up to date while data and ontology change (docs/how-to/rdf.md).
 
-    reader      input to columns of terms: documents  a text and its errors;  lines  N-Triples
+    reader      input to columns of terms: documents  a text and its errors;  lines  N-Triples;  xml_documents  RDF/XML;
+                depth  of texts that are nested
                 terms, datatypes  RDF terms as symbols;  values  of literals;  formats  their names, and pyoxigraph
     data        columns to relations of a database, and back;  names  which relation is which property or class
     tables      the rules, as W3C writes them

@@ -13,12 +13,13 @@ from functools import cached_property
 from hashlib import sha256
 from secrets import token_hex
 from typing import TYPE_CHECKING
-from xml.parsers import expat
 
 import numpy
 
 from tidelog.errors import DataError, Problem
+from tidelog.rdf import xml_documents as xml
 from tidelog.rdf.datatypes import ill_typed
+from tidelog.rdf.depth import TERMS, VALUES, too_deep
 from tidelog.rdf.formats import load
 from tidelog.rdf.lines import TermColumns, TripleColumns, cut, cut_quads, lines_of, plain_parts, united
 from tidelog.rdf.terms import NESTED
@@ -28,14 +29,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 300
 """Characters of what a message repeats."""
-_LARGEST_ENTITY = 100_000
-"""Characters of an entity of XML with those that it names."""
-_DEEPEST = 500
-"""Triple terms around a triple term."""
-_TRIPLE_TERM = re.compile(rb'<<\(|\)>>|"(?:[^"\\]|\\.)*"', re.DOTALL)
-_ENTITY = re.compile("&([^#;&]+);")
-_QUOTED_ENTITY = re.compile(rb"(<!ENTITY\s+[^\s'\"<>%]+\s+)'([^'<>]*)'")
-"""A declaration in single quotation marks, which XML has and pyoxigraph cannot read."""
 _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|<[^\s<>]*>|(?P<node>_:[^\s"<>]+)')
 """A blank node in a term; literals and IRIs match as well, so that none is found inside of them."""
 _TOKEN = 8
@@ -139,11 +132,16 @@ class Document:
     def rewritten(self) -> tuple[bytes, bool]:
         """Return the text as canonical N-Triples, or as N-Quads and True if its format has graphs."""
         oxigraph = load()
-        self.refuse_broken_xml()
-        self.refuse_deep_terms()
+        text, is_xml = self.text, self.format == "RDF_XML"
+        if is_xml:
+            xml.refuse_broken(text, self.name)
+            text = xml.readable(text)
+        self.refuse_deep()
         try:
             form = getattr(oxigraph.RdfFormat, self.format)
-            quads = oxigraph.parse(self.readable_xml(), form, base_iri=self.base)
+            quads = oxigraph.parse(text, form, base_iri=self.base)
+            if is_xml and b"Literal" in text:
+                quads = xml.canonical(quads)
             lines = oxigraph.RdfFormat.N_QUADS if form.supports_datasets else oxigraph.RdfFormat.N_TRIPLES
             written: bytes = oxigraph.serialize(quads, format=lines)
         except SyntaxError as error:
@@ -185,60 +183,13 @@ class Document:
         """Return the declaration of a base IRI in this format."""
         return {"RDF_XML": 'xml:base="…"', "JSON_LD": '"@base" in its context'}.get(self.format, "@base <…> .")
 
-    def refuse_broken_xml(self) -> None:
-        """Raise DataError (E0460) for a text of RDF/XML that is no XML, or has entities of entities without measure.
-        pyoxigraph accepts a truncated one, and gives no place."""
-        if self.format != "RDF_XML":
-            return
-        parser, sizes = expat.ParserCreate(), dict[str, int]()
-
-        def declared(name: str, is_parameter: bool, value: str | None, *_: object) -> None:
-            if value is None or is_parameter:
-                return
-            sizes[name] = len(value) + sum(sizes.get(each, 0) for each in _ENTITY.findall(value))
-            if sizes[name] > _LARGEST_ENTITY:  # pyoxigraph would write it out at once, and expat only where it is used.
-                message = f"the entity {name} of the document is larger than {_LARGEST_ENTITY:,} characters"
-                place = f"{self.name}:{parser.CurrentLineNumber}:{parser.CurrentColumnNumber + 1}"
-                raise DataError(Problem("E0460", message, place=place, hint="write the text where it is used"))
-
-        parser.EntityDeclHandler = declared
-        try:
-            parser.Parse(self.text, True)
-        except (ValueError, LookupError) as error:  # of an encoding that expat cannot read, or that nobody knows
-            hint = "save it as UTF-8"
-            raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=self.name, hint=hint)) from None
-        except expat.ExpatError as error:
-            message = f"the text is not XML: {expat.ErrorString(error.code)}"
-            place, hint = (
-                f"{self.name}:{error.lineno}:{error.offset + 1}",
-                "check that the text is complete, and its format",
-            )
-            raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
-
-    def readable_xml(self) -> bytes:
-        """Return the text with the entities of RDF/XML in double quotation marks, in lines as they are."""
-        start = self.text.find(b"<!DOCTYPE") if self.format == "RDF_XML" else -1
-        end = self.text.find(b"]", start)
-        if start < 0 or end < 0:
-            return self.text
-        quoted = _QUOTED_ENTITY.sub(
-            lambda match: b'%b"%b"' % (match[1], match[2].replace(b'"', b"&#34;")), self.text[start:end]
-        )
-        return b"".join((self.text[:start], quoted, self.text[end:]))
-
-    def refuse_deep_terms(self) -> None:
-        """Raise DataError (E0460) for triple terms within triple terms that would overflow the stack of pyoxigraph,
-        which ends the process."""
-        if self.text.count(b"<<(") <= _DEEPEST:
-            return
-        depth = 0
-        for match in _TRIPLE_TERM.finditer(self.text):
-            depth += {b"<<(": 1, b")>>": -1}.get(match[0], 0)
-            if depth > _DEEPEST:
-                before = self.text[: match.start()].decode(errors="replace")
-                message = f"triple terms are nested more than {_DEEPEST} deep"
-                hint = "give names to the inner ones by rdf:reifies"
-                raise DataError(Problem("E0460", message, place=f"{self.name}:{place(before)}", hint=hint))
+    def refuse_deep(self) -> None:
+        """Raise DataError (E0460) for a text whose depth would overflow the stack of pyoxigraph."""
+        offset = too_deep(self.text, self.format)
+        if offset is not None:
+            message, hint = VALUES if self.format == "JSON_LD" else TERMS
+            where = f"{self.name}:{place(self.text[:offset].decode(errors='replace'))}"
+            raise DataError(Problem("E0460", message, place=where, hint=hint))
 
     def place_of(self, found: str) -> str:
         """Return the place where the text first contains a term, if the text spells it as messages do."""

@@ -32,12 +32,12 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import atoms, rebuild, rebuild_atom, rebuild_term
-from tidelog.rdf.names import COLON, Names
+from tidelog.rdf.names import COLON
 
 
-def of_graph(path: Path, names: Names) -> bool:
-    """Return True if a path goes along properties."""
-    return any(names.meaning(step.relation) is not None for step in steps(path))
+def of_graph(path: Path) -> bool:
+    """Return True if a path goes along properties, or along relations beside a view in SPARQL."""
+    return any(COLON in step.relation for step in steps(path))
 
 
 def may_be_empty(path: Path) -> bool:
@@ -61,23 +61,22 @@ def constant_ends(body: Iterable[Literal]) -> set[str]:
     return {arg.value for arg in found if isinstance(arg, Constant) and isinstance(arg.value, str)}
 
 
-def rule_with_constants(rule: Rule, names: Names) -> Rule:
+def rule_with_constants(rule: Rule) -> Rule:
     """Return a rule whose paths lead each constant at an end to itself."""
-    changing = _Changing(names, frozenset())
+    changing = _Changing(frozenset())
     heads = tuple(rebuild_atom(head, changing.term) for head in rule.heads)
     return replace(rule, heads=heads, body=changing.body(rule.body))
 
 
-def body_with_constants(body: tuple[Literal, ...], names: Names, parameters: Collection[str]) -> tuple[Literal, ...]:
+def body_with_constants(body: tuple[Literal, ...], parameters: Collection[str]) -> tuple[Literal, ...]:
     """Return the body of a query whose paths lead each constant or parameter at an end to itself."""
-    return _Changing(names, frozenset(parameters)).body(body)
+    return _Changing(frozenset(parameters)).body(body)
 
 
 class _Changing:
     """Rewrites the bodies of a rule; variables called like `given` ones stand for constants."""
 
-    def __init__(self, names: Names, given: frozenset[str]) -> None:
-        self._names = names
+    def __init__(self, given: frozenset[str]) -> None:
         self._given = given
         self._ends = count(1)
 
@@ -118,7 +117,7 @@ class _Changing:
             and len(atom.args) == 2
             and any(map(self._is_constant, atom.args))
             and may_be_empty(atom.path)
-            and of_graph(atom.path, self._names)
+            and of_graph(atom.path)
         )
 
     def _is_constant(self, term: Term) -> bool:

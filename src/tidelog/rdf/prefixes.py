@@ -89,7 +89,7 @@ def read(
     if not is_plain:
         own_triples = TRIPLE in there and not names.has_triples
         parsed = Naming(words.symbols, names, own_triples).named(parsed)
-    parsed = replace(parsed, rules=tuple(rule_with_constants(rule, names) for rule in parsed.rules))
+    parsed = replace(parsed, rules=tuple(rule_with_constants(rule) for rule in parsed.rules))
     return parsed if is_plain else _placed(parsed, source), known
 
 

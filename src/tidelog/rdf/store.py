@@ -428,7 +428,7 @@ class Store(N3Verbs):
 
     def _of_body(self, body: tuple[Literal, ...], parameters: Mapping[str, Any]) -> Relation:
         """Return the answer to a query that is not one atom."""
-        body = body_with_constants(body, self._names, parameters)
+        body = body_with_constants(body, parameters)
         rows, workspace = self._beside(body), self._database.workspace
         triples = () if TRIPLE in self._database.relations else (Program(declarations=(declaration(TRIPLE, "spo"),)),)
         asked = body_of(body, parameters, (*workspace.programs, *triples), workspace.given)

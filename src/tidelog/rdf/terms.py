@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from tidelog.errors import DataError, Problem
+from tidelog.rdf.depth import TERMS, too_deep
 from tidelog.rdf.formats import load
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -109,8 +110,12 @@ def _from_rdflib(value: Any) -> str:
 def _canonical(text: str) -> str:
     """Return a literal or a triple as pyoxigraph writes it. Raise DataError (E0465) if it cannot read it."""
     oxigraph = load()
+    line = f"<x:s> <x:p> {text} .".encode(errors="surrogatepass")
+    if too_deep(line, "N_TRIPLES") is not None:
+        message, hint = TERMS
+        raise DataError(Problem("E0465", message, hint=hint))
     try:
-        (quad,) = oxigraph.parse(f"<x:s> <x:p> {text} .".encode(), oxigraph.RdfFormat.N_TRIPLES)
+        (quad,) = oxigraph.parse(line, oxigraph.RdfFormat.N_TRIPLES)
     except (SyntaxError, ValueError):
         kind = "triple" if text.startswith(NESTED) else "literal"
         hint = "make literals with tidelog.rdf.literal, and write a triple as `<<( <subject> <predicate> object )>>`"

@@ -30,7 +30,7 @@ from tidelog.rdf.shapes.paths import PathRules, Property, forward, spelled
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape
 from tidelog.rdf.shapes.vocabulary import component
 from tidelog.rdf.shapes.wording import message_of
-from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, rule_prefix
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_resource, rule_prefix
 from tidelog.rdf.terms import RDFS, TYPE
 
 COLUMNS = ("focus", "path", "value", "shape", "component", "severity", "message", "detail")
@@ -148,7 +148,7 @@ class _Compiler:
                 case "targetNode":
                     self._derive(f"{focus}({quoted(term)})")
                 case "targetClass":
-                    self._derive(f"{focus}(v_x)", self._instances(term, "v_x"))
+                    self._derive(f"{focus}(v_x)", self._instances(term, "v_x"), is_resource("v_x"))
                 case "targetSubjectsOf":
                     self._derive(f"{focus}(v_x)", f"{self._property(term)}(v_x, _)")
                 case _:

@@ -13,7 +13,7 @@ from functools import partial
 from tidelog.rdf.names import TRIPLE
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape, is_true
 from tidelog.rdf.shapes.testing import HOLDS, LANGUAGE
-from tidelog.rdf.sparql.bodies import ViewBody, ViewRules
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_literal
 from tidelog.rdf.values import parts
 
 
@@ -84,7 +84,9 @@ class ConstraintRules:
         value, members = constraint.value, constraint.members
         match constraint.parameter:
             case "class":
-                yield self._each(f"!{self._source.instances(value, self._values.value)}", detail=value)
+                is_instance = self._source.instances(value, self._values.value)
+                yield self._each(f"!{is_instance}", detail=value)
+                yield self._each(is_instance, is_literal(self._values.value), detail=value)
             case "datatype" | "nodeKind" | "minExclusive" | "minInclusive" | "maxExclusive" | "maxInclusive" as test:
                 yield self._tested(test, value, value)
             case "minLength" | "maxLength" as test:

@@ -79,6 +79,16 @@ class ViewBody:
         return replace(self, literals=tuple(dict.fromkeys((*self.literals, *literals))))
 
 
+def is_resource(term: str) -> str:
+    """Return the condition that a term is an IRI or a blank node: literals and triples come before these in order."""
+    return f'{term} >= "A"'
+
+
+def is_literal(term: str) -> str:
+    """Return the condition that a term is a literal or a triple. Rules see facts with one as their subject."""
+    return f'{term} < "A"'
+
+
 def rule_prefix(name: str) -> str:
     """Return how the names of the rules of a view begin. Each view has such a rule."""
     return f"{name}{COLON}rule_"
@@ -183,6 +193,11 @@ class ViewRules:
         """Return an atom over a relation of its own, which has the rows of bodies in these columns."""
         relation = self.relation(sort, columns, bodies)
         return f"{relation}({', '.join(f'v_{column}' for column in columns) or chr(34) * 2})"
+
+    def step(self, property: str) -> str:
+        """Return the relation of a property without facts about literals, for a path."""
+        body = ViewBody((f"{property}(v_s, v_o)", is_resource("v_s")), frozenset("so"))
+        return self.relation("step", ["s", "o"], [body])
 
     def relation(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
         """Return the relation of `helper`. It has one column, of empty texts, in the place of none."""

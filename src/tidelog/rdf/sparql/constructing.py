@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tidelog.rdf.sparql.bodies import Unsupported, ViewBody, ViewRules
+from tidelog.rdf.sparql.bodies import Unsupported, ViewBody, ViewRules, is_resource
 from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of
 from tidelog.rdf.terms import TYPE
 
@@ -50,8 +50,7 @@ def conditions(triple: Any, body: ViewBody) -> Iterator[str]:
     subject, predicate, value = triple
     variable = name_of(subject)
     if variable is not None and variable not in body.resources:
-        yield f'substr(v_{variable}, 0, 1) != "\\""'
-        yield f'substr(v_{variable}, 0, 3) != "<<("'
+        yield is_resource(f"v_{variable}")
     variable = name_of(value)
     if str(predicate) == TYPE and variable is not None and variable not in body.resources:
-        yield f'substr(v_{variable}, 0, 1) != "\\""'
+        yield is_resource(f"v_{variable}")

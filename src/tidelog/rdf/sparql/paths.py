@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from tidelog.rdf.sparql.bodies import Unsupported
@@ -52,29 +53,29 @@ def symbol(value: Any) -> str:
     return term(value)
 
 
-def path_of(path: Any) -> str:
-    """Return a property path in the language of rules. Raise Unsupported for a negated property set, and for IRIs that
-    paths cannot spell."""
+def path_of(path: Any, step: Callable[[str], str]) -> str:
+    """Return a property path in the language of rules; `step` gives the relation of a property. Raise Unsupported for a
+    negated property set, and for IRIs that paths cannot spell."""
     from rdflib import URIRef
     from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 
     if isinstance(path, URIRef):
         if not is_plain(str(path)):
             raise Unsupported(f"<{path}> cannot be part of a path", "use IRIs with // in paths")
-        return f"<{path}>"
+        return step(f"<{path}>")
     if isinstance(path, SequencePath):
-        return "/".join(_part(each) for each in path.args)
+        return "/".join(_part(each, step) for each in path.args)
     if isinstance(path, AlternativePath):
-        return "|".join(_part(each) for each in path.args)
+        return "|".join(_part(each, step) for each in path.args)
     if isinstance(path, InvPath):
-        return f"^{_part(path.arg)}"
+        return f"^{_part(path.arg, step)}"
     if isinstance(path, MulPath):
-        return f"{_part(path.path)}{path.mod}"
+        return f"{_part(path.path, step)}{path.mod}"
     raise Unsupported("a negated property set is not supported")
 
 
-def _part(path: Any) -> str:
+def _part(path: Any, step: Callable[[str], str]) -> str:
     from rdflib import URIRef
 
-    text = path_of(path)
+    text = path_of(path, step)
     return text if isinstance(path, URIRef) else f"({text})"

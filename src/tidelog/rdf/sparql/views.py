@@ -19,7 +19,7 @@ from typing import Any
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import CheckedProgram
 from tidelog.rdf.names import COLON, TRIPLE
-from tidelog.rdf.sparql.bodies import TEXT, Unsupported, ViewBody, ViewRules, bounded, rule_prefix
+from tidelog.rdf.sparql.bodies import TEXT, Unsupported, ViewBody, ViewRules, bounded, is_resource, rule_prefix
 from tidelog.rdf.sparql.conditions import alternatives
 from tidelog.rdf.sparql.constructing import COLUMNS, constructed
 from tidelog.rdf.sparql.grouping import extended, grouped, repeats, selected
@@ -237,19 +237,21 @@ def _parts(node: Any) -> Iterator[str]:
 
 def patterns(triples: Any, rules: ViewRules) -> ViewBody:
     """Return the body of triple patterns."""
+    from rdflib import URIRef
+    from rdflib.paths import InvPath
+
     found = ViewBody()
     for subject, predicate, value in triples:
+        if isinstance(predicate, InvPath) and isinstance(predicate.arg, URIRef):
+            subject, predicate, value = value, predicate.arg, subject
         found = found & (_triple if rules.sees_all else _quad)(subject, predicate, value, rules)
     return found
 
 
 def _quad(subject: Any, predicate: Any, value: Any, rules: ViewRules) -> ViewBody:
     """Return the body of a triple pattern in some graphs."""
-    from rdflib import URIRef
-    from rdflib.paths import InvPath, Path
+    from rdflib.paths import Path
 
-    if isinstance(predicate, InvPath) and isinstance(predicate.arg, URIRef):
-        subject, predicate, value = value, predicate.arg, subject
     if isinstance(predicate, Path):
         raise Unsupported("a property path cannot be in GRAPH or under FROM")
     terms = subject, predicate, value
@@ -261,7 +263,8 @@ def _quad(subject: Any, predicate: Any, value: Any, rules: ViewRules) -> ViewBod
     return found.with_literals(conditions)
 
 
-def _triple(subject: Any, predicate: Any, value: Any, _: ViewRules) -> ViewBody:
+def _triple(subject: Any, predicate: Any, value: Any, rules: ViewRules) -> ViewBody:
+    """Return the body of a triple pattern over all graphs. Rules see facts about literals, which are no triples."""
     from rdflib import Literal, URIRef
     from rdflib.paths import MulPath
     from rdflib.term import Identifier
@@ -278,15 +281,16 @@ def _triple(subject: Any, predicate: Any, value: Any, _: ViewRules) -> ViewBody:
     elif plain:
         atom = f"triple({ends[0]}, {symbol(predicate)}, {ends[1]})"
     else:
-        atom = f"<{path_of(predicate)}>({ends[0]}, {ends[1]})"
+        atom = f"<{path_of(predicate, rules.step)}>({ends[0]}, {ends[1]})"
     resource = name_of(subject) if plain else None
-    return ViewBody(
+    found = ViewBody(
         (atom,),
         frozenset(names),
         frozenset([resource] if resource else []),
         dict.fromkeys(names, atom),
         plain or isinstance(predicate, MulPath),
     )
+    return found.with_literals([is_resource(ends[0])]) if resource else found
 
 
 def _shown(name: str) -> str:
