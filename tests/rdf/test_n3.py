@@ -182,6 +182,13 @@ def test_broken_n3_has_its_place() -> None:
         connect().load("nowhere.n3")
 
 
+@pytest.mark.parametrize(("opening", "closing"), [("( ", " )"), ("[ :p ", " ]"), ("{ :a :p ", " }")])
+def test_n3_that_is_nested_too_deeply_is_refused(opening: str, closing: str) -> None:
+    rule = f"{{ ?x :p {opening * 5_000}1{closing * 5_000} }} => {{ ?x :q 1 }} ."
+    with pytest.raises(DataError, match=r"E0460.*nested too deeply"):
+        connect().load_n3(f"@prefix : <http://e/> . {rule}")
+
+
 def test_a_rule_may_not_depend_on_its_own_absence() -> None:
     store: Store = connect(rules="@prefix : <http://e/> .\nr: :p(x, y) :- :q(x, y), !:s(x, y).")
     with pytest.raises(ProgramError, match="E0301"):

@@ -371,6 +371,7 @@ def test_messages_without_a_text_of_the_shape_name_the_parameter() -> None:
         ("sh:nodeKind :IRI", "needs one of sh:BlankNode"),
         ("sh:datatype 'integer'", "needs an IRI"),
         ("sh:pattern '('", "is no pattern"),
+        (f"sh:pattern '{'(' * 9_000}a{')' * 9_000}'", "is no pattern.*18,001 characters, the limit is 10,000"),
         ("sh:pattern 'a' ; sh:flags 'u'", "unknown flag u"),
         ("sh:in :list", "needs a list"),
         ("sh:or _:x . _:x rdf:first :S ; rdf:rest _:x", "needs a list"),
@@ -398,6 +399,8 @@ def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
             "a sh:NodeShape . :g sh:entailment <http://www.w3.org/ns/entailment/RDFS>",
             "entailment/RDFS.*connect with rules",
         ),
+        (f"sh:targetNode :a ; {'sh:not [ ' * 11_000}sh:class :C{' ]' * 11_000}", "more than 20,000 rules"),
+        (f"sh:path {'[ sh:inversePath ' * 5_000}:p{' ]' * 5_000} ; sh:minCount 1", "nested too deeply.*fewer steps"),
     ],
 )
 def test_shapes_beyond_the_core_are_refused(shape: str, message: str) -> None:

@@ -24,6 +24,7 @@ from tidelog.rdf.derivations import TripleSearch
 from tidelog.rdf.names import LITERAL_FACTS
 from tidelog.rdf.table_checks import FIRST, NIL, REST_OF, AxiomCheck, TableCheck, TripleStep, follows, goal_of
 from tidelog.rdf.tables import AXIOM, CELL, MEMBER, TableRule, Triple
+from tidelog.rdf.terms import IS_LITERAL, IS_RESOURCE
 from tidelog.rdf.wording import TRIPLES, TripleWording
 from tidelog.semantics.values import Row
 
@@ -208,8 +209,10 @@ class ProofOfTriples:
 
     def _worded(self, condition: Condition) -> Condition:
         """Return a condition in the words of the store."""
-        first = tuple(map(self.wording.renamed, condition.first))
-        return replace(condition, text=self.wording.renamed(condition.text), first=first, absent=None)
+        first, text = tuple(map(self.wording.renamed, condition.first)), self.wording.renamed(condition.text)
+        for end, words in ((IS_RESOURCE, " is no literal"), (IS_LITERAL, " is a literal")):
+            text = text.removesuffix(end) + words if text.endswith(end) else text
+        return replace(condition, text=text, first=first, absent=None)
 
     def _needed(self, name: str, step: TripleStep, numbers: Numbers) -> Numbers:
         """Return those of some premises that a rule of the table needs: rules about members ask for more."""

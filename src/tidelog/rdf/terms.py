@@ -23,6 +23,8 @@ OWL = "http://www.w3.org/2002/07/owl#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NESTED = "<<("
 """The beginning of a triple that is a term, as in RDF 1.2: it ends with `)>>` and has N-Triples between."""
+IS_RESOURCE, IS_LITERAL = ' >= "@"', ' < "@"'
+"""Ends of conditions about a term: literals and triples come before "@" in the order of symbols, others behind it."""
 PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
 TYPE = f"{RDF}type"
 SAME_AS = f"{OWL}sameAs"

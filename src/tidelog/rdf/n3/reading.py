@@ -37,7 +37,7 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
     except ImportError:
         message = "this needs rdflib, which is not installed"
         raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
-    graph = rdflib.Graph()
+    graph, whole = rdflib.Graph(), Span(source, 0, min(1, len(source.text)))
     try:
         # Its class for N3 does the same, and warns about itself.
         parser = SinkParser(RDFSink(graph), baseURI=base, turtle=False)
@@ -48,7 +48,9 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
         start = min(len(text[:place].decode(errors="ignore")), max(0, len(source.text) - 1))
         problem = Problem("E0460", f"the N3 text cannot be parsed here: {why}", Span(source, start, start + 1))
         raise DataError(problem) from None
-    whole = Span(source, 0, min(1, len(source.text)))
+    except RecursionError:
+        hint = "give names to the inner parts"
+        raise DataError(Problem("E0460", "the parts of the N3 text are nested too deeply", whole, hint=hint)) from None
     pairs = []
     for subject, predicate, value in graph:
         if str(predicate) != IMPLIES:

@@ -38,6 +38,8 @@ COLUMNS = ("focus", "path", "value", "shape", "component", "severity", "message"
 the parameter; for uniqueLang the language, for lessThan the value that is not greater."""
 MESSAGES = "messages"
 """The relation beside the view with the messages of shapes that have several."""
+_RULES = 20_000
+"""Shapes may need so many rules: some five for each constraint of a property."""
 _LONGEST = 30
 
 
@@ -65,7 +67,7 @@ class _Compiler:
         self._shapes = shapes
         self._property = property
         self._members = members
-        self._rules = ViewRules(name)
+        self._rules = ViewRules(name, _RULES)
         self._paths = PathRules(self._rules, property)
         self._links = links_of(shapes)
         self._reported, self._needed = reached(shapes, self._links)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from tidelog.language.regex import LENGTH
+
 _FLAGS = "imsxq"
 
 
@@ -33,6 +35,8 @@ def why_wrong(pattern: str, flags: str) -> str:
     unknown = set(flags) - set(_FLAGS)
     if unknown:
         return f"unknown flag {min(unknown)}"
+    if len(pattern) > LENGTH:
+        return f"it has {len(pattern):,} characters, the limit is {LENGTH:,}"
     try:
         compiled(pattern, flags)
     except re2.error as error:

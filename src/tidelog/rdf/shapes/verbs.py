@@ -13,6 +13,7 @@ from tidelog.rdf.shapes.documents import ShapesGraph
 from tidelog.rdf.shapes.report import ValidationReport, messages_of
 from tidelog.rdf.shapes.shape import read_shapes
 from tidelog.rdf.shapes.testing import FUNCTIONS
+from tidelog.rdf.sparql.bodies import Unsupported
 from tidelog.rdf.sparql.verbs import SparqlVerbs
 from tidelog.rdf.sparql.views import refuse_taken, refuse_wrong
 from tidelog.rdf.tables import TableRule
@@ -47,15 +48,20 @@ class ShapeVerbs(SparqlVerbs):
         with self._changing(), changing_within_memory:
             refuse_wrong(name)
             graph = ShapesGraph(data, format, base, self._labels)
-            shapes = read_shapes(graph)
-            self._refuse_entailment(graph)
             infers = any(rule.name in ("cax-sco", "rdfs9") for rule in self._table)
-            rules = shape_rules(
-                name,
-                shapes,
-                self._names.property if inferred else self._names.given,
-                self._names.class_ if inferred and infers else None,
-            )
+            try:
+                shapes = read_shapes(graph)
+                self._refuse_entailment(graph)
+                rules = shape_rules(
+                    name,
+                    shapes,
+                    self._names.property if inferred else self._names.given,
+                    self._names.class_ if inferred and infers else None,
+                )
+            except Unsupported as error:
+                raise _too_much(str(error), "split them among several calls of `store.shapes`") from None
+            except RecursionError:
+                raise _too_much("a path or a list is nested too deeply", "write the path in fewer steps") from None
             if not inferred and f"{TRIPLE}(" in rules:
                 hint = "leave out inferred=False, or sh:closed"
                 problem = Problem("E0675", "sh:closed cannot be validated over asserted triples alone", hint=hint)
@@ -91,3 +97,8 @@ class ShapeVerbs(SparqlVerbs):
             beside = [each for name in asked if (each := f"{name}{COLON}{MESSAGES}") in relations]
             messages = messages_of(pair for name in beside for pair in self.database[name])
             return ValidationReport(rows, messages, self.prefixes)
+
+
+def _too_much(reason: str, hint: str) -> UsageError:
+    """Return the error for shapes that no view can have."""
+    return UsageError(Problem("E0675", f"the shapes cannot be maintained: {reason}", place="<shapes>", hint=hint))

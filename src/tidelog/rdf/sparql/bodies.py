@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
 from tidelog.rdf.names import COLON, GRAPH
+from tidelog.rdf.terms import IS_LITERAL, IS_RESOURCE
 
 MOST = 64
 """A pattern may have so many bodies."""
@@ -17,6 +19,8 @@ _SIZES = ("E0106", "E0114")
 """The errors of a rule that is nested too deeply, or too large."""
 _WORK = 200_000
 """The literals of all bodies that a view goes through may be so many."""
+_LONGEST = 30
+"""Characters of an IRI in the name of a relation."""
 
 
 TEXT = "<view>"
@@ -81,12 +85,12 @@ class ViewBody:
 
 def is_resource(term: str) -> str:
     """Return the condition that a term is an IRI or a blank node: literals and triples come before these in order."""
-    return f'{term} >= "A"'
+    return f"{term}{IS_RESOURCE}"
 
 
 def is_literal(term: str) -> str:
     """Return the condition that a term is a literal or a triple. Rules see facts with one as their subject."""
-    return f'{term} < "A"'
+    return f"{term}{IS_LITERAL}"
 
 
 def rule_prefix(name: str) -> str:
@@ -106,8 +110,9 @@ def too_large(name: str, error: ProgramError | RecursionError) -> TidelogError:
 class ViewRules:
     """The rules of a view and of the relations beside it, which have names that nobody types by chance."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, most: int = _RULES) -> None:
         self._name = name
+        self._most = most
         self._lines: list[str] = []
         self._helpers: dict[object, str] = {}
         self._graph: str | None = None
@@ -184,8 +189,8 @@ class ViewRules:
     def derive(self, head: str, body: ViewBody) -> None:
         """Add a rule with a head."""
         self._count += 1
-        if self._count > _RULES:
-            raise Unsupported(f"it needs more than {_RULES:,} rules")
+        if self._count > self._most:
+            raise Unsupported(f"it needs more than {self._most:,} rules")
         label = f"{rule_prefix(self._name)}{len(self._lines)}"
         self._lines.append(f"{label}: {head} :- {', '.join(body.literals) or '1 = 1'}.")
 
@@ -194,10 +199,11 @@ class ViewRules:
         relation = self.relation(sort, columns, bodies)
         return f"{relation}({', '.join(f'v_{column}' for column in columns) or chr(34) * 2})"
 
-    def step(self, property: str) -> str:
+    def step(self, iri: str) -> str:
         """Return the relation of a property without facts about literals, for a path."""
-        body = ViewBody((f"{property}(v_s, v_o)", is_resource("v_s")), frozenset("so"))
-        return self.relation("step", ["s", "o"], [body])
+        local = re.sub(r"\W", "_", re.split(r"[#/:]", iri.rstrip("#/:"))[-1])[:_LONGEST]
+        body = ViewBody((f"<{iri}>(v_s, v_o)", is_resource("v_s")), frozenset("so"))
+        return self.relation(f"step_{local}", ["s", "o"], [body])
 
     def relation(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
         """Return the relation of `helper`. It has one column, of empty texts, in the place of none."""

@@ -62,7 +62,7 @@ def path_of(path: Any, step: Callable[[str], str]) -> str:
     if isinstance(path, URIRef):
         if not is_plain(str(path)):
             raise Unsupported(f"<{path}> cannot be part of a path", "use IRIs with // in paths")
-        return step(f"<{path}>")
+        return step(str(path))
     if isinstance(path, SequencePath):
         return "/".join(_part(each, step) for each in path.args)
     if isinstance(path, AlternativePath):
