@@ -9,6 +9,7 @@ from tidelog.errors import Problem, UsageError
 from tidelog.rdf.shapes.shape import ParsedShape
 from tidelog.rdf.shapes.vocabulary import SHAPE_LISTS, SHAPES
 from tidelog.rdf.terms import is_iri
+from tidelog.rules.components import components
 
 Links: TypeAlias = Mapping[str, tuple[tuple[str, str], ...]]
 """For each shape parameters and the shapes that it asks by them."""
@@ -32,9 +33,11 @@ def siblings(name: str, shapes: Mapping[str, ParsedShape]) -> tuple[str, ...]:
 def links_of(shapes: Mapping[str, ParsedShape]) -> Links:
     """Return the links of shapes. Raise UsageError (E0675) for recursion through negation."""
     found = {name: tuple(_links(shape, shapes)) for name, shape in shapes.items()}
+    cycles = components({name: [inner for _, inner in links] for name, links in found.items()})
+    numbers = {name: number for number, names in enumerate(cycles) for name in names}
     for name, links in found.items():
         for parameter, inner in links:
-            if parameter in _NEGATIVE and _reaches(inner, name, found):
+            if parameter in _NEGATIVE and numbers[inner] == numbers[name]:
                 shown = f"<{name}>" if is_iri(name) else "without a name"
                 message = f"the shape {shown} asks for itself through sh:{parameter}"
                 hint = "end the recursion: neither answer would be right, and SHACL leaves it open"
@@ -50,18 +53,6 @@ def _links(shape: ParsedShape, shapes: Mapping[str, ParsedShape]) -> Iterator[tu
             yield from ((each.parameter, member) for member in each.members)
     if shape.is_active:
         yield from (("qualifiedValueShape", sibling) for sibling in siblings(shape.name, shapes))
-
-
-def _reaches(start: str, end: str, links: Links) -> bool:
-    seen, waiting = {start}, [start]
-    while waiting:
-        name = waiting.pop()
-        if name == end:
-            return True
-        new = {inner for _, inner in links[name]} - seen
-        seen |= new
-        waiting += new
-    return False
 
 
 def reached(shapes: Mapping[str, ParsedShape], links: Links) -> tuple[dict[str, None], dict[str, None]]:
