@@ -40,6 +40,15 @@ def test_a_query_of_texts_that_csv_has_to_quote(folder: Path, tidelog: Run) -> N
     assert tidelog("query", "s", "n(x)", "--csv").out == 'x\n"a,b"\n"c""d"\n'
 
 
+def test_a_query_for_records_that_json_cannot_nest(folder: Path, tidelog: Run) -> None:
+    lists = "l(0, nil). l(n + 1, [n, x]) :- l(n, x), n < 3000."
+    (folder / "p.dl").write_text(f".type L = [h: number, t: L] .decl l(n: number, x: L) {lists}")
+    tidelog("init", "s", "p.dl")
+    outcome = tidelog("query", "s", "l(3000, x)", "--json")
+    assert (outcome.code, json.loads(outcome.out)["errors"][0]["code"]) == (1, "E0106")
+    assert tidelog("query", "s", "l(3000, x)", "--csv").out.startswith('n,x\n3000,"[2999, [2998, ')
+
+
 def test_a_query_of_a_server(tidelog: Run) -> None:
     with serving(None) as server:
         outcome = tidelog("query", server.address, "path(x, y), y > 3", "--csv")

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tidelog.errors import TidelogError
+from tidelog.errors import DataError, Problem, TidelogError
 
 if TYPE_CHECKING:
     from tidelog.engine import Report
 
 
 def print_json(document: Mapping[str, Any]) -> None:
-    """Print `document` as JSON; numbers that JSON lacks (NaN, infinities) become strings."""
+    """Print `document` as JSON; numbers that JSON lacks (NaN, infinities) become strings. Raise DataError (E0106) for
+    records that are nested too deeply."""
     from tidelog.io.json_values import plain
 
-    json.dump(plain(document), sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
-    print()
+    try:
+        print(json.dumps(plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    except RecursionError:
+        hint = "print CSV, or write a JSON file with .output"
+        raise DataError(Problem("E0106", "a record is nested too deeply to be printed as JSON", hint=hint)) from None
 
 
 def failure(error: TidelogError, status: int) -> dict[str, Any]:
