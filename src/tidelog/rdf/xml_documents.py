@@ -26,7 +26,7 @@ _QUOTED_ENTITY = re.compile(rb"(<!ENTITY\s+[^\s'\"<>%]+\s+)'([^'<>]*)'")
 _ELEMENTS = 20_000
 """Elements around an element. A list that is written as nested nodes has two for each member. The time of pyoxigraph is
 the square of the depth."""
-_CANONICAL = 1_000
+_CANONICAL = 200
 """The same in a literal that gets its canonical form, whose time is that square as well."""
 
 
