@@ -30,14 +30,13 @@ import tidelog.rdf
 from benchmarks import data, w3c_protocol
 from tidelog import ProgramError, TidelogError
 from tidelog.rdf import Solutions, Store
-from tidelog.rdf.terms import XSD
+from tidelog.rdf.terms import RDF, XSD
 
 MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 _QT = "http://www.w3.org/2001/sw/DataAccess/tests/test-query#"
 _UT = "http://www.w3.org/2009/sparql/tests/test-update#"
 _RS = "http://www.w3.org/2001/sw/DataAccess/tests/result-set#"
 _SD = "http://www.w3.org/ns/sparql-service-description#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _LABEL = NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
 _LEFT_OUT = (*w3c_protocol.SUITES, "service", "syntax-fed")
 _NUMBERS = ("integer", "decimal", "float", "double", "nonNegativeInteger", "int", "long", "short", "byte")
@@ -93,11 +92,15 @@ class Manifest:
             yield self._one(cell, f"{RDF}first")
             cell = self._one(cell, f"{RDF}rest")
 
+    def tests(self) -> Iterator[Any]:
+        """Yield the nodes of the tests."""
+        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{MF}entries"), None)):
+            yield from self._list(quad.object)
+
     def cases(self) -> Iterator[SparqlCase]:
         """Yield the tests."""
-        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{MF}entries"), None)):
-            for test in self._list(quad.object):
-                yield from self._case(test)
+        for test in self.tests():
+            yield from self._case(test)
 
     def _case(self, test: Any) -> Iterator[SparqlCase]:
         kind = next((each.value.rpartition("#")[2] for each in self._all(test, f"{RDF}type")), "")

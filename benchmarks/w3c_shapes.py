@@ -22,10 +22,9 @@ from pyoxigraph import BlankNode, NamedNode, Quad, RdfFormat
 
 import tidelog.rdf
 from benchmarks import data
-from benchmarks.w3c import Manifest, as_path, same
+from benchmarks.w3c import MF, Manifest, as_path, same
 from tidelog import TidelogError
 
-_MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
 _SH = "http://www.w3.org/ns/shacl#"
 _SHT = "http://www.w3.org/ns/shacl-test#"
 _FOLDER = "w3c/data-shapes/data-shapes-test-suite/tests/core"
@@ -41,18 +40,13 @@ class ShapeTests(Manifest):
 
     def included(self) -> Iterator[Path]:
         """Yield the manifests that this one includes."""
-        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{_MF}include"), None)):
+        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{MF}include"), None)):
             assert isinstance(quad.object, NamedNode)
             yield as_path(quad.object.value)
 
-    def tests(self) -> Iterator[Any]:
-        """Yield the nodes of the tests."""
-        for quad in list(self._graph.quads_for_pattern(None, NamedNode(f"{_MF}entries"), None)):
-            yield from self._list(quad.object)
-
     def failure(self, test: Any) -> str | None:
         """Return why a store fails a test, None if it passes."""
-        action, result = self._one(test, f"{_MF}action"), self._one(test, f"{_MF}result")
+        action, result = self._one(test, f"{MF}action"), self._one(test, f"{MF}result")
         is_failure = result == NamedNode(f"{_SHT}Failure")
         try:
             store = tidelog.rdf.connect()

@@ -116,12 +116,17 @@ class Names:
         ]
 
     def _new(self, sort: str, iri: str) -> str:
-        local = re.sub(r"\W", "_", re.split(r"[#/:]", iri.rstrip("#/:"))[-1])[:_LONGEST]
+        local = local_name(iri)
         name, number = f"{sort}{COLON}{local}", 1
         while name in self._meanings:
             number += 1
             name = f"{sort}{COLON}{local}{COLON}{number}"
         return name
+
+
+def local_name(iri: str) -> str:
+    """Return the last part of an IRI as a part of a relation's name."""
+    return re.sub(r"\W", "_", re.split(r"[#/:]", iri.rstrip("#/:"))[-1])[:_LONGEST]
 
 
 def is_internal(iri: str) -> bool:

@@ -20,10 +20,10 @@ recursion undefined, and through negation neither answer would be right (E0675, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from tidelog.rdf.names import local_name
 from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, number_of, quoted
 from tidelog.rdf.shapes.links import links_of, reached, siblings
 from tidelog.rdf.shapes.paths import PathRules, Property, forward, spelled
@@ -248,5 +248,5 @@ def _path(shape: ParsedShape) -> str:
 
 def _label(name: str, number: int) -> str:
     """Return a part of a relation's name that says which shape or class it is about."""
-    local = "" if name.startswith("_:") else re.sub(r"\W", "_", re.split(r"[#/:]", name.rstrip("#/:"))[-1])[:_LONGEST]
+    local = "" if name.startswith("_:") else local_name(name)[:_LONGEST]
     return f"{local}_{number}" if local else str(number)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
-from tidelog.rdf.names import COLON, GRAPH
+from tidelog.rdf.names import COLON, GRAPH, local_name
 from tidelog.rdf.terms import IS_LITERAL, IS_RESOURCE
 
 MOST = 64
@@ -19,8 +18,6 @@ _SIZES = ("E0106", "E0114")
 """The errors of a rule that is nested too deeply, or too large."""
 _WORK = 200_000
 """The literals of all bodies that a view goes through may be so many."""
-_LONGEST = 30
-"""Characters of an IRI in the name of a relation."""
 
 
 TEXT = "<view>"
@@ -201,9 +198,8 @@ class ViewRules:
 
     def step(self, iri: str) -> str:
         """Return the relation of a property without facts about literals, for a path."""
-        local = re.sub(r"\W", "_", re.split(r"[#/:]", iri.rstrip("#/:"))[-1])[:_LONGEST]
         body = ViewBody((f"<{iri}>(v_s, v_o)", is_resource("v_s")), frozenset("so"))
-        return self.relation(f"step_{local}", ["s", "o"], [body])
+        return self.relation(f"step_{local_name(iri)}", ["s", "o"], [body])
 
     def relation(self, sort: str, columns: Sequence[str], bodies: Sequence[ViewBody]) -> str:
         """Return the relation of `helper`. It has one column, of empty texts, in the place of none."""
