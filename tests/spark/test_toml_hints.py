@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -139,3 +140,21 @@ def test_a_run_gives_a_hint_for_the_file(
     assert wanted in said
     [hint] = [line for line in said.splitlines() if line.startswith("  hint: ")]
     assert not PYTHON.search(hint)
+
+
+def test_an_unknown_relation_has_the_line_that_names_it(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.dl").write_text(VALUES.format(kind="number", rule=""))
+    (tmp_path / "e.csv").write_text("1\n")
+    source = 'path = "e.csv"\nformat = "csv"'
+    cases = {  # what stands behind the source of `e`: its line with the unknown relation
+        '[[source]]\nrelation = "edges"\npath = "e.csv"': "p.toml:10",
+        '[[sink]]\nrelation = "t"\npath = "t"\n[[sink]]\npath = "u"\nrelation = \'trace\'': "p.toml:14",
+    }
+    for more, place in cases.items():
+        (tmp_path / "p.toml").write_text(f"{FILE.format(top='', source=source).strip()}\n\n{more}\n")
+        assert main(["pipeline", "run", "--json", str(tmp_path / "p.toml")]) == 2
+        [problem] = json.loads(capsys.readouterr().out)["errors"]
+        assert problem["code"] == "E0601"
+        assert problem["place"] == str(tmp_path / place)

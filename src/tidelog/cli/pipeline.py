@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     from tidelog.cli.on_spark import spark_session
     from tidelog.spark import Pipeline
-    from tidelog.spark.pipelines.toml_hints import hints_in_toml
+    from tidelog.spark.pipelines.toml_hints import errors_in_toml
 
     pipeline = Pipeline.from_toml(arguments.pipeline)
     if arguments.engine is not None:
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.functors is not None:
         pipeline = replace(pipeline, functors=functors_of(arguments))
     place = f"{arguments.pipeline}, remote"
-    with hints_in_toml(), spark_session(pipeline.session, pipeline.remote, place) as spark:
+    with errors_in_toml(arguments.pipeline), spark_session(pipeline.session, pipeline.remote, place) as spark:
         progress = _progress if sys.stderr.isatty() else None
         with pipeline.run(spark, progress=progress) as result:
             _show(result, arguments.json)

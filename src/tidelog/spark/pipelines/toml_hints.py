@@ -1,4 +1,5 @@
-"""Hints of errors for those who have written a pipeline in TOML: keys of the file in place of calls in Python."""
+"""Errors for those who have written a pipeline in TOML: hints with keys of the file in place of calls in Python, and the
+lines of relations that the program does not have."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from tidelog.errors import Problem, TidelogError
 
@@ -40,6 +42,7 @@ _IN_TOML: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
+_RELATION = re.compile(r"""\brelation\s*=\s*["']([^"']+)["']""")
 _CONFIGURED = re.compile(r"start the session with (spark\.[\w.]+=[^\s;]+(?: and spark\.[\w.]+=[^\s;]+)*)")
 
 
@@ -57,13 +60,24 @@ def _settings(text: str) -> str:
 
 
 @contextmanager
-def hints_in_toml() -> Iterator[None]:
-    """Give the errors that leave the block hints for a file."""
+def errors_in_toml(file: Path) -> Iterator[None]:
+    """Give the errors that leave the block hints for a file, and unknown relations (E0601) the line that names them."""
     try:
         yield
     except TidelogError as error:
-        raise type(error)(*map(_in_toml, error.problems)) from error
+        raise type(error)(*[_in_toml(problem, file) for problem in error.problems]) from error
 
 
-def _in_toml(problem: Problem) -> Problem:
+def _in_toml(problem: Problem, file: Path) -> Problem:
+    if problem.code == "E0601" and problem.place is None:
+        problem = replace(problem, place=_place_of_relation(problem.message, file))
     return problem if problem.hint is None else replace(problem, hint=toml_hint(problem.hint, problem.place))
+
+
+def _place_of_relation(message: str, file: Path) -> str:
+    """Return the first line that has a relation which the message names."""
+    for number, line in enumerate(file.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        named = _RELATION.findall(line)
+        if any(re.search(rf"relation '?{re.escape(name)}(?![\w.])", message) for name in named):
+            return f"{file}:{number}"
+    return str(file)
