@@ -102,6 +102,19 @@ def test_a_brief_session_has_room_for_compiled_code(spark: SparkSession) -> None
     assert sum(rooms) >= 200 << 20
 
 
+def test_a_task_that_fails_runs_once_more(spark: SparkSession, tmp_path: Path) -> None:
+    def first_fails(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        marker = tmp_path / "tried"
+        if not marker.exists():
+            marker.touch()
+            raise RuntimeError("the first attempt")
+        yield from batches
+
+    frame = spark.range(0, 10, 1, 1)
+    assert mapped(frame, first_fails, frame.schema).count() == 10
+    assert (tmp_path / "tried").exists()
+
+
 def test_spark_connect_needs_pyspark_4(monkeypatch: pytest.MonkeyPatch) -> None:
     class Remote:
         __module__ = "pyspark.sql.connect.session"

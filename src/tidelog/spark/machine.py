@@ -54,6 +54,8 @@ _LOCAL_CONF = {
     "spark.executorEnv.SPARK_SIMPLIFIED_TRACEBACK": "1",
 }
 _DAEMON = "tidelog.spark.workers"
+_ATTEMPTS = 2
+"""Attempts of each task. Spark makes one in local sessions, but it can lose the result of a large task."""
 
 
 def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -61,8 +63,8 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
     `.stop()` is the caller's.
 
     `brief` suits work of a minute or two: Java then compiles quickly rather than well, which halves the time of many
-    small jobs and makes large ones slower. The workers run this interpreter. A session that is already active is
-    returned as it is. SetupError (E0702, E0703) when there is no usable Java runtime or Spark does not start.
+    small jobs and makes large ones slower. The workers run this interpreter, and a task that fails runs once more. A
+    session that is already active is returned as it is. SetupError (E0702, E0703) when there is no usable Java runtime or Spark does not start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -70,7 +72,7 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
     os.environ["JAVA_HOME"] = str(java_home())
     # PySpark reads the worker's interpreter from the environment once, when the session starts.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master(f"local[{threads}]").appName("tidelog")
+    builder = SparkSession.builder.master(f"local[{threads},{_ATTEMPTS}]").appName("tidelog")
     settings = {**_LOCAL_CONF, "spark.sql.shuffle.partitions": str(threads)}
     if workers_find_tidelog():
         settings["spark.python.daemon.module"] = _DAEMON
