@@ -290,15 +290,16 @@ def test_a_fault_that_is_over_when_it_is_looked_for(spark: SparkSession, tmp_pat
     """No source is to blame that can be read by itself."""
     met = str(tmp_path / "met")
 
-    def once(value):  # type: ignore[no-untyped-def]  # or Spark looks at its types
+    def later(value):  # type: ignore[no-untyped-def]  # or Spark looks at its types
         from pathlib import Path
 
-        if not Path(met).exists():
-            Path(met).touch()
+        attempts = Path(met).read_text() if Path(met).exists() else ""
+        Path(met).write_text(f"{attempts}.")
+        if len(attempts) < 2:  # as often as Spark tries a task
             raise OSError("gone for a moment")
         return value
 
-    frame = spark.range(1).select(udf(once, "bigint")("id").alias("x"), lit("a").alias("y"))
+    frame = spark.range(1).select(udf(later, "bigint")("id").alias("x"), lit("a").alias("y"))
     with pytest.raises(SetupError, match="gone for a moment") as caught:
         Pipeline(PROGRAM, [Source("e", frame=frame)]).run(spark)
     assert caught.value.code == "E0708"

@@ -124,11 +124,27 @@ def test_partitions_and_their_host_come_back_within_the_commit(running: Running)
     running.check()
 
 
-def test_python_workers_fail_the_epoch_and_the_next_one_goes_on(running: Running) -> None:
-    """Where Spark does not try tasks again, as on one machine. Their daemon lives: Spark itself does not get over the
-    loss of that one, and this session is for other tests as well."""
+def test_python_workers_come_back_within_the_commit(running: Running) -> None:
+    """Their daemon lives: Spark itself does not get over the loss of that one, and this session is for other tests as
+    well."""
+    running.meanwhile(lambda: kill(running.workers))
+    running.check()
+
+
+def test_python_workers_that_are_lost_again_fail_the_epoch_and_the_next_one_goes_on(running: Running) -> None:
+    """Spark tries a task twice."""
+
+    def kill_twice() -> None:
+        killed: set[int] = set()
+        pause = threading.Event()
+        for _ in range(2):
+            while not (found := set(running.workers) - killed):
+                pause.wait(0.02)
+            kill(sorted(found))
+            killed |= found
+
     with pytest.raises(SetupError, match="commit again") as caught:
-        running.meanwhile(lambda: kill(running.workers))
+        running.meanwhile(kill_twice)
     assert caught.value.code == "E0708"
     running.check()
     running.grow()

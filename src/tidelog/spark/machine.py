@@ -64,7 +64,8 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
 
     `brief` suits work of a minute or two: Java then compiles quickly rather than well, which halves the time of many
     small jobs and makes large ones slower. The workers run this interpreter, and a task that fails runs once more. A
-    session that is already active is returned as it is. SetupError (E0702, E0703) when there is no usable Java runtime or Spark does not start.
+    session that is already active is returned as it is. SetupError (E0702, E0703) when there is no usable Java runtime
+    or Spark does not start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
