@@ -1,5 +1,5 @@
-"""Errors for those who have written a pipeline in TOML: hints with keys of the file in place of calls in Python, and lines
-of relations that the program does not have."""
+"""Errors for those who have written a pipeline in TOML: hints with keys of the file in place of calls in Python, and
+the lines of relations that the program does not have."""
 
 from __future__ import annotations
 
