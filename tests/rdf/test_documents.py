@@ -6,6 +6,7 @@ import random
 from datetime import time
 from decimal import Decimal
 from itertools import product
+from pathlib import Path
 
 import pyoxigraph
 import pytest
@@ -349,3 +350,46 @@ def test_a_literal_of_xml_that_is_none_stays_as_it_is() -> None:
     deep = "<i>" * 5_000 + "</i>" * 5_000
     store = store_of(frame.format(typed.format(deep.replace("<", "&lt;"))), "rdfxml")
     assert objects(store) == {literal(deep, datatype=f"{RDF}XMLLiteral")}
+
+
+RDF_XML = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:a="http://a/"%s>'
+RELATIVE = {
+    "ttl": "<> <http://a/p> <#o> .",
+    "trig": "<> <http://a/p> <#o> .",
+    "jsonld": '{"@id": "", "http://a/p": {"@id": "#o"}}',
+    "owl": RDF_XML % ""
+    + '<rdf:Description rdf:about=""><a:p><rdf:Description rdf:ID="o"/></a:p></rdf:Description></rdf:RDF>',
+}
+WITH_BASE = {
+    "ttl": f"@base <http://a/b> . {RELATIVE['ttl']}",
+    "trig": f"@base <http://a/b> . {RELATIVE['trig']}",
+    "jsonld": RELATIVE["jsonld"].replace("{", '{"@context": {"@base": "http://a/b"}, ', 1),
+    "owl": RELATIVE["owl"].replace(">", ' xml:base="http://a/b">', 1),
+}
+
+
+@pytest.mark.parametrize("ending", RELATIVE)
+def test_relative_iris_of_a_file_begin_with_its_base_or_else_its_own_iri(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"an onto.{ending}"
+    own, given = f"file://{tmp_path}/an%20onto.{ending}", "http://a/b"
+    for text, base, expected in (
+        (RELATIVE[ending], None, own),
+        (RELATIVE[ending], given, given),
+        (WITH_BASE[ending], None, given),
+        (WITH_BASE[ending], "http://a/c", given),
+    ):
+        path.write_text(text)
+        store = connect()
+        store.insert(path, base=base)
+        store.commit()
+        assert list(store.triples()) == [(expected, "http://a/p", f"{expected}#o")]
+        store.delete(str(path), base=base)
+        store.commit()
+        assert len(store) == 0
+
+
+def test_lines_have_no_relative_iris_even_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "onto.nt"
+    path.write_text("<s> <http://a/p> 1 .")
+    with pytest.raises(DataError, match=r"E0461.*N-Triples cannot have a relative IRI\n.*write absolute IRIs"):
+        connect().insert(path)

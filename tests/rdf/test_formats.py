@@ -159,3 +159,43 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
             store.write(tmp_path / name)
         assert refused.value.code == "E0660"
     assert list(tmp_path.iterdir()) == []
+
+
+OWL = '"http://www.w3.org/2002/07/owl#"'
+OWL_XML = f"<?xml version='1.0'?>\n<Ontology xmlns={OWL} ontologyIRI='http://a/'><Declaration/></Ontology>"
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "message", "hint"),
+    [
+        (OWL_XML, "owl", "expected RDF/XML, found OWL/XML", "convert it to Turtle"),
+        (OWL_XML, "ttl", "expected Turtle, found OWL/XML", "convert it to Turtle"),
+        (
+            "# a comment\n@prefix : <http://a/> . :s :p :o .",
+            "owl",
+            "expected RDF/XML, found Turtle",
+            "name the file .ttl",
+        ),
+        (
+            "Prefix(:=<http://a/>)\nOntology()",
+            "owl",
+            "expected RDF/XML, found the functional syntax of OWL",
+            "convert it",
+        ),
+        ("Prefix: : <http://a/>", "owl", "expected RDF/XML, found Manchester syntax", "convert it"),
+        ("format-version: 1.2\nontology: a", "ttl", "expected Turtle, found OBO", "convert it"),
+        (XML, "ttl", "expected Turtle, found RDF/XML", "name the file .rdf"),
+        ('{"@id": "http://a/s"}', "nq", "expected N-Quads, found JSON-LD", 'format="jsonld"'),
+        ("@prefix : <http://a/> . :s :p .", "trig", "the text cannot be read", "is not TriG"),
+        (XML.replace("<a:p", "<a:p wrong='Ontology'"), "owl", "XML namespaces are required", "is not RDF/XML"),
+    ],
+)
+def test_a_text_of_another_syntax_is_named(text: str, format: str, message: str, hint: str, tmp_path: Path) -> None:
+    path = tmp_path / f"onto.{format}"
+    path.write_text(text)
+    with pytest.raises(TidelogError) as caught:
+        connect().insert(path)
+    (found,) = caught.value.problems
+    assert found.code == "E0460"
+    assert message in found.message
+    assert hint in (found.hint or "")

@@ -20,7 +20,7 @@ from tidelog.errors import DataError, Problem
 from tidelog.rdf import xml_documents as xml
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.depth import TERMS, VALUES, too_deep
-from tidelog.rdf.formats import load
+from tidelog.rdf.formats import TITLES, load, mistaken
 from tidelog.rdf.lines import TermColumns, TripleColumns, cut, cut_quads, lines_of, plain_parts, united
 from tidelog.rdf.terms import NESTED
 
@@ -164,11 +164,18 @@ class Document:
             return DataError(Problem("E0465", message, place=f"{self.name}, row {error.lineno - 1}", hint=hint))
         place = f"{self.name}:{error.lineno}:{error.offset}" if error.lineno else self.name
         if "No scheme found" in reason:
-            message = "the text has a relative IRI, but no base"
-            return DataError(
-                Problem("E0461", message, place=place, hint=f'pass base="http://…/", or write {self.as_base}')
-            )
-        hint = f"pass `format` if the text is not {self.format.replace('_', '-').title()}"
+            if self.format in _OF_LINES:
+                message, hint = f"{TITLES[self.format]} cannot have a relative IRI", "write absolute IRIs"
+            else:
+                message, hint = (
+                    "the text has a relative IRI, but no base",
+                    f'pass base="http://…/", or write {self.as_base}',
+                )
+            return DataError(Problem("E0461", message, place=place, hint=hint))
+        other = mistaken(self.text, self.format)
+        if other is not None:
+            return DataError(Problem("E0460", other[0], place=place, hint=other[1]))
+        hint = f"pass `format` if the text is not {TITLES[self.format]}"
         if re.match("(?:INSERT|DELETE|WITH) is not a valid subject", reason, re.IGNORECASE):
             hint = "pass an update in SPARQL to `store.update`"
         undeclared = re.fullmatch(r"The prefix (.*): has not been declared", reason)

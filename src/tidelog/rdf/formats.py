@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from codecs import BOM_UTF8
 from typing import Any
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
@@ -16,6 +18,25 @@ FORMATS = {
     "rdfxml": "RDF_XML", "xml": "RDF_XML", "rdf": "RDF_XML", "owl": "RDF_XML", "application/rdf+xml": "RDF_XML",
 }  # fmt: skip
 """Names of formats, which are also the endings of files, and what pyoxigraph calls them."""
+TITLES = {
+    "TURTLE": "Turtle", "N_TRIPLES": "N-Triples", "N_QUADS": "N-Quads", "TRIG": "TriG", "JSON_LD": "JSON-LD",
+    "RDF_XML": "RDF/XML",
+}  # fmt: skip
+"""What messages call the formats."""
+_BEGINNINGS = (
+    ("OWL/XML", "", rb"(?s)(?=<)(?!.*(?:<rdf:RDF|\srdf:about)\b).*?<(?:\w+:)?Ontology\s"),
+    ("the functional syntax of OWL", "", rb"(?:Prefix|Ontology)\s*\("),
+    ("Manchester syntax", "", rb"(?:Prefix|Ontology):\s"),
+    ("OBO", "", rb"format-version:"),
+    ("RDF/XML", "rdf", rb"<\?xml\b|<!DOCTYPE\b|<!--|<rdf:RDF\b"),
+    ("Turtle", "ttl", rb"@(?:prefix|base)\b|(?i:prefix|base)\s+[\w.-]*:?\s*<"),
+    ("JSON-LD", "jsonld", rb"[\[{][\[{\s]*\""),
+)
+"""Syntaxes of ontologies, the endings of their files if tidelog reads them, and how their texts begin."""
+_BEGINNING = 10_000
+"""Bytes in which the first element of OWL/XML begins."""
+_COMMENTS = re.compile(rb"\A(?:\s|[#!][^\n]*\n)*")
+_CONVERT = "convert it to Turtle or RDF/XML, for example with ROBOT or Protégé"
 _PACKED = ".gz"
 INFERRED = "urn:tidelog:inferred"
 """The graph of N-Quads that holds what follows; it is not read."""
@@ -29,6 +50,17 @@ def format_of(name: str) -> str:
         hint = "use turtle, ntriples, nquads, trig, jsonld or rdfxml"
         raise UsageError(Problem("E0660", f"unknown RDF format {name!r}", hint=hint))
     return found
+
+
+def mistaken(text: bytes, format: str) -> tuple[str, str] | None:
+    """Return a message and a hint if a text that is not in a format of pyoxigraph begins like another syntax."""
+    start = _COMMENTS.sub(b"", text.removeprefix(BOM_UTF8)[:_BEGINNING])
+    found = next(((name, ending) for name, ending, begins in _BEGINNINGS if re.match(begins, start)), None)
+    if found is None or TITLES[format].replace("TriG", "Turtle") == found[0]:
+        return None
+    name, ending = found
+    hint = f'pass format="{ending}", or name the file .{ending}'
+    return f"expected {TITLES[format]}, found {name}", hint if ending else _CONVERT
 
 
 def ending_of(path: str | os.PathLike[str]) -> str:

@@ -38,9 +38,9 @@ def read(
     """Return the triples of a text, a path, a graph or dataset of rdflib or pyoxigraph, or an iterable of triples and
     quads, with their graphs.
 
-    A path is anything path-like, or one line that ends like a file of RDF, also packed by gzip. `labels` names the
-    blank nodes of a text; without it, the text must not have any. With `by_file`, the same file gives its blank nodes
-    the same names each time.
+    A path is anything path-like, or one line that ends like a file of RDF, also packed by gzip. The `base` of a file is
+    its own IRI, unless there is another. `labels` names the blank nodes of a text; without it, the text must not have
+    any. With `by_file`, the same file gives its blank nodes the same names each time.
 
     Raise DataError (E0460 to E0465, E0410, E0411), UsageError (E0660) for an unknown format, SetupError (E0790).
     """
@@ -48,6 +48,8 @@ def read(
         format_of(format)
     if isinstance(data, (str, bytes, os.PathLike)):
         text, name, format = _text(data, format)
+        if base is None and name != TEXT:
+            base = Path(name).absolute().as_uri()
         if by_file and labels is not None and name != TEXT:
             labels = Labels(text)
         return Document(text.removeprefix(BOM_UTF8), name, format_of(format), base, labels).columns()

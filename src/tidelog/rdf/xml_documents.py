@@ -15,7 +15,7 @@ from xml.parsers import expat
 
 from tidelog.errors import DataError, Problem
 from tidelog.rdf.depth import DEEPEST, TERMS
-from tidelog.rdf.formats import load
+from tidelog.rdf.formats import load, mistaken
 from tidelog.rdf.terms import RDF
 
 _LARGEST_ENTITY = 100_000
@@ -62,8 +62,12 @@ def refuse_broken(text: bytes, name: str) -> None:
         hint = "save it as UTF-8"
         raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=name, hint=hint)) from None
     except expat.ExpatError as error:
-        message = f"the text is not XML: {expat.ErrorString(error.code)}"
-        place, hint = f"{name}:{error.lineno}:{error.offset + 1}", "check that the text is complete, and its format"
+        whole = (
+            f"the text is not XML: {expat.ErrorString(error.code)}",
+            "check that the text is complete, and its format",
+        )
+        message, hint = mistaken(text, "RDF_XML") or whole
+        place = f"{name}:{error.lineno}:{error.offset + 1}"
         raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
 
 
