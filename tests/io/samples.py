@@ -41,6 +41,7 @@ RECORDS = {
         ],
         None,
     ),
+    "Odd": branched("Odd", [("A?", ()), ("?B", (column("x", "number"),)), ("A?b?", (column("x", "number"),))], None),
     "Holder": RecordType("Holder", (column("term", "Term"), column("n", "number"))),
 }
 BRANCHES = {branch.name: class_of(branch) for type_ in RECORDS.values() for branch in type_.branches}

@@ -120,6 +120,13 @@ def test_records() -> None:
     assert written(expected, holder) == text
 
 
+def test_names_of_branches_with_question_marks() -> None:
+    holder, known = relation("h", x="Odd"), dictionary()
+    rows = decoded(read_text(b"$A?\n$?B(1)\n$ A?b? ( 2 )\n$A? ()\n", "f", TAB, holder, known), holder, known)
+    assert [str(value) for (value,) in rows] == ["A?()", "?B(x=1)", "A?b?(x=2)", "A?()"]
+    assert written(rows[:3], holder) == "$A?\n$?B(1)\n$A?b?(2)\n"
+
+
 def test_relations_without_columns_hold_where_there_is_a_line() -> None:
     flag = relation("flag")
     for text in ("\n", "  \n", "anything", "()\nmaybe\n", "\t\n"):

@@ -28,6 +28,8 @@ def record(text: str, name: str) -> RecordType:
         ("r($ Cons ( 1 , $ Nil ( ) )).", "r($Cons(1, $Nil))."),
         ("r(x) :- q($a.Nil, x), x = $b.c.Cons(1, [_, $Nil]).", "r(x) :- q($a.Nil, x), x = $b.c.Cons(1, [_, $Nil])."),
         ("r($_x(?y, a?b)).", "r($_x(?y, a?b))."),
+        (".type T = A? {} | ?B{} | a?B? { x: T }", ".type T = A? {} | ?B {} | a?B? { x: T }"),
+        ("r($A?, $?B()) :- q($a.C?($A?)).", "r($A?, $?B) :- q($a.C?($A?))."),
     ],
 )
 def test_the_text_comes_back(written: str, printed: str) -> None:

@@ -304,6 +304,15 @@ def test_domains_of_a_choice_are_columns() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "domains"),
+    [("(x, x)", ((0,),)), ("x, x, (x, x)", ((0,),)), ("(y, x), y, (x, y), (x, y, x)", ((1, 0), (1,)))],
+)
+def test_domains_and_attributes_that_stand_twice_are_one(written: str, domains: tuple[tuple[int, ...], ...]) -> None:
+    program = check(read(f".decl a(x: number, y: number) choice-domain {written}"))
+    assert selections_of(program.relations, (), ())["a"].domains == domains
+
+
+@pytest.mark.parametrize(
     ("directive", "expected"),
     [
         (".input n(IO=stdout)", "`IO` of `.input` cannot be `stdout`"),

@@ -22,7 +22,7 @@ _SPACE = re.compile(r"\s*")
 _BARE = {"]": re.compile(r"[^,\]]*"), ")": re.compile(r"[^,)]*")}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _NIL = re.compile(r"nil(?=\s*(,|\]|\)|$))")
-_BRANCH = re.compile(r"\$\s*([^\W\d?][\w?.]*)\s*(\(\s*\))?")
+_BRANCH = re.compile(r"\$\s*(\??[^\W\d][\w?.]*)\s*(\(\s*\))?")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _PACE = 1_024
 """So many values of one record are read between two looks at the limits."""

@@ -131,6 +131,9 @@ def _unknown_qualifier(tokens: list[Token], start: int, locate: Locate) -> Probl
     span, last = span_of(first, locate), span_of(tokens[start - 1], locate)
     if declares is None or declares.type != "DECL" or "\n" in span.source.text[last.end : span.start]:
         return None
+    if first in lexer.QUALIFIERS:
+        hint = f"write `{first}` in front of `choice-domain`, `min(…)` or `max(…)`"
+        return Problem("E0101", f"the qualifier `{first}` stands behind a selection", span, hint=hint)
     close = get_close_matches(str(first), lexer.QUALIFIERS, 1)
     known = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.QUALIFIERS))}"
     hint = foreign.qualifier(str(first)) or known

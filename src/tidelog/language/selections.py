@@ -96,8 +96,10 @@ def _columns(relation: RelationType, attributes: Iterable[str]) -> tuple[int, ..
 def _declared(relation: RelationType) -> Selection:
     clauses = relation.selections
     if clauses[0].op == "choice":
-        domains = tuple(_columns(relation, clause.attributes) for clause in clauses)
-        return Selection(relation.name, "choice", domains=domains, span=clauses[0].span)
+        domains: dict[frozenset[str], tuple[int, ...]] = {}
+        for clause in clauses:
+            domains.setdefault(frozenset(clause.attributes), _columns(relation, dict.fromkeys(clause.attributes)))
+        return Selection(relation.name, "choice", domains=tuple(domains.values()), span=clauses[0].span)
     orders = tuple((_columns(relation, clause.attributes)[0], clause.op) for clause in clauses)
     return _best(relation, orders, clauses[0].span)
 
@@ -230,29 +232,20 @@ def _two_ways(name: str, first: str, place: Span | None, span: Span | None) -> P
 def _clause_problems(relation: RelationType, scheme: Scheme) -> Iterator[Problem]:
     columns = {column.name: column for column in relation.columns}
     ordered: set[str] = set()
-    domains: dict[frozenset[str], Span | None] = {}
     for clause in relation.selections:
-        if clause.op == "choice":
-            domain = frozenset(clause.attributes)
-            if domain in domains:
-                first = domains[domain]
-                notes = ((first, "the first one"),) if first is not None else ()
-                message = f"the domain `{clause}` of `{relation.name}` stands twice"
-                yield Problem("E0250", message, clause.span, notes, "remove one of the two")
-            domains.setdefault(domain, clause.span)
-        once: set[str] = set()
         for name in clause.attributes:
             if name not in columns:
                 others = f"name an attribute: {', '.join(columns)}" if columns else "remove it: there are no attributes"
                 hint = did_you_mean(name, columns) or others
                 yield Problem("E0250", f"`{relation.name}` has no attribute `{name}`", clause.span, hint=hint)
-            elif name in (once if clause.op == "choice" else ordered):
+            elif clause.op == "choice":
+                continue  # a domain, or an attribute in one, may stand twice
+            elif name in ordered:
                 hint = "name each attribute once"
                 yield Problem("E0250", f"`{name}` is named twice in a selection", clause.span, hint=hint)
-            elif clause.op != "choice" and columns[name].kind not in (*NUMERIC, "?"):
+            elif columns[name].kind not in (*NUMERIC, "?"):
                 place = scheme.places.get((relation.name, name))
                 yield _no_order(relation, name, columns[name].kind, clause.op, clause.span, place)
-            once.add(name)
             ordered.add(name)
 
 

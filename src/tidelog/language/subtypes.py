@@ -194,14 +194,19 @@ class _Flow:
         return None if wide is None else self._too_wide(narrow, wide)
 
     def _apart(self, places: list[_Place]) -> Problem:
-        first = places[0]
-        other = next((p for p in places if not self.scheme.flows(p.type, first.type)), places[-1])
+        pairs = ((p, q) for i, q in enumerate(places) for p in places[:i])
+        first, other = next((pair for pair in pairs if not self._share(*pair)), (places[0], places[-1]))
         message = f"variable `{first.name}` cannot have both types: {first.text}, but {other.text}"
-        hint = (
-            f"write `as({other.name}, {first.type})` to change the type; "
-            f"no type is both a `{first.type}` and a `{other.type}`"
-        )
+        lacking = f"both a `{first.type}` and a `{other.type}`"
+        if self._share(first, other):
+            message = f"variable `{first.name}` cannot have all its types: {first.text}, and {other.text}"
+            lacking = f"all of {', '.join(f'`{name}`' for name in dict.fromkeys(p.type for p in places))}"
+        hint = f"write `as({other.name}, {first.type})` to change the type; no type is {lacking}"
         return Problem("E0211", message, other.span, _notes(first, other), hint)
+
+    def _share(self, one: _Place, other: _Place) -> bool:
+        """Return True if there is a type that belongs to the types of both places."""
+        return bool(self.scheme.shared([one.type, other.type]))
 
     def _cast_too_wide(self, cast: Cast, column: Column, relation: str) -> Problem:
         text = f"column `{column.name}` of `{relation}` has the type `{column.type}`"
