@@ -45,3 +45,26 @@ def test_a_tuple_that_is_missing_is_noticed(name: str, relation: str, row: tuple
 def test_a_tuple_too_many_is_noticed(name: str, relation: str, row: tuple[object, ...]) -> None:
     forged = altered(loaded((PROGRAMS / f"{name}.dl").read_text("utf-8"))).with_row(relation, row)
     assert verdict(forged) & {"E0802", "E0803"}
+
+
+def test_atoms_that_only_computed_values_connect_are_not_multiplied() -> None:
+    calls = 0
+
+    def target(place: int) -> int:
+        nonlocal calls
+        calls += 1
+        return place + 1
+
+    db = tidelog.connect()
+    db.load(
+        ".functor target(place: number): number .decl jump(x: number) .decl code(x: number) .decl reached(x: number)"
+        "reached(x) :- jump(x), code(y), y = @target(x), code(z), z = @target(y)."
+    )
+    db.functor("target", target)
+    db.insert("jump", [(x,) for x in range(100)])
+    db.insert("code", [(x,) for x in range(50)])
+    db.commit()
+    assert len(db["reached"]) == 48
+    calls = 0
+    db.check()
+    assert calls <= 200

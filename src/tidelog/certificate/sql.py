@@ -2,7 +2,8 @@
 
 The columns are `h0`, `h1`, … for the head and `youngest`, the largest birth among the body's tuples of the head's own
 stratum (`NO_BIRTH` without any). Atoms become tables joined by equations, negated ones NOT EXISTS. What is
-computed follows in steps, each a materialised table that extends the one before, so that nothing is computed twice.
+computed follows in steps, each a materialised table that extends the one before, so that nothing is computed twice. An
+atom that shares only computed variables with the others is joined behind the step that computes these.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def instances(rule: CoreRule | AggregateRule, table: TableOf, strata: Mapping[st
         return _numbered(rule, table) if rule.op == "autoinc" else _groups(rule, table, functors)
     body = _Body(rule, table, strata, functors)
     computed: list[CoreLiteral] = [literal for literal in rule.body if not isinstance(literal, CoreAtom)]
-    while computed:
+    while computed or body.atoms:
         computed = body.compute(computed)
     for literal in rule.body:
         if isinstance(literal, CoreAtom) and literal.negated:
@@ -65,15 +66,34 @@ class _Body:
         self.known: dict[str, str] = {}
         self.conditions: list[str] = ["TRUE"]
         self.steps: list[str] = []
-        sources, births = [], []
-        for number, atom in enumerate(literal for literal in rule.body if isinstance(literal, CoreAtom)):
-            if not atom.negated:
-                sources.append(f"{table(atom.relation)} a{number}")
-                self.conditions += self.matching(atom, f"a{number}", self.known)
-                if strata[atom.relation] == strata[rule.head.relation]:
-                    births.append(f"a{number}.birth")
-        self.source = f"FROM {', '.join(sources)}" if sources else ""
-        self.youngest = f"greatest({', '.join(births)})" if births else f"({NO_BIRTH})::BIGINT"
+        self.atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
+        """Those that are not joined yet."""
+        self._table = table
+        self._strata = strata
+        self._sources: list[str] = []
+        self._births: list[str] = []
+        self._joined = 0
+        if self.atoms:
+            self.join(self.atoms[0])
+
+    def join(self, atom: CoreAtom) -> None:
+        """Add an atom to the FROM clause."""
+        alias = f"a{self._joined}"
+        self._joined += 1
+        self.atoms.remove(atom)
+        self._sources.append(f"{self._table(atom.relation)} {alias}")
+        self.conditions += self.matching(atom, alias, self.known)
+        if self._strata[atom.relation] == self._strata[self.rule.head.relation]:
+            self._births.append(f"{alias}.birth")
+
+    def join_connected(self) -> None:
+        """Join all atoms that share a variable with what is bound, or have constants only."""
+        while atom := next((atom for atom in self.atoms if self.connected(atom)), None):
+            self.join(atom)
+
+    def connected(self, atom: CoreAtom) -> bool:
+        variables = {arg.name for arg in atom.args if not isinstance(arg, CoreConstant)}
+        return not variables or not variables.isdisjoint(self.known)
 
     def value(self, value: CoreValue) -> str:
         """Return the expression of a constant or of a bound variable."""
@@ -95,12 +115,14 @@ class _Body:
 
     def select(self, columns: list[str]) -> str:
         """Return the bindings so far as a SELECT of these columns."""
-        selected = ", ".join([*columns, f"{self.youngest} AS youngest"])
-        return f"SELECT {selected} {self.source} WHERE {_all(self.conditions)}"
+        youngest = f"greatest({', '.join(self._births)})" if self._births else f"({NO_BIRTH})::BIGINT"
+        source = f"FROM {', '.join(self._sources)}" if self._sources else ""
+        return f"SELECT {', '.join([*columns, f'{youngest} AS youngest'])} {source} WHERE {_all(self.conditions)}"
 
     def compute(self, literals: list[CoreLiteral]) -> list[CoreLiteral]:
-        """Evaluate the literals whose arguments are bound, or one with several values if there is no other; returns
-        those left."""
+        """Evaluate the literals whose arguments are bound. If there is none, evaluate one with several values, or else
+        join an atom. Return the literals that are left."""
+        self.join_connected()
         columns: dict[str, str] = {}
         waiting: list[CoreLiteral] = []
 
@@ -127,7 +149,14 @@ class _Body:
         if columns:
             self.extend(columns)
         elif len(waiting) == len(literals):
-            waiting.remove(self.unnest(literals))
+            several = next((each for each in waiting if isinstance(each, Computation) and self.bound(*each.args)), None)
+            if several is not None:
+                self.unnest(several)
+                waiting.remove(several)
+            elif self.atoms:
+                self.join(self.atoms[0])
+            elif waiting:
+                raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
         return waiting
 
     def call(self, literal: Computation) -> str:
@@ -143,20 +172,16 @@ class _Body:
         name = f"step{len(self.steps)}"
         self.steps.append(f"{name} AS MATERIALIZED ({self.select(selected)})")
         self.known = {variable: f"x{i}" for i, variable in enumerate(every)}
-        self.source, self.youngest = f"FROM {name}", "youngest"
+        self._sources, self._births = [name], [f"{name}.youngest"]
         self.conditions = ["TRUE", *(f"{self.known[variable]} IS NOT NULL" for variable in columns)]
 
-    def unnest(self, literals: list[CoreLiteral]) -> CoreLiteral:
-        """Evaluate the first functor with several values whose arguments are bound, and return it."""
-        for literal in literals:
-            if isinstance(literal, Computation) and self.bound(*literal.args):
-                found, target = self.enumerated(literal), literal.target
-                if self.bound(target):
-                    self.conditions.append(f"{found} = {self.value(target)}")
-                elif not isinstance(target, CoreConstant):
-                    self.known[target.name] = found
-                return literal
-        raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
+    def unnest(self, literal: Computation) -> None:
+        """Evaluate a functor with several values whose arguments are bound."""
+        found, target = self.enumerated(literal), literal.target
+        if self.bound(target):
+            self.conditions.append(f"{found} = {self.value(target)}")
+        elif not isinstance(target, CoreConstant):
+            self.known[target.name] = found
 
     def enumerated(self, literal: Computation) -> str:
         """Return an expression that takes the values of a functor one after the other. It never materializes ranges of
@@ -167,7 +192,7 @@ class _Body:
             return self.known.pop("#values")
         self.extend({})
         count, value = self.functors.steps(kind, [self.value(arg) for arg in literal.args])
-        self.source += f", LATERAL range(0, {count}) steps"
+        self._sources.append(f"LATERAL range(0, {count}) steps")
         return value.format("steps.range")
 
 
