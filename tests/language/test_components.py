@@ -168,6 +168,26 @@ def test_types_belong_to_their_instance() -> None:
     assert [field.type for field in checked.records["a.Entry"].fields] == ["a.Key", "Name"]
 
 
+@pytest.mark.parametrize(
+    ("argument", "declared", "of_column"),
+    [("Age", "a.Age", "a.Age"), ("years", "a.years", "a.years"), ("symbol", "a.T", "symbol")],
+)
+def test_a_type_may_have_the_name_of_a_parameter(argument: str, declared: str, of_column: str) -> None:
+    text = ".type Age <: symbol  .comp A<T> { .type T <: number  .type U = T  .decl p(x: T, y: U) }"
+    checked = check(read(f"{text} .init a = A<{argument}>"))
+    assert declared in [type_.name for type_ in checked.types]
+    assert [type_ for type_, _ in columns(checked, "a.p")] == [of_column, "a.U"]
+
+
+def test_relations_of_an_argument_need_not_be_overridable() -> None:
+    text = ".comp A { .decl p(x: number)  p(1). }  .comp B<T> : T { .override p  p(2). }"
+    assert views(f"{text} .init b = B<A>")["b.p"] == [(2,)]
+    with pytest.raises(ProgramError, match="inherits no relation `p`"):
+        check(read(f"{text} .comp C {{ }} .init b = B<C>"))
+    with pytest.raises(ProgramError, match="not overridable"):
+        check(read(f"{text} .comp D : A {{ .override p }}"))
+
+
 def test_names_are_found_in_paths_aggregates_and_negations() -> None:
     text = """
         .comp G { .decl e(x: number, y: number)  .decl n(x: number)  .decl out(x: number, c: number)

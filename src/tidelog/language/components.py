@@ -210,21 +210,24 @@ class _Expansion:
             self.instance(instance, context)
 
     def _check_overrides(self, component: Component, begin: int, context: _Context) -> None:
-        """Report overrides of what is not inherited, or not overridable."""
+        """Report overrides of what is not inherited, or not overridable. A component that is the argument of a
+        parameter does not know that it is inherited, so its relations need not be overridable."""
         inherited = {
             statement.name: statement
             for statement, place in self.statements[begin:]
             if isinstance(statement, Declaration) and place.path == context.path
         }
-        if self._open & {parent.name for parent in component.parents}:
+        parents = {parent.name for parent in component.parents}
+        if self._open & parents:
             return
+        by_parameter = not parents.isdisjoint(context.arguments)
         for override in component.overrides:
             declaration = inherited.get(override.relation)
             if declaration is None:
                 message = f"`{component.type.name}` inherits no relation `{override.relation}`"
                 hint = did_you_mean(override.relation, inherited) or "remove the `.override`"
                 self._report("E0235", message, override.span, context, (), hint)
-            elif "overridable" not in declaration.qualifiers:
+            elif "overridable" not in declaration.qualifiers and not by_parameter:
                 notes = ((declaration.span, "declared here"),) if declaration.span else ()
                 message = f"the relation `{override.relation}` is not overridable"
                 hint = "add `overridable` to its declaration"
@@ -290,7 +293,7 @@ class _Names:
                 if isinstance(statement, Declaration):
                     self._relations.add(_qualified(statement.name, context))
                 elif isinstance(statement, TypeDeclaration):
-                    self._types.add(_qualified(statement.name, context))
+                    self._types.add(_type_name(statement, context))
                     self._branches |= {_qualified(branch.name, context) for branch in statement.branches}
 
     def flat(self, program: Program, expansion: _Expansion) -> Program:
@@ -337,7 +340,7 @@ class _Names:
     def _type_declaration(self, type_: TypeDeclaration, context: _Context) -> TypeDeclaration:
         return replace(
             type_,
-            name=_qualified(type_.name, context),
+            name=_type_name(type_, context),
             members=tuple(self._type(member, context) for member in type_.members),
             fields=tuple(self._attribute(each, context) for each in type_.fields),
             branches=tuple(self._branch(each, context) for each in type_.branches),
@@ -360,6 +363,13 @@ class _Names:
 
 def _qualified(name: str, context: _Context) -> str:
     return ".".join((*context.path, name))
+
+
+def _type_name(type_: TypeDeclaration, context: _Context) -> str:
+    """Return the name of a type in an instance. A type with the name of a parameter is called as the argument is, so
+    that the parameter means this type in the instance."""
+    argument = context.arguments.get(type_.name, type_.name)
+    return _qualified(type_.name if argument in PRIMITIVES else argument, context)
 
 
 def _nearest(name: str, path: tuple[str, ...], declared: set[str]) -> str:
