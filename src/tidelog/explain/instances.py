@@ -283,7 +283,9 @@ class Question:
         does not declare."""
         self.columns = tuple(Column(name, kinds[name], kinds[name]) for name in shown)
         rule = Rule(QUERY, (Atom(QUERY, tuple(Variable(column.name) for column in self.columns)),), body, dict(kinds))
-        relations = {name: replace(each, selections=()) for name, each in checked.relations.items()}
+        relations = {
+            name: replace(each, selections=()) if each.selections else each for name, each in checked.relations.items()
+        }
         relations |= read
         relations |= {QUERY: RelationType(QUERY, self.columns), GIVEN: RelationType(GIVEN, given)}
         program = CheckedProgram(

@@ -183,7 +183,7 @@ def declared_functor(
     word = "aggregate" if aggregate else "functor"
     known = [each.name for each in functors.values() if each.aggregate == aggregate]
     near = did_you_mean(name, [*known, *(SPELLINGS if aggregate else ())])
-    hint = near or f"declare it: `.{word} {name}({', '.join(['number'] * count)}): number`"
+    hint = near or f"declare it with its types, such as `.{word} {name}({', '.join(['number'] * count)}): number`"
     if declared is not None and aggregate:
         hint = f"write `@@{name} x : start, {{ … }}`: it is a functor"
     elif declared is not None:
