@@ -45,12 +45,21 @@ def _path_problems(atom: Atom, path: Path, scheme: Scheme, unknown: set[str]) ->
 
 
 def unknown_relation(name: str, span: Span | None, scheme: Scheme, arity: int | None = None) -> Problem:
-    columns = ", ".join(f"x{i + 1}: symbol" for i in range(arity or 0)) if (arity or 0) <= 4 else "…"
-    hint = did_you_mean(name, scheme.relations)
-    hint = hint or (
-        f"declare it, for example `.decl {name}({columns})`" if arity is not None else "declare it with `.decl`"
-    )
+    hint = did_you_mean(name, scheme.relations) or _declaring(name, scheme, arity)
     return Problem("E0201", f"the relation `{name}` is not declared", span, hint=hint)
+
+
+def _declaring(name: str, scheme: Scheme, arity: int | None) -> str:
+    """Return the hint that says how to declare a relation."""
+    instance, _, own = name.rpartition(".")
+    if instance and any(f".{instance}." in f".{each}" for each in scheme.relations):
+        return f"declare `{own}` in the component of the instance `{instance}`"
+    if instance:
+        return f"initialise a component that declares `{own}`: `.init {instance} = …`"
+    if arity is None:
+        return "declare it with `.decl`"
+    columns = ", ".join(f"x{i + 1}: symbol" for i in range(arity)) if arity <= 4 else "…"
+    return f"declare it, for example `.decl {name}({columns})`"
 
 
 def _name_span(atom: Atom) -> Span | None:
