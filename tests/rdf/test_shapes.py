@@ -394,7 +394,10 @@ def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
         ("sh:target [ a sh:SPARQLTarget ]", "advanced"),
         ("sh:not :S", "asks for itself through sh:not"),
         ("sh:node :T . :T sh:xone (:S)", "asks for itself through sh:xone"),
-        ("a sh:NodeShape . :C a sh:ConstraintComponent", "components of one's own"),
+        (
+            "a sh:NodeShape ; :most 1 . :C a sh:ConstraintComponent ; sh:parameter [ sh:path :most ]",
+            "/most> of the shape <[^>]*/S> cannot be validated: <[^>]*/C> is a component of one's own",
+        ),
         (
             "a sh:NodeShape . :g sh:entailment <http://www.w3.org/ns/entailment/RDFS>",
             "entailment/RDFS.*connect with rules",
@@ -406,6 +409,19 @@ def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
 def test_shapes_beyond_the_core_are_refused(shape: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"(?s)E0675.*{message}"):
         connect().shapes(f"{PREFIXES} :S {shape} .")
+
+
+def test_components_that_no_shape_uses_and_their_parameters_find_nothing() -> None:
+    store = validated("""
+        :S sh:targetNode :a ; sh:path :p ; sh:maxCount 0 .
+        sh:MaxCountConstraintComponent a sh:ConstraintComponent ; sh:parameter sh:MaxCountConstraintComponent-maxCount .
+        sh:MaxCountConstraintComponent-maxCount a sh:Parameter ; sh:path sh:maxCount ; sh:datatype xsd:integer .
+        :C a sh:ConstraintComponent ; sh:parameter [ a sh:Parameter ; sh:path :most ; sh:optional true ] ;
+            sh:labelTemplate "at most {$most}" ; sh:validator [ a sh:SPARQLAskValidator ; sh:ask "ASK { }" ] .
+    """)
+    assert {(each.component, each.source_shape) for each in store.validate()} == {
+        (f"{SH}MaxCountConstraintComponent", "http://example.org/S")
+    }
 
 
 def test_a_graph_without_shapes_is_refused() -> None:

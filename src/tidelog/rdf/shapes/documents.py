@@ -77,5 +77,6 @@ class ShapesGraph:
 
     def unsupported(self, shape: str, predicate: str, reason: str, hint: str) -> UsageError:
         """Return the error about a part of a shape that tidelog does not validate."""
-        message = f"sh:{predicate} of the shape {self.shown(shape)} cannot be validated: {reason}"
+        shown = self.shown(predicate) if ":" in predicate else f"sh:{predicate}"
+        message = f"{shown} of the shape {self.shown(shape)} cannot be validated: {reason}"
         return UsageError(Problem("E0675", message, place="<shapes>", hint=hint))

@@ -6,7 +6,7 @@ Source: SHACL Core, sections 2 and 4, and the syntax rules of its appendix A.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from tidelog.errors import DataError, Problem
@@ -86,27 +86,44 @@ def read_shapes(graph: ShapesGraph) -> dict[str, ParsedShape]:
     classes = {_CLASS}
     while more := {each for each in graph.subjects if classes & {*graph.objects(each, _SUBCLASS)}} - classes:
         classes |= more
-    for subject in graph.subjects:
-        if f"{SH}ConstraintComponent" in graph.objects(subject, TYPE):
-            hint = "write the constraint with the components of SHACL Core, or as a view in SPARQL"
-            raise graph.unsupported(
-                subject, "ConstraintComponent", "components of one's own belong to SHACL-SPARQL", hint
-            )
-    found = {name: _Reader(graph, name, classes).shape() for name in _names(graph)}
+    names = _names(graph)
+    _refuse_components(graph, names)
+    found = {name: _Reader(graph, name, classes).shape() for name in names}
     if not found:
         hint = "pass the graph of shapes, which has sh:NodeShape, sh:targetClass and the like"
         raise DataError(Problem("E0674", "there are no shapes of SHACL here", place="<shapes>", hint=hint))
     return dict(sorted(found.items(), key=lambda pair: not pair[1].targets))
 
 
+def _refuse_components(graph: ShapesGraph, names: Iterable[str]) -> None:
+    """Raise UsageError (E0675) for a shape with a parameter of a component of one's own. Components that no shape uses
+    find no violations: the vocabulary of SHACL declares its own ones, and DASH has many."""
+    components = [each for each in graph.subjects if f"{SH}ConstraintComponent" in graph.objects(each, TYPE)]
+    own = {
+        path: component
+        for component in components
+        if not component.startswith(SH)
+        for parameter in graph.objects(component, "parameter")
+        for path in graph.objects(parameter, "path")
+    }
+    for name in names:
+        for predicate in graph.predicates(name):
+            if predicate in own:
+                reason = f"{graph.shown(own[predicate])} is a component of one's own, which belongs to SHACL-SPARQL"
+                hint = "write the constraint with the components of SHACL Core, or as a view in SPARQL"
+                raise graph.unsupported(name, predicate, reason, hint)
+
+
 def _names(graph: ShapesGraph) -> dict[str, None]:
-    """Return the names of the nodes of a graph that are shapes."""
+    """Return the names of the nodes of a graph that are shapes. Parameters of components and functions are none."""
+    parameters = {value for each in graph.subjects for value in graph.objects(each, "parameter")}
     marks = {f"{SH}{name}" for name in (*TARGETS, *PARAMETERS, *REFUSED, "path")}
     types = {f"{SH}NodeShape", f"{SH}PropertyShape"}
     found = {
         each: None
         for each in graph.subjects
-        if marks.intersection(graph.predicates(each)) or types.intersection(graph.objects(each, TYPE))
+        if each not in parameters
+        and (marks.intersection(graph.predicates(each)) or types.intersection(graph.objects(each, TYPE)))
     }
     waiting = list(found)
     while waiting:
