@@ -90,7 +90,7 @@ def _give_back(
         usage.add([column.kind for column in columns], words)
     flags = usage.flags()
     # Plans of hyper-nodes that are no more may have constants that are no more.
-    nodes = {node.relations for node in engine.nodes}
+    nodes = {node.derives for node in engine.nodes}
     for key in engine.maintained.keys() - nodes:
         del engine.maintained[key]
     dictionary.give_back(flags)

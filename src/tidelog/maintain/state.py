@@ -47,7 +47,7 @@ class EngineState:
     asserted: dict[str, StoredRelation] = field(default_factory=dict)
     views: dict[str, StoredRelation] = field(default_factory=dict)
     nodes: tuple[HyperNode, ...] = ()
-    maintained: dict[tuple[str, ...], Maintained] = field(default_factory=dict)
+    maintained: dict[frozenset[str], Maintained] = field(default_factory=dict)
     closures: dict[str, tuple[ClosureShape, Closure]] = field(default_factory=dict)
     mirrors: dict[str, str] = field(default_factory=dict)
     large: dict[str, LargeGroups | OwnGroups] = field(default_factory=dict)

@@ -119,8 +119,8 @@ class Maintained:
         and few of the rules that it has seen are others by now."""
         if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
             return False
-        heads = map(relations.__getitem__, derived)
-        if not all(map(is_, self.machine.derived, heads)):  # One went with its rules, and has come back.
+        heads = {id(relations[name]) for name in derived}
+        if heads != set(map(id, self.machine.derived)):  # One went with its rules, and has come back.
             return False
         if self.stored != relations and any(
             relations.get(name, each) is not each for name, each in self.stored.items()
@@ -305,7 +305,7 @@ def _jobs(
     return jobs
 
 
-def forget_indexes(maintained: dict[tuple[str, ...], Maintained], relations: Sequence[StoredRelation]) -> None:
+def forget_indexes(maintained: dict[frozenset[str], Maintained], relations: Sequence[StoredRelation]) -> None:
     """Release the memory of indexes that are not needed if all goes well, and the plans that run over them, from the
     states of the hyper-nodes; otherwise they are made anew."""
     for key, kept in list(maintained.items()):

@@ -50,7 +50,7 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     fresh = set(map(id, new))
     kept = (rule for rule in node.rules if isinstance(rule, CoreRule) and id(rule) not in fresh)
     show(state, inputs.relations, chain(kept, gone))
-    key = node.relations
+    key = node.derives  # Other rules may put the same relations in another order.
     facts = [name for name in state.facts if name in node.derives]
     came = {name: state.facts[name][0] for name in facts}
     went = {name: state.facts[name][1] for name in facts}
