@@ -115,7 +115,7 @@ def _refuse_components(graph: ShapesGraph, names: Iterable[str]) -> None:
 
 
 def _names(graph: ShapesGraph) -> dict[str, None]:
-    """Return the names of the nodes of a graph that are shapes. Parameters of components and functions are none."""
+    """Return the names of the nodes of a graph that are shapes, without parameters of components and functions."""
     parameters = {value for each in graph.subjects for value in graph.objects(each, "parameter")}
     marks = {f"{SH}{name}" for name in (*TARGETS, *PARAMETERS, *REFUSED, "path")}
     types = {f"{SH}NodeShape", f"{SH}PropertyShape"}
