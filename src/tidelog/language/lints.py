@@ -120,7 +120,8 @@ def _deprecated(checked: CheckedProgram) -> Iterator[Problem]:
 
 
 def _never_read(checked: CheckedProgram) -> Iterator[Problem]:
-    """Yield a warning for each relation with rules that neither rules nor outputs read, if there are outputs."""
+    """Yield a warning for each relation with rules that neither rules nor outputs read, if there are outputs. A component
+    may offer more than those who initialise it read."""
     shown = {each.relation for each in checked.directives if each.name in ("output", "printsize")}
     if not shown:
         return
@@ -131,9 +132,10 @@ def _never_read(checked: CheckedProgram) -> Iterator[Problem]:
             for repeat in repeats(atom.path):
                 read.update(name for name, _ in checked.domains.get(repeat.domain or "", ()))
     for name in dict.fromkeys(head.relation for rule in checked.texts for head in rule.heads):
-        if name not in read:
+        span = checked.relations[name].span
+        if name not in read and not (span is not None and span.via):
             hint = f"add `.output {name}`, or remove its rules"
-            yield _warning("E0295", f"nothing reads the relation `{name}`", checked.relations[name].span, hint)
+            yield _warning("E0295", f"nothing reads the relation `{name}`", span, hint)
 
 
 def _never_fires(checked: CheckedProgram) -> Iterator[Problem]:
