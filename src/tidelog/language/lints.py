@@ -120,8 +120,8 @@ def _deprecated(checked: CheckedProgram) -> Iterator[Problem]:
 
 
 def _never_read(checked: CheckedProgram) -> Iterator[Problem]:
-    """Yield a warning for each relation with rules that neither rules nor outputs read, if there are outputs. A component
-    may offer more than those who initialise it read."""
+    """Yield a warning for each relation with rules that neither rules nor outputs read, if there are outputs.
+    A component may offer more than those who initialise it read."""
     shown = {each.relation for each in checked.directives if each.name in ("output", "printsize")}
     if not shown:
         return
