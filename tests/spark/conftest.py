@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tidelog.spark.frames import symbols
+
 
 @pytest.fixture
 def put(tmp_path: Path) -> Callable[[str, str], Path]:
@@ -33,3 +35,9 @@ def schema(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     spark.sql(f"create schema lake location '{tmp_path}/lake'")
     yield "lake"
     spark.sql("drop schema lake cascade")
+
+
+@pytest.fixture
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks number the symbols of a few rows as well, and write their facts."""
+    monkeypatch.setattr(symbols, "FEW_BLOCKS", -1)

@@ -88,6 +88,7 @@ def test_a_commit_that_cannot_replace_the_manifest_changes_nothing(
         assert set(again.local("n")) == {(1,)}
 
 
+@pytest.mark.usefixtures("by_tasks")
 def test_partitions_and_executors_whose_disk_is_full(spark: SparkSession, tmp_path: Path) -> None:
     gateway: Any = spark.sparkContext._gateway
     with tidelog.connect(spark=spark, state=tmp_path) as db:

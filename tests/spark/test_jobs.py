@@ -40,6 +40,22 @@ def jobs(spark: SparkSession) -> Iterator[list[str | None]]:
     described += [text for number, text in sorted(known().items()) if number not in before]
 
 
+def test_a_few_rows_of_a_frame_take_the_jobs_of_the_rounds_only(spark: SparkSession) -> None:
+    with tidelog.connect(spark=spark) as db:
+        db.options(engine="cluster")
+        db.load(PROGRAM)
+        db.commit()
+        for came, gone in ([("a", "b"), ("b", "c")], [("x", "y")]), ([("c", "d")], [("a", "b"), ("n", "n")]):
+            db.insert("e", spark.createDataFrame(came, "x string, y string"))
+            db.delete("e", spark.createDataFrame(gone, "x string, y string"))
+            with jobs(spark) as committing:
+                db.commit()
+            assert committing
+            assert {text for text in committing if ", round " not in str(text)} == set()
+        assert rows(db["t"]) == {("b", "c"), ("c", "d"), ("b", "d")}
+
+
+@pytest.mark.usefixtures("by_tasks")
 def test_an_epoch_of_the_cluster_names_rules_and_rounds(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("a", "b"), ("b", "c"), ("c", "d")], "x string, y string")
     with tidelog.connect(spark=spark) as db:

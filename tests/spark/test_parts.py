@@ -22,6 +22,8 @@ from tidelog.spark.frames.parts import check_shared, write_parts
 from tidelog.spark.frames.symbols import SymbolTable
 from tidelog.storage.dictionary import Dictionary
 
+pytestmark = pytest.mark.usefixtures("by_tasks")
+
 
 @pytest.fixture
 def theirs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -12,7 +12,7 @@ import tidelog
 from tidelog.errors import DataError, LimitError
 from tidelog.spark import SparkDatabase
 from tidelog.spark.frames import symbols
-from tidelog.storage.dictionary import blocks_of
+from tidelog.storage.dictionary import at_hand, blocks_of
 
 PROGRAM = """
 .decl e(x: symbol, y: symbol)
@@ -27,9 +27,10 @@ VIEW = {(f"s{i}", f"s{i + 2}") for i in range(11)}
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From four symbols on they go to files, to blocks of about five."""
+    """From four symbols on they go to files, to blocks of about five, of which tasks read the few as well."""
     monkeypatch.setattr(symbols, "FEW_SYMBOLS", 3)
     monkeypatch.setattr(symbols, "BLOCK", 5)
+    monkeypatch.setattr(symbols, "FEW_BLOCKS", -1)
 
 
 def rows(frame: DataFrame) -> set[tuple[Any, ...]]:
@@ -48,9 +49,14 @@ def filled(db: SparkDatabase, spark: SparkSession) -> None:
     assert len(blocks_of(db.workspace.dictionary)) > 1
 
 
-def test_facts_come_and_go_and_views_are_shown(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [-1, 1, 100])
+def test_facts_come_and_go_and_views_are_shown(
+    most: int, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Symbols in at `most` so many blocks are looked up by the driver, and those in more of them by tasks."""
     with tidelog.connect(spark=spark, state=tmp_path) as db:
         filled(db, spark)
+        monkeypatch.setattr(symbols, "FEW_BLOCKS", most)
         assert rows(db["f"]) == VIEW
         assert rows(db["g"]) == {("s2",)}
         db.insert("e", pairs(spark, ("s12", "s0"), ("new", "s3"), ("ä", "")))
@@ -68,6 +74,24 @@ def test_facts_come_and_go_and_views_are_shown(spark: SparkSession, tmp_path: Pa
         assert rows(db["f"]) == set(kept)
         db.insert("e", pairs(spark, ("s1", "x")))
         assert rows(db.commit()["f"].inserted) == {("at the driver", "x")}
+
+
+def test_symbols_of_small_commits_do_not_stay_with_the_driver(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(symbols, "FEW_BLOCKS", 1_000)
+    with tidelog.connect(spark=spark) as db:
+        db.options(engine="cluster")
+        db.load(PROGRAM)
+        known = db.workspace.dictionary
+        for i in range(6):
+            db.insert("e", pairs(spark, (f"a{i}", f"a{i + 1}")))
+            db.insert("e", [(f"b{i}", f"b{i + 1}")])
+            db.commit()
+            assert len(at_hand(known, 0, len(known))) <= 3 + 4
+        assert len(known) == 15
+        assert blocks_of(known)
+        assert rows(db["f"]) == {(f"{name}{i}", f"{name}{i + 2}") for name in "ab" for i in range(5)}
 
 
 def test_partitions_are_derived_anew_without_the_texts(spark: SparkSession, tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 FEW_SYMBOLS = 200_000
 """So many symbols, and those that came since, are at hand on the driver: more go to blocks."""
+FEW_BLOCKS = 32
+"""So many blocks the driver reads itself, in place of some ten Spark jobs."""
 _AT_ONCE = 100_000
 """Rows that a task looks up at once, or a few more."""
 _WRITTEN = "number long, file string, offset long, length long, rows long"
@@ -89,6 +91,10 @@ class SymbolTable:
         if not self._parts:
             return empty_frame(self._session, "symbol string", "id long")
         return reduce(DataFrame.unionAll, [part.frame for part in self._parts])
+
+    def is_near(self, symbols: int) -> bool:
+        """Return True if the driver can look up so many symbols soon: each of them may be in another block."""
+        return min(symbols, len(blocks_of(self._dictionary))) <= FEW_BLOCKS
 
     @step("new symbols")
     def grow(self, facts: FactFrame) -> None:
@@ -180,6 +186,13 @@ class SymbolTable:
                 first -= 1
             start = self._parts[first].start if first < len(self._parts) else start
             self._parts[first:] = [self._part(start, stop)]
+
+    def make_room(self) -> None:
+        """Move symbols to blocks if too many are at hand, also where nobody asks for a frame of them."""
+        start = self._parts[-1].stop if self._parts else 0
+        new = at_hand(self._dictionary, start, len(self._dictionary))
+        if self.place is not None and len(self) + len(new) > FEW_SYMBOLS:
+            self.follow()
 
     def _part(self, start: int, stop: int) -> _Part:
         import pyarrow as pa

@@ -74,7 +74,8 @@ class Translation:
 
     def net(self, columns: Sequence[Column], calls: Sequence[tuple[bool, Rows | FactFrame]]) -> RowChange[Rows]:
         """Return the change that several calls about one relation lead to; each asserts rows or retracts them, and of
-        those about a row the last one counts. Facts stay in Spark, if they have no records."""
+        those about a row the last one counts. Facts stay in Spark, unless `rows` has them on the driver."""
+        self._symbols.make_room()
         rows = [(asserts, self.rows(columns, facts)) for asserts, facts in calls]
         local = [("", asserts, given.held) for asserts, given in rows if given.held is not None]
         none = no_rows(len(columns))
@@ -101,11 +102,14 @@ class Translation:
         return rows.frame(self._session)
 
     def rows(self, columns: Sequence[Column], facts: Rows | FactFrame) -> Rows:
-        """Return facts as rows of words, in Spark if they come from there and have no records."""
+        """Return facts as rows of words: in Spark, unless the driver has few of them at hand, or has to number
+        records."""
         if not isinstance(facts, FactFrame):
             return facts
-        if any(column.kind not in PRIMITIVES for column in columns):
-            return DriverRows(collect_words(facts, columns, self.dictionary))  # it numbers records on the driver
+        symbols = facts.rows * len(_of_kind(columns, "symbol"))
+        has_records = any(column.kind not in PRIMITIVES for column in columns)
+        if has_records or (facts.table is not None and self._symbols.is_near(symbols)):
+            return DriverRows(collect_words(facts, columns, self.dictionary))
         if not columns:
             return SparkRows(facts.frame.select(F.lit(0).cast("long").alias("unit")), 0)
         self._symbols.grow(facts)
