@@ -391,5 +391,7 @@ def test_relative_iris_of_a_file_begin_with_its_base_or_else_its_own_iri(ending:
 def test_lines_have_no_relative_iris_even_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "onto.nt"
     path.write_text("<s> <http://a/p> 1 .")
-    with pytest.raises(DataError, match=r"E0461.*N-Triples cannot have a relative IRI\n.*write absolute IRIs"):
+    with pytest.raises(
+        DataError, match=r"E0461.*N-Triples and N-Quads cannot have relative IRIs\n.*write absolute IRIs"
+    ):
         connect().insert(path)

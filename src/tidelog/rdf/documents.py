@@ -165,7 +165,7 @@ class Document:
         place = f"{self.name}:{error.lineno}:{error.offset}" if error.lineno else self.name
         if "No scheme found" in reason:
             if self.format in _OF_LINES:
-                message, hint = f"{TITLES[self.format]} cannot have a relative IRI", "write absolute IRIs"
+                message, hint = "N-Triples and N-Quads cannot have relative IRIs", "write absolute IRIs"
             else:
                 message, hint = (
                     "the text has a relative IRI, but no base",
