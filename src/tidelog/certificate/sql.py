@@ -120,8 +120,8 @@ class _Body:
         return f"SELECT {', '.join([*columns, f'{youngest} AS youngest'])} {source} WHERE {_all(self.conditions)}"
 
     def compute(self, literals: list[CoreLiteral]) -> list[CoreLiteral]:
-        """Evaluate the literals whose arguments are bound. If there is none, evaluate one with several values, or else
-        join an atom. Return the literals that are left."""
+        """Evaluate the literals whose arguments are bound, or else one with several values, or else join an atom.
+        Return the literals that are left."""
         self.join_connected()
         columns: dict[str, str] = {}
         waiting: list[CoreLiteral] = []

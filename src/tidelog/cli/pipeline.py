@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     from tidelog.cli.on_spark import spark_session
     from tidelog.spark import Pipeline
-    from tidelog.spark.pipelines.toml_hints import errors_in_toml
+    from tidelog.spark.pipelines.toml_errors import errors_in_toml
 
     pipeline = Pipeline.from_toml(arguments.pipeline)
     if arguments.engine is not None:

@@ -167,10 +167,8 @@ class Document:
             if self.format in _OF_LINES:
                 message, hint = "N-Triples and N-Quads cannot have relative IRIs", "write absolute IRIs"
             else:
-                message, hint = (
-                    "the text has a relative IRI, but no base",
-                    f'pass base="http://…/", or write {self.as_base}',
-                )
+                message = "the text has a relative IRI, but no base"
+                hint = f'pass base="http://…/", or write {self.as_base}'
             return DataError(Problem("E0461", message, place=place, hint=hint))
         other = mistaken(self.text, self.format)
         if other is not None:

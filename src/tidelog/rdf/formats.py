@@ -22,7 +22,7 @@ TITLES = {
     "TURTLE": "Turtle", "N_TRIPLES": "N-Triples", "N_QUADS": "N-Quads", "TRIG": "TriG", "JSON_LD": "JSON-LD",
     "RDF_XML": "RDF/XML",
 }  # fmt: skip
-"""What messages call the formats."""
+"""The names of the formats in messages."""
 _BEGINNINGS = (
     ("OWL/XML", "", rb"(?s)(?=<)(?!.*(?:<rdf:RDF|\srdf:about)\b).*?<(?:\w+:)?Ontology\s"),
     ("the functional syntax of OWL", "", rb"(?:Prefix|Ontology)\s*\("),
@@ -56,7 +56,7 @@ def mistaken(text: bytes, format: str) -> tuple[str, str] | None:
     """Return a message and a hint if a text that is not in a format of pyoxigraph begins like another syntax."""
     start = _COMMENTS.sub(b"", text.removeprefix(BOM_UTF8)[:_BEGINNING])
     found = next(((name, ending) for name, ending, begins in _BEGINNINGS if re.match(begins, start)), None)
-    if found is None or TITLES[format].replace("TriG", "Turtle") == found[0]:
+    if found is None or found[0] == ("Turtle" if format == "TRIG" else TITLES[format]):  # TriG begins like Turtle.
         return None
     name, ending = found
     hint = f'pass format="{ending}", or name the file .{ending}'

@@ -50,9 +50,9 @@ class GraphVerbs(TripleVerbs):
         rdflib or pyoxigraph, or an iterable of triples or quads of terms. `format` is turtle, ntriples, nquads, trig,
         jsonld or rdfxml; by default the ending of a path, and turtle for texts. Relative IRIs begin with `base`, by
         default the IRI of a file. Triples without a graph of their own go to `graph`, an IRI or a blank node, or else
-        to the default graph. Blank nodes of a text are new ones; those of a
-        file are the same each time, as long as its content is. Raise DataError with the place (E0460 to
-        E0465, E0410, E0411), UsageError (E0660), SetupError (E0790), and then change nothing.
+        to the default graph. Blank nodes of a text are new ones; those of a file are the same each time, as long as its
+        content is. Raise DataError with the place (E0460 to E0465, E0410, E0411), UsageError (E0660), SetupError
+        (E0790), and then change nothing.
         """
         self._change(data, format, base, graph, asserts=True)
 

@@ -62,11 +62,8 @@ def refuse_broken(text: bytes, name: str) -> None:
         hint = "save it as UTF-8"
         raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=name, hint=hint)) from None
     except expat.ExpatError as error:
-        whole = (
-            f"the text is not XML: {expat.ErrorString(error.code)}",
-            "check that the text is complete, and its format",
-        )
-        message, hint = mistaken(text, "RDF_XML") or whole
+        broken = f"the text is not XML: {expat.ErrorString(error.code)}"
+        message, hint = mistaken(text, "RDF_XML") or (broken, "check that the text is complete, and its format")
         place = f"{name}:{error.lineno}:{error.offset + 1}"
         raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
 

@@ -92,7 +92,7 @@ class SymbolTable:
             return empty_frame(self._session, "symbol string", "id long")
         return reduce(DataFrame.unionAll, [part.frame for part in self._parts])
 
-    def is_near(self, symbols: int) -> bool:
+    def can_look_up(self, symbols: int) -> bool:
         """Return True if the driver can look up so many symbols soon: each of them may be in another block."""
         return min(symbols, len(blocks_of(self._dictionary))) <= FEW_BLOCKS
 

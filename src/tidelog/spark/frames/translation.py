@@ -108,7 +108,7 @@ class Translation:
             return facts
         symbols = facts.rows * len(_of_kind(columns, "symbol"))
         has_records = any(column.kind not in PRIMITIVES for column in columns)
-        if has_records or (facts.table is not None and self._symbols.is_near(symbols)):
+        if has_records or (facts.table is not None and self._symbols.can_look_up(symbols)):
             return DriverRows(collect_words(facts, columns, self.dictionary))
         if not columns:
             return SparkRows(facts.frame.select(F.lit(0).cast("long").alias("unit")), 0)

@@ -2,6 +2,7 @@
 
 description   the fields of a pipeline with its sources and sinks, and checks of them
 toml_file     a description from a TOML file
+toml_errors   the errors of a run, for those who have written the file
 unread        what is new in a source that appends
 run           one run: read and check the sources, commit, write the sinks
 result        the `Result` that a run returns

@@ -1,4 +1,4 @@
-"""Hints of errors of `tidelog pipeline run`: they speak TOML, and name the package that is missing."""
+"""Errors of `tidelog pipeline run`: hints speak TOML and name missing packages, and unknown relations have lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import tidelog.spark
 from tidelog.cli import main
-from tidelog.spark.pipelines.toml_hints import toml_hint
+from tidelog.spark.pipelines.toml_errors import toml_hint
 
 PYTHON = re.compile(r"\bF\.\w|\.cast\(|\boptions\(|\bdb\.|\bSink\(|\bSource\(|\w=\[|\bpass\b|=…|\b\w+\(\)|\bstate=")
 """Python in a hint."""
