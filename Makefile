@@ -5,12 +5,13 @@ PYTHON := .venv/bin/python
 FUZZ_SECONDS ?= 600
 WORKERS = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))# One more than cores: many tests wait for Spark.
 QUICK_TESTS = tests/language tests/rules tests/errors tests/semantics tests/reference tests/project/test_house.py
+PYTEST = $(PYTHON) -m pytest -q -n $(WORKERS) --dist worksteal
 WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 
 export TIDELOG_PYTHON
 unexport PYTHONDONTWRITEBYTECODE  # Hundreds of processes of the tests would compile the package again.
 
-.PHONY: help setup demo warm archive test test-deep quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
+.PHONY: help setup demo warm archive test test-spark test-docs test-deep test-all quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -31,11 +32,20 @@ warm: .venv/stamp ## compile all kernels, on all cores
 archive: .venv/stamp ## keep Spark's classes as Java loads them, for the sessions of tests
 	@$(WITH_JAVA) $(PYTHON) -m tests.archive >/dev/null
 
-test: warm archive ## run all tests; without `warm` each process of pytest would compile kernels
-	@$(WITH_JAVA) $(PYTHON) -m pytest -q -n $(WORKERS) --dist worksteal
+test: warm ## test the core, and each part of Spark by one test: under eight minutes on two cores
+	@$(WITH_JAVA) TIDELOG_TEST_DEPTH=0.1 $(PYTEST) -m "smoke or not (spark or docs or deep)"
 
-test-deep: .venv/stamp ## run all tests with eight times as many random cases, and faults at eight times as many places
-	@$(WITH_JAVA) TIDELOG_TEST_DEPTH=4 $(PYTHON) -m pytest -q -n auto --dist worksteal
+test-spark: warm archive ## test all that runs on Spark
+	@$(WITH_JAVA) $(PYTEST) -m "spark and not docs"
+
+test-docs: warm archive ## run the snippets of all pages
+	@$(WITH_JAVA) $(PYTEST) -m docs tests/project
+
+test-deep: warm ## run slow tests, and those with random cases with five times as many; TIDELOG_TEST_DEPTH=4 for forty times
+	@$(PYTEST) -m "(deep or random) and not (spark or docs)"
+
+test-all: test archive ## run all tests: what `make test` leaves out, in one run after it
+	@$(WITH_JAVA) $(PYTEST) -m "spark or docs or deep or random"
 
 quick: .venv/stamp ## run the tests of the language, the rules and the house: under two minutes
 	@$(PYTHON) -m pytest -q -n auto $(QUICK_TESTS)

@@ -36,12 +36,23 @@ SLOW = ("spark", "maintain", "store", "network", "project", "demo", "benchmarks"
 """Folders with tests of several seconds each, the slowest first."""
 
 
+DEPENDS_ON_DEPTH = {"cases", "stride"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort slow folders to the front. With `--dist worksteal`, each worker begins at another place and takes tests from
-    the end of another's list: Spark then starts in one worker, and no worker has a long test left at the end."""
+    """Mark the tests that need Spark, and those whose file uses tests/depth.py. Sort slow folders to the front.
+
+    With `--dist worksteal`, each worker begins at another place and takes tests from the end of another's list: Spark
+    then starts in one worker, and no worker has a long test left at the end.
+    """
     rank = {folder: place for place, folder in enumerate(SLOW)}
-    here = Path(__file__).parent
-    items.sort(key=lambda item: rank.get(item.path.relative_to(here).parts[0], len(SLOW)))
+    folder_of = {item: item.path.relative_to(Path(__file__).parent).parts[0] for item in items}
+    for item, folder in folder_of.items():
+        if folder == "spark" or "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+        if DEPENDS_ON_DEPTH & vars(getattr(item, "module", object)).keys():
+            item.add_marker(pytest.mark.random)
+    items.sort(key=lambda item: rank.get(folder_of[item], len(SLOW)))
 
 
 def pytest_runtest_setup() -> None:

@@ -1,7 +1,7 @@
 """How much the random and the exhaustive tests try.
 
-The tests give their numbers for a depth of 1. `make test` tries half of that, within minutes. `make test-deep` sets
-TIDELOG_TEST_DEPTH (0.5) to 4: eight times as many random cases, and faults at eight times as many places.
+The tests give their numbers for a depth of 1. `make test` tries a tenth of that, the other targets half. With
+TIDELOG_TEST_DEPTH=4, `make test-deep` tries eight times as many random cases, and faults at eight times as many places.
 """
 
 from __future__ import annotations

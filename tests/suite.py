@@ -29,9 +29,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zlib import crc32
 
-import pytest
-
 import tidelog
+from tests.depth import cases
 from tests.generate import Case, Clause, Row, generate
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
@@ -273,14 +272,10 @@ def reductions(case: Case) -> Iterator[Case]:
 
 
 class Suite:
-    """The cases that every engine has to get right."""
+    """The random cases that every engine has to get right; tests/engine/test_golden.py has the golden programs."""
 
     evaluate: Evaluate
-    random_programs = 120
-
-    @pytest.mark.parametrize("golden", golden_programs(), ids=lambda golden: golden.name)
-    def test_golden_program(self, golden: Golden) -> None:
-        assert difference(self.evaluate(golden.text, {}), golden.expected) == ""
+    random_programs = cases(240)
 
     def test_random_programs(self) -> None:
         for case in random_cases(self.random_programs):

@@ -6,8 +6,10 @@ Relations are Python dicts here: a fact or a view is a set of tuples of values, 
 from __future__ import annotations
 
 import operator
+import random
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -15,7 +17,7 @@ import numpy
 import tidelog
 from tests.generate import Row
 from tests.recount import derived_by
-from tidelog.certificate import Certificate, certificate_of, check
+from tidelog.certificate import Certificate, certificate_of, check, load
 from tidelog.errors import CertificateRejected
 from tidelog.io import encode
 from tidelog.language.syntax import RelationType
@@ -139,3 +141,33 @@ def hidden(selection: NodeSelection, row: Row, rows: Collection[Row]) -> bool:
 
     same = (each for each in rows if all(each[key] == row[key] for key in selection.keys))
     return any(better(costs(each), costs(row)) for each in same)
+
+
+def absent_row(sound: Altered, name: str, rng: random.Random) -> Row | None:
+    """Return a tuple that the view of a relation lacks, made of values that occur, if one is found."""
+    columns = sound.program.relations[name].columns
+    values: dict[str, list[Any]] = {column.kind: [] for column in columns}
+    for other, view in sound.views.items():
+        for row in view:
+            for column, value in zip(sound.program.relations[other].columns, row, strict=True):
+                values.get(column.kind, []).append(value)
+    defaults = {"number": 5, "unsigned": 5, "float": 0.5, "symbol": "new"}
+    for _ in range(10):
+        row = tuple(rng.choice([*values[column.kind], defaults.get(column.kind)]) for column in columns)
+        if row not in sound.views[name]:
+            return row
+    return None
+
+
+def assert_saved_whole(db: tidelog.Database, folder: Path) -> None:
+    """Assert that a saved certificate is accepted, and that what is read of it is what the database has."""
+    db.save_certificate(folder)
+    tidelog.check_certificate(folder)
+    before, after = altered(db), load(folder)
+    for name in before.views:
+        rows, births = after.view(name)
+        assert sorted(births.tolist()) == sorted(before.views[name].values())
+        assert len(rows) == len(before.views[name])
+    for name in after.declared:
+        assert len(after.facts(name)) == len(before.facts[name])
+    assert after.strata == before.certificate().strata

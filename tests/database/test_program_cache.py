@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import pickle
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tidelog
-import tidelog.kernels.sets  # before the cache folder is another one, which has no kernels
 from tests.depth import cases
 from tests.mixtures import mixture_for
+from tests.same_programs import assert_same_drafts, assert_same_programs, change_rules, difference_of
 from tidelog import programs
+from tidelog.cache_folder import cache_folder
 from tidelog.callables import GivenFunctions
 from tidelog.database import Database
 from tidelog.language.consulted import digest
 from tidelog.language.reading import Preprocessing, text_of
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = sorted([*ROOT.glob("tests/programs/*.dl"), *ROOT.glob("examples/constructs/*.dl")])
+EXAMPLES = sorted(ROOT.glob("examples/constructs/*.dl"))
 
 tidelog.connect().load(".decl warm(x: number)")  # The grammar is in the cache folder, too.
 
@@ -34,6 +33,7 @@ tidelog.connect().load(".decl warm(x: number)")  # The grammar is in the cache f
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the cache, an empty one, in which every program is worth a file."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder()))  # The kernels stay where they are.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(programs, "WORTH", 0)
     return tmp_path / "cache/tidelog/programs"
@@ -49,81 +49,11 @@ def is_found(program: Path | str) -> bool:
     return programs.find(text_of(program), GivenFunctions()) is not None
 
 
-def unlike(one: Any, other: Any, place: str = "", seen: dict[tuple[int, int], Any] | None = None) -> str:
-    """Return where two objects differ, places in texts included, "" where they do not."""
-    seen = {} if seen is None else seen
-    if (id(one), id(other)) in seen:
-        return ""
-    seen[id(one), id(other)] = one, other
-    if type(one) is not type(other):
-        return f"{place}: {one!r} and {other!r}"
-    pairs: list[tuple[str, Any, Any]] = []
-    if dataclasses.is_dataclass(one):
-        if type(one) is GivenFunctions:
-            return ""
-        pairs = [(each.name, getattr(one, each.name), getattr(other, each.name)) for each in dataclasses.fields(one)]
-    elif isinstance(one, Mapping) and list(one) == list(other):
-        pairs = [(str(key), one[key], other[key]) for key in one]
-    elif isinstance(one, tuple | list) and len(one) == len(other):
-        pairs = [(str(number), *each) for number, each in enumerate(zip(one, other, strict=True))]
-    elif one != other and repr(one) != repr(other):  # NaN is another one each time.
-        return f"{place}: {one!r} and {other!r}"
-    return next((wrong for name, *both in pairs if (wrong := unlike(both[0], both[1], f"{place}.{name}", seen))), "")
-
-
-def same(one: Database, other: Database) -> None:
-    """Assert that two databases have the same programs, texts to core rules, with the same places in texts."""
-    for part in ("programs", "program"):
-        assert not unlike(getattr(one.workspace, part), getattr(other.workspace, part)), part
-    assert not unlike(one.workspace.draft().core, other.workspace.draft().core)
-
-
-def follow(db: Database, rng: random.Random) -> list[str]:
-    """Remove some rules of a database, and add them again; then add rules that copy relations. Return the errors."""
-    errors = []
-    changes: list[tuple[str, str]] = []
-    for rule in rng.sample(texts := [each for each in db.program.texts if each.name], min(3, len(texts))):
-        changes.append((str(rule.name), str(rule)))
-    for name in rng.sample(names := list(db.program.relations), min(3, len(names))):
-        columns = db.program.relations[name].columns
-        attributes = ", ".join(f"a{i}: {column.type}" for i, column in enumerate(columns))
-        variables = ", ".join(f"a{i}" for i in range(len(columns)))
-        new = f"copy_{name.replace('.', '_')}"
-        changes.append(("", f".decl {new}({attributes})\n{new}({variables}) :- {name}({variables})."))
-    for gone, text in changes:
-        try:
-            if gone:
-                db.rules.remove(gone)
-            db.rules.add(text)
-        except tidelog.ProgramError as error:
-            errors.append(str(error))
-    return errors
-
-
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_a_program_from_the_cache_is_the_same(path: Path) -> None:
-    fresh = loaded(path)
-    assert is_found(path)
-    found = loaded(path)
-    same(fresh, found)
-    seed = path.stem
-    assert follow(fresh, random.Random(seed)) == follow(found, random.Random(seed))
-    same(fresh, found)
-    if fresh.program.functors:
-        return
-    assert fresh.commit().report.bootstraps == found.commit().report.bootstraps
-    for name in fresh.relations:
-        if "inline" not in fresh.program.relations[name].qualifiers:
-            assert set(fresh[name]) == set(found[name]), name
-    for db in (fresh, found):
-        follow_after = [each for each in db.program.texts if each.name]
-        for rule in random.Random(seed).sample(follow_after, min(2, len(follow_after))):
-            db.rules.remove(str(rule.name))
-        db.commit()
-    same(fresh, found)
-    for name in fresh.relations:
-        if "inline" not in fresh.program.relations[name].qualifiers:
-            assert set(fresh[name]) == set(found[name]), name
+def test_an_example_from_the_cache_is_the_same() -> None:
+    for path in EXAMPLES:
+        fresh = loaded(path)
+        assert is_found(path)
+        assert_same_programs(fresh, loaded(path), path.stem)
 
 
 @pytest.mark.parametrize("seed", range(cases(12)))
@@ -132,8 +62,8 @@ def test_programs_of_all_constructs_mixed_are_the_same(seed: int) -> None:
     fresh = loaded(text)
     assert is_found(text)
     found = loaded(text)
-    assert follow(fresh, random.Random(seed)) == follow(found, random.Random(seed))
-    same(fresh, found)
+    assert change_rules(fresh, random.Random(seed)) == change_rules(found, random.Random(seed))
+    assert_same_drafts(fresh, found)
 
 
 def test_the_rest_of_a_program_stays_the_same_object_when_a_rule_comes() -> None:
@@ -394,10 +324,10 @@ def test_forms_with_demand_are_the_same(form: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(programs, "parse", None)  # Nothing is read any more.
     known = programs.Demanded(text, GivenFunctions())
     assert (known.chosen(), known.chosen(sizes)) == (fresh.chosen(), fresh.chosen(sizes))
-    assert not unlike(fresh.as_written, known.as_written)
+    assert not difference_of(fresh.as_written, known.as_written)
     other = tidelog.connect()
     other.load(known.form(known.chosen(sizes)))
-    same(one, other)
+    assert_same_drafts(one, other)
     plain = tidelog.connect()
     plain.load(known.form())
     assert "magic" not in plain.program.relations["g"].qualifiers

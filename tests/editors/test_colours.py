@@ -7,11 +7,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String, _TokenType
+from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
 from tidelog.editors.colours import TidelogLexer
-
-PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.dl"))
 
 
 @pytest.mark.parametrize(
@@ -45,14 +43,6 @@ PROGRAMS = sorted((Path(__file__).parents[1] / "programs").glob("*.dl"))
 )
 def test_a_construct_has_its_colour(text: str, part: str, kind: _TokenType) -> None:
     assert (kind, part) in list(TidelogLexer().get_tokens(text))
-
-
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_programs_have_no_errors_and_keep_their_text(path: Path) -> None:
-    text = path.read_text("utf-8")
-    found = list(TidelogLexer(stripnl=False, ensurenl=False).get_tokens(text))
-    assert "".join(value for _, value in found) == text
-    assert [value for kind, value in found if kind is Error] == []
 
 
 def test_it_is_registered() -> None:

@@ -21,7 +21,9 @@ def identify(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=identify)
+@pytest.mark.parametrize(
+    "page", [PAGES[0], *(pytest.param(page, marks=pytest.mark.docs) for page in PAGES[1:])], ids=identify
+)
 def test_snippets_do_what_the_page_says(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,9 +23,13 @@ WAYS = [
 ]
 
 
+def way_for(text: str) -> tuple[int, PlacementLimits]:
+    """Return one of the ways, which depends on the program."""
+    return WAYS[crc32(text.encode()) % len(WAYS)]
+
+
 def evaluate(text: str, facts: Facts) -> Views:
-    """The views, in a way that depends on the program."""
-    partitions, limits = WAYS[crc32(text.encode()) % len(WAYS)]
+    partitions, limits = way_for(text)
     return evaluated(text, facts, partitions=partitions, limits=limits)
 
 
