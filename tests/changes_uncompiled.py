@@ -18,7 +18,6 @@ from tests import choosing, selecting
 from tests.generate import Row
 from tests.maintain import test_cyclic
 from tests.maintain.test_closures_at_random import follow
-from tests.plant_faults import WAYS
 from tests.scripts import Script, run, script_for, scripted
 from tests.suite import loaded
 from tidelog.kernels import indexes, words
@@ -26,6 +25,9 @@ from tidelog.maintain import large_groups, machine, update
 from tidelog.maintain.machine import Interpreter
 from tidelog.maintain.strategies import situation
 from tidelog.storage import journal
+
+WAYS = ("update", "update", "auto", "update", "bootstrap")
+"""The strategies, in turn; "auto" cuts every update off that it can."""
 
 
 @pytest.fixture(autouse=True)
