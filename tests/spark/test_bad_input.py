@@ -147,6 +147,7 @@ def test_sources_that_cannot_be_read_say_where_and_what_to_do(
     assert spark.sparkContext._jsc.getPersistentRDDs().size() == kept
 
 
+@pytest.mark.smoke
 def test_options_that_lose_rows_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     sources = (
         Source("e", tmp_path, options={"mode": "DROPMALFORMED"}),

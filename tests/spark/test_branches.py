@@ -85,6 +85,7 @@ def test_text_that_is_no_value_is_an_error(spark: SparkSession, engine: str, val
         assert rows(db["list"]) == {("$Nil",)}
 
 
+@pytest.mark.smoke
 def test_a_column_of_another_type_is_an_error(spark: SparkSession) -> None:
     with tidelog.connect(spark=spark) as db:
         db.load(PROGRAM)

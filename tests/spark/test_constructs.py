@@ -18,6 +18,7 @@ TRIED = [
 ]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(("column", "construct"), TRIED, ids=lambda each: getattr(each, "name", each))
 def test_a_construct_over_spark(spark: SparkSession, column: str, construct: Construct) -> None:
     engine = column.removeprefix("Spark, ")

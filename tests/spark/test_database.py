@@ -197,6 +197,7 @@ def test_there_are_no_snapshots(db: Any, engine: str) -> None:
     assert "a SparkDatabase has no snapshots" in str(caught.value)
 
 
+@pytest.mark.smoke
 def test_a_limit_leaves_no_trace(spark: SparkSession, db: Any) -> None:
     db.insert("e", [(1, 2)])
     db.commit()

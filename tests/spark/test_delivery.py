@@ -192,6 +192,7 @@ def test_every_file_operation_behind_a_delivery_fails(
     assert codes == {"E0681" if isinstance(error, OSError) else "Ctrl-C"}
 
 
+@pytest.mark.smoke
 def test_a_delivery_is_interrupted_at_any_place(spark: SparkSession) -> None:
     seen = {True: 0, False: 0}
     for attempt in presses("spark/database.py", "spark/embedded.py", "spark/change.py", "epoch.py", first=3, every=29):

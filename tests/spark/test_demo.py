@@ -90,6 +90,7 @@ def test_classes_functions_and_calls_are_found(files: dict[str, Path]) -> None:
     assert facts(files, "tools")["decorated"] == {("tools.helper",)}
 
 
+@pytest.mark.smoke
 def test_the_program_declares_what_is_extracted() -> None:
     checked = check(read(PROGRAM))
     for relation, columns in COLUMNS.items():

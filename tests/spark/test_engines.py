@@ -267,6 +267,7 @@ a(x, $) :- b(x).
 """
 
 
+@pytest.mark.smoke
 def test_counters_are_for_the_embedded_engine(spark: SparkSession, tmp_path: Path) -> None:
     """The cluster engine rejects them, and a database that chooses by itself stays embedded. A state folder would not
     keep the numbers."""

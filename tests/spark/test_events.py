@@ -216,6 +216,7 @@ def test_an_epoch_that_fails_leaves_no_order_behind(spark: SparkSession, tmp_pat
         assert rows(db["e.latest"]) == {(1, "a", 1, 1), (2, "b", 2, 1)}
 
 
+@pytest.mark.smoke
 def test_without_an_order_nothing_is_kept(spark: SparkSession) -> None:
     with opened(spark, "embedded") as db:
         feed(spark, db, [("I", 1, "a", 1), ("D", 1, "a", 2)], order=None)

@@ -38,6 +38,7 @@ def test_points_to_runs_from_the_command_line(tmp_path: Path) -> None:
     assert "first\tstart" in rows["alias"]
 
 
+@pytest.mark.smoke
 def test_org_chart_shows_what_a_move_changes(capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(EXAMPLES / "org_chart/org_chart.py"))["main"]()
     assert capsys.readouterr().out.splitlines() == [

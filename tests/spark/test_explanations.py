@@ -130,6 +130,7 @@ def test_what_cannot_be_explained(db: SparkDatabase, relation: str, values: obje
         db.why_not("r", ("a", "b"))
 
 
+@pytest.mark.smoke
 def test_limits_and_transactions(db: SparkDatabase) -> None:
     with db.transaction() as transaction:
         transaction.delete("e", FACTS["e"])

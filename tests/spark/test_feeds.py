@@ -114,6 +114,7 @@ def test_envelopes_of_debezium_that_spark_has_taken_apart(spark: SparkSession, d
     assert people(db) == set()
 
 
+@pytest.mark.smoke
 def test_the_order_of_envelopes_may_be_named(spark: SparkSession, db: SparkDatabase) -> None:
     events = [
         envelope("c", None, row(1, "new", 1), 1, scn="12"),

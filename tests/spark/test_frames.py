@@ -59,6 +59,7 @@ def test_values_of_all_types_arrive(db: SparkDatabase, spark: SparkSession) -> N
     assert rows(db["w"]) == [(x,) for x in range(0, 20, 2)]  # ten are few
 
 
+@pytest.mark.smoke
 def test_changes_and_facts_from_a_frame_of_the_database(db: SparkDatabase) -> None:
     db.insert("n", db["v"].selectExpr("x + 15 as x"))
     change = db.commit()

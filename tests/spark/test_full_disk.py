@@ -48,6 +48,7 @@ def refused(db: SparkDatabase) -> None:
     assert "File too large" in str(caught.value)
 
 
+@pytest.mark.smoke
 def test_facts_that_the_disk_does_not_take(spark: SparkSession, tmp_path: Path) -> None:
     with tidelog.connect(spark=spark, state=tmp_path) as db:
         db.load(PROGRAM)

@@ -147,6 +147,7 @@ def test_a_module_that_executors_cannot_import(
         assert set(db.local("r")) == {(1, 2)}
 
 
+@pytest.mark.smoke
 def test_a_state_folder_opens_with_its_functions(spark: SparkSession, tmp_path: Path, module: Path) -> None:
     with tidelog.connect(spark=spark, state=tmp_path / "state", functors=module) as db:
         db.load(PROGRAM)

@@ -306,6 +306,7 @@ def is_closed(db: Any) -> bool:
     return False
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("call", ["rollback", "close", "commit"])
 def test_ctrl_c_ends_waiting_for_another_thread(call: str, spark: SparkSession) -> None:
     db = Case(spark, "embedded", None).begun()

@@ -121,6 +121,7 @@ def test_a_batch_of_a_stream_has_its_number(
     assert [text for text in begun if not str(text).startswith("tidelog: ")] == []
 
 
+@pytest.mark.smoke
 def test_the_description_of_the_caller_comes_back(spark: SparkSession) -> None:
     context = spark.sparkContext
     context.setJobDescription("mine")

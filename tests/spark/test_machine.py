@@ -73,6 +73,7 @@ def test_a_missing_runtime_is_told_with_what_was_found(tmp_path: Path, monkeypat
     assert f"Spark needs Java 17 or newer, found {old} is Java 11" in str(caught.value)
 
 
+@pytest.mark.smoke
 def test_workers_with_another_python_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from pyspark.sql import SparkSession
 
@@ -27,6 +28,7 @@ def scraped(registry: CollectorRegistry) -> dict[str, float]:
     return {name: float(value) for name, value in pairs}
 
 
+@pytest.mark.smoke
 def test_epochs_streams_and_pipelines_are_counted(
     spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]
 ) -> None:

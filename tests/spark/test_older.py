@@ -18,6 +18,7 @@ def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(older, "IS_LATER", request.param)
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("version")
 def test_rows_cross_as_arrow(spark: SparkSession) -> None:
     part = pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))])

@@ -155,6 +155,7 @@ def test_a_part_that_is_missing_cut_or_changed_is_damage(spark: SparkSession, tm
         assert db["e"].count() == 100
 
 
+@pytest.mark.smoke
 def test_parts_are_listed_with_rows_and_checksums(spark: SparkSession, tmp_path: Path) -> None:
     values = spark.range(0, 1000, 1, 3).selectExpr("id", "cast(id as string) name")
     for name in ("50% [e]", "none"):

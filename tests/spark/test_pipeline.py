@@ -77,6 +77,7 @@ def test_views_are_those_of_the_embedded_engine_and_nothing_is_left(spark: Spark
     assert kept(spark) == before
 
 
+@pytest.mark.smoke
 def test_further_runs_on_a_database_work_on_the_difference(spark: SparkSession) -> None:
     first = spark.createDataFrame([(1, "a"), (2, "b")], "x int, y string")
     second = spark.createDataFrame([(2, "b"), (3, "c"), (3, "c")], "x int, y string")

@@ -31,6 +31,7 @@ def fields(caplog: pytest.LogCaptureFixture, *names: str) -> list[tuple[Any, ...
     return [tuple(vars(record).get(name) for name in names) for record in found]
 
 
+@pytest.mark.smoke
 def test_each_epoch_is_a_record(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "tidelog.spark")
     with tidelog.connect(spark=spark, state=tmp_path / "state") as db:

@@ -42,6 +42,7 @@ def test_a_server_that_does_not_answer(port: int, host: str, said: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.smoke
 def test_a_text_that_is_no_address() -> None:
     with pytest.raises(UsageError, match="E0686"):
         remote_session("spark://host:7077")

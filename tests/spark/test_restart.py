@@ -71,6 +71,7 @@ def test_another_process_goes_on(spark: SparkSession, tmp_path: Path, caplog: py
     assert not (tmp_path / "cluster").exists()
 
 
+@pytest.mark.smoke
 def test_partitions_go_when_a_database_leaves_them(spark: SparkSession, tmp_path: Path) -> None:
     with tidelog.connect(spark=spark, state=tmp_path) as db:
         db.options(engine="cluster", partitions=2)

@@ -51,6 +51,7 @@ def test_a_relation_without_columns_has_its_row_or_none(spark: SparkSession, for
     assert tuples_of(rows.without(rows)) == []
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_without_others(spark: SparkSession, form: str) -> None:
     rows, others = rows_in(form, spark, THREE), rows_in(form, spark, [(1, 2), (3, 3)])

@@ -60,6 +60,7 @@ centre(x) :- star(x, _), star(x, _), star(x, _), star(x, _).
 """
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("spark")
 def test_what_nobody_needs_is_derived_on_no_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

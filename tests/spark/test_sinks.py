@@ -218,6 +218,7 @@ def test_tables_that_do_not_fit_are_rejected_before_anything_is_written(
         assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.smoke
 def test_one_table_under_two_names_is_one(spark: SparkSession, schema: str) -> None:
     spark.sql("create table lake.t (x bigint, y string) using parquet")
     source = Source("e", table="spark_catalog.lake.t")

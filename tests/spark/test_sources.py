@@ -134,6 +134,7 @@ def test_numbers_keep_their_value_in_another_kind(spark: SparkSession) -> None:
         assert reasons == ["x: no float is equal to it"] * 6 + ["x: out of range"]
 
 
+@pytest.mark.smoke
 def test_csv_lines_go_to_the_quarantine_with_their_file(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "edges.csv"
     file.write_bytes(b'a,1\n"b,c",2\nd\ne,3,4\n\xff\xfe,5\nf,\n,6\n')

@@ -92,6 +92,7 @@ def test_what_a_killed_process_leaves_is_removed(tmp_path: Path) -> None:
     second.close()
 
 
+@pytest.mark.smoke
 def test_many_segments_become_one(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_SEGMENTS", 3)
     with tidelog.connect(spark=spark, state=tmp_path) as db:

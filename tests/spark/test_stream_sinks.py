@@ -89,6 +89,7 @@ def test_every_epoch_reaches_the_sinks(spark: SparkSession, tmp_path: Path, put:
         assert not list((tmp_path / "state/outbox").iterdir())
 
 
+@pytest.mark.smoke
 def test_values_of_all_kinds_reach_the_sinks(spark: SparkSession, tmp_path: Path, put: Put) -> None:
     program = """
     .type pair = [a: unsigned, s: symbol]

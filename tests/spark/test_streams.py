@@ -289,6 +289,7 @@ def test_a_checkpoint_that_is_ahead_of_the_facts_is_refused(
         assert rows(db["e"]) == set()
 
 
+@pytest.mark.smoke
 def test_a_batch_that_fails_comes_again(spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path]) -> None:
     with loaded(spark, state=tmp_path / "state") as db:
         db.options(max_rows=3)

@@ -147,6 +147,7 @@ def test_another_engine_has_the_symbols(spark: SparkSession) -> None:
         assert rows(db["f"]) == VIEW | {("s11", "s0"), ("s12", "s1"), ("s2", "s5"), ("s3", "s6")}
 
 
+@pytest.mark.smoke
 def test_an_engine_that_fails_leaves_no_symbol_behind(spark: SparkSession) -> None:
     """Its files are gone, and what it has numbered is at hand."""
     with tidelog.connect(spark=spark) as db:

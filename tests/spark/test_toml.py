@@ -57,6 +57,7 @@ partition_by = ["x"]
 """
 
 
+@pytest.mark.smoke
 def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(GOOD)
     first = Source(

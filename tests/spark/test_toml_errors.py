@@ -142,6 +142,7 @@ def test_a_run_gives_a_hint_for_the_file(
     assert not PYTHON.search(hint)
 
 
+@pytest.mark.smoke
 def test_an_unknown_relation_has_the_line_that_names_it(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.test_pipeline import SMALL, rows
@@ -46,6 +47,7 @@ def test_new_files_of_a_folder_with_partitions(spark: SparkSession, tmp_path: Pa
             assert rows(result.change["e"].inserted) == {(x, "a")}
 
 
+@pytest.mark.smoke
 def test_a_source_that_cannot_tell_what_is_new_says_so(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"create table grown (x int, y string) using parquet location '{tmp_path}/grown'")
     try:

@@ -112,6 +112,7 @@ def test_readers_in_memory_keep_a_value_or_refuse_it(name: str, tmp_path: Path) 
         assert all(map(same, found, expected)), (way, found, expected)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("data", "kind", "expected"),
     [

@@ -181,6 +181,7 @@ def given_back(known: Dictionary, *symbols: str) -> None:
     known.give_back(usage.flags())
 
 
+@pytest.mark.smoke
 def test_symbols_follow_words_that_are_given_back(spark: SparkSession) -> None:
     known = Dictionary()
     table = SymbolTable(spark, known)

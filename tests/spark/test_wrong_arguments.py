@@ -56,6 +56,7 @@ def db(spark: SparkSession) -> Iterator[Any]:
         yield db
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("call", CALLS)
 def test_no_raw_exception(call: str, db: Any) -> None:
     def undo() -> None:

@@ -86,6 +86,7 @@ def test_a_certificate_has_its_limits(graph: Cluster) -> None:
         graph.aside.certificate(graph.engine, rows, Watch(timeout=1e-9))
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("most", [0, 1000], ids=["cluster", "driver"])
 def test_paths_that_no_rule_asks_for(most: int) -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + cases(6)):

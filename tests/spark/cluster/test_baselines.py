@@ -29,6 +29,7 @@ def test_dataframes(spark: SparkSession) -> None:
     assert set(kept()) <= before
 
 
+@pytest.mark.smoke
 def test_rules_that_the_baseline_does_not_know(spark: SparkSession) -> None:
     with pytest.raises(BenchmarkError, match="rules over atoms only"):
         seminaive.dataframes(spark, f"{NAMES}\nodd(x, y) :- e(x, y), !e(y, x).", {}, "odd", 60)

@@ -57,6 +57,7 @@ def test_facts_that_outgrow_everywhere(most: int, monkeypatch: pytest.MonkeyPatc
             db.aside.close()
 
 
+@pytest.mark.smoke
 def test_one_job_for_the_facts_of_a_proof() -> None:
     executors = Counting()
     with Cluster(3, executors=executors) as db:

@@ -82,6 +82,7 @@ def test_the_checker_accepts_what_partitions_have(
     assert parquet.read_table(tmp_path / "c" / "views" / "unit.parquet").num_rows == len(held["any"]) == 1
 
 
+@pytest.mark.smoke
 def test_forged_rows_are_rejected(tmp_path: Path) -> None:
     with Cluster(2, GATHERED) as db:
         filled(db)

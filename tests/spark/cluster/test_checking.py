@@ -135,6 +135,7 @@ def test_a_forged_copy_in_the_partition_that_users_read_is_rejected(limits: Plac
             checked_in_partitions(db)
 
 
+@pytest.mark.smoke
 def test_tuples_that_only_support_each_other_are_rejected() -> None:
     with Cluster(2, PlacementLimits()) as db:
         db.load(".decl e(x: number, y: number) .decl r(x: number) .decl s(x: number)")

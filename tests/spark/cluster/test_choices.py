@@ -8,6 +8,7 @@ from tests.spark.cluster.harness import Cluster
 from tidelog.errors import ProgramError
 
 
+@pytest.mark.smoke
 def test_partitions_do_not_choose() -> None:
     with Cluster(2) as db:
         db.load(

@@ -47,6 +47,7 @@ def partition_views(db: Cluster) -> Iterator[tuple[str, StoredRelation]]:
         yield from keeper.partition.engine.views.items()
 
 
+@pytest.mark.smoke
 def test_partitions_fold_components_and_write_no_pairs() -> None:
     with Cluster(3, PlacementLimits()) as db:
         db.load(LEAST)

@@ -210,6 +210,7 @@ def test_jobs_are_as_many_as_levels(goal: tuple[str, Row], most: int, monkeypatc
         assert db.explain(*goal) == proof
 
 
+@pytest.mark.smoke
 def test_many_derivations_are_explained_by_births(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetched, "WHOLE", -1)
     monkeypatch.setattr(fetched.FetchedViews, "budget", 3)

@@ -242,6 +242,7 @@ def test_another_driver_knows_symbols_that_partitions_have_not_needed_yet(tmp_pa
         assert second["n"] == {(5,)}
 
 
+@pytest.mark.smoke
 def test_a_damaged_folder(tmp_path: Path) -> None:
     with Cluster(2, PlacementLimits(), tmp_path / "state") as db:
         filled(db)

@@ -26,6 +26,7 @@ def test_random_changes_on_a_file_system_of_fsspec() -> None:
         assert "manifest" in place.names()
 
 
+@pytest.mark.smoke
 def test_a_database_goes_on_where_it_was_left() -> None:
     place = f"memory://state-{next(numbers)}"
     text = ".decl e(x: number)\n.decl t(x: number)\nt(x) :- e(x)."

@@ -98,6 +98,7 @@ def test_views_are_those_of_the_embedded_engine(way: tuple[int, PlacementLimits]
         assert not problem, f"{problem}\n{script_for(seed)}"
 
 
+@pytest.mark.smoke
 def test_groups_that_are_merged_from_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merged_groups, "LARGE", 3)
     for seed in range(FIRST_SEED + 70, FIRST_SEED + 70 + cases(2)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.spark.cluster.test_faults import Forgetful
@@ -17,6 +19,7 @@ back(x, y) :- e(x, y), e(y, x).
 """
 
 
+@pytest.mark.smoke
 def test_facts_that_outgrow_everywhere() -> None:
     """Also when partitions are lost meanwhile; the changes are those of the facts."""
     for often in (0.0, 0.4):

@@ -111,6 +111,7 @@ def test_blocks_are_joined_only_if_they_fit_and_are_the_drivers(tmp_path: Path) 
         assert db.views() == {"s": {(text,) for text in "abcdefghi"}}
 
 
+@pytest.mark.smoke
 def test_a_failing_epoch_leaves_the_blocks_of_the_manifest(tmp_path: Path) -> None:
     """Blocks were joined before it, and another process goes on from the epoch before."""
     db = Cluster(2, NOTHING_EVERYWHERE, tmp_path)

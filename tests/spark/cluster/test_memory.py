@@ -55,6 +55,7 @@ def expected() -> tuple[dict[str, set[object]], dict[str, set[object]]]:
     return before, {name: set(db[name]) for name in db.relations}  # type: ignore[return-value]
 
 
+@pytest.mark.smoke
 def test_a_partition_takes_the_memory_that_spark_gives_a_python_process(monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = expected()
     with Cluster(2, NOTHING_EVERYWHERE) as db:

@@ -125,6 +125,7 @@ class FailsOnce(LocalExecutors):
         return super().run(tasks)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("what", ["spread", "signed", "round"])
 def test_a_move_that_fails_has_not_happened(what: str) -> None:
     executors = FailsOnce()

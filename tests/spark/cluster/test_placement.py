@@ -63,6 +63,7 @@ def test_a_linear_recursion_stays_within_partitions() -> None:
     assert plan.cycles == ()
 
 
+@pytest.mark.smoke
 def test_a_non_linear_recursion_is_gathered_or_exchanged() -> None:
     gathered = planned(NON_LINEAR, PlacementLimits(replicate=0, closures=0))
     assert dict(gathered.nodes) == {("t",): "gathered"}

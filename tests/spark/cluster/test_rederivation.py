@@ -127,6 +127,7 @@ def test_random_deletions_after_partitions_were_lost(seed: int) -> None:
     pair.there.engine.close()
 
 
+@pytest.mark.smoke
 def test_circles_across_partitions_do_not_live_on() -> None:
     circle = [(i, (i + 1) % 9) for i in range(9)]
     pair = Pair(PROGRAMS["non-linear"], 4, NOTHING_EVERYWHERE)

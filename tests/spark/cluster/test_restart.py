@@ -96,6 +96,7 @@ def test_every_damaged_file_is_found(save: bool, harm: str, tmp_path: Path) -> N
     assert unread == ({"facts", "sent"} if save else set())
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("happens", [False, True])
 def test_a_process_that_is_killed_before_its_epoch_lasts(happens: bool, tmp_path: Path) -> None:
     """Somebody else says which epoch was the last one: the folder has both while this is open."""

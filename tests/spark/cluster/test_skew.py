@@ -116,6 +116,7 @@ def test_a_word_that_becomes_a_skewed_key_and_stops_being_one(text: str, flipped
         both.commit(spokes[7:20], [(3, 4)])
 
 
+@pytest.mark.smoke
 def test_rules_that_come_and_go_over_skewed_keys() -> None:
     with Both(JOIN) as both:
         both.commit(PLAIN + SPOKES, f=OTHERS)

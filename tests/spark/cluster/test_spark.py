@@ -111,6 +111,7 @@ def kill_host(chain: Session) -> None:
         os.kill(process, signal.SIGKILL)
 
 
+@pytest.mark.smoke
 def test_frames_in_and_out(spark: SparkSession, chain: Session) -> None:
     edges = spark.createDataFrame([(i, i + 1) for i in range(1, 6)], "c0 long, c1 long").repartition(3)
     chain.commit(e=(edges, []), start=([(i,) for i in range(1, 6)], []))

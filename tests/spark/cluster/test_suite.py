@@ -53,6 +53,7 @@ def test_random_changes_of_values_with_branches(way: tuple[int, PlacementLimits]
         assert not problem, f"{problem}\n{terms_script(seed)}"
 
 
+@pytest.mark.smoke
 def test_groups_that_nobody_asks_for_any_more() -> None:
     """The rule never holds, so that its groups have no home of their own once the recursion is gone."""
     text = """

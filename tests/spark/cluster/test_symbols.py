@@ -90,6 +90,7 @@ def test_damaged_texts_are_found(harm: str, tmp_path: Path) -> None:
         db.views()
 
 
+@pytest.mark.smoke
 def test_the_driver_of_another_process_has_no_texts(tmp_path: Path) -> None:
     db = Cluster(2, NOTHING_EVERYWHERE, tmp_path, block=2)
     db.load(PROGRAM)

@@ -28,6 +28,7 @@ BUNDLE = Bundle("f", 0, 8, 1, 8, b"\x05")
 LONG = "x" * 100
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     "value",
     [

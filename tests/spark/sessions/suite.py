@@ -70,6 +70,7 @@ class Sessions:
         with tidelog.connect(spark=spark) as database:
             yield database
 
+    @pytest.mark.smoke
     def test_frames_become_facts_and_views_become_frames(self, spark: SparkSession, db: SparkDatabase) -> None:
         db.load(FACTS)
         db.insert("item", spark.sql(f"select * from values {ITEMS}"))
