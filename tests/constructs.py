@@ -195,6 +195,14 @@ CONSTRUCTS = (
         "d(x, n) :- w(x, _, n).",
     ),
     Construct(
+        "`choice-domain`",
+        EDGE + ".decl tree(@x: symbol, y: symbol) choice-domain x\ntree(x, y) :- e(x, y).\n"
+        ".decl p(@x: symbol)\np(x) :- tree(x, _).",
+        {"e": EDGES},
+        "tree(y, x) :- e(x, y).",
+        hidden=frozenset(("tree",)),
+    ),
+    Construct(
         "components",
         EDGE + ".comp Closed {\n  .decl t(@x: symbol, y: symbol)\n  t(x, y) :- e(x, y).\n"
         "  t(x, z) :- e(x, y), t(y, z).\n}\n.init way = Closed\n"

@@ -21,13 +21,6 @@ from tidelog.language.trees import outermost
 
 MORE = (
     Construct(
-        "choices",
-        EDGE
-        + ".decl k(x: symbol, y: symbol) choice-domain x\nk(x, y) :- e(x, y).\n.decl g(x: symbol)\ng(y) :- k(_, y).",
-        {"e": EDGES},
-        "",
-    ),
-    Construct(
         "dominated candidates",
         ".decl w(x: symbol, n: number)\n.decl d(x: symbol, n: number)\nd(x, n) :- w(x, n).\n"
         "d(x, n - 3) :- d(x, n), n > 5.\nd(x, n) <= d(x, m) :- m < n, n > 6.",
@@ -95,11 +88,11 @@ KINDS = {
     "`inline`": "comparison, fact, rule",
     "`min(c)`, `max(c)` in declarations and heads": "comparison, computed, fact, rule",
     "subsumption": "fact, rule",
+    "`choice-domain`": "choice, fact, rule",
     "components": "fact, rule, walk",
     "counters: `autoinc()`, `$`": "counter, fact, negation, rule",
     "functors in Python": "comparison, computed, fact, rule",
     "aggregates in Python": "@@plus, aggregate, fact, rule, total",
-    "choices": "choice, fact, rule",
     "dominated candidates": "candidate, comparison, computed, fact, rule",
     "closures with loops, both ways, extended in front": "fact, walk",
     "paths of several relations": "fact, path, rule, walk",
