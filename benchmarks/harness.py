@@ -196,8 +196,8 @@ def in_child(function: Callable[..., Measured], *arguments: Any, cache: str | No
     name = f"{function.__module__}:{function.__name__}"
     environment = dict(os.environ)
     if cache is not None:
-        for name in ("NUMBA_CACHE_DIR", "TIDELOG_CACHE_DIR"):
-            environment.pop(name, None)
+        for variable in ("NUMBA_CACHE_DIR", "TIDELOG_CACHE_DIR"):
+            environment.pop(variable, None)
         environment["XDG_CACHE_HOME"] = cache
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.child", name, json.dumps(arguments)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -91,7 +92,9 @@ def test_a_process_of_its_own_reports_back() -> None:
     assert in_child(first_evaluation).sizes == {"t": 60 * 61 // 2}
 
 
-def test_a_process_that_fails_says_why() -> None:
+@pytest.mark.parametrize("cache", [None, "an empty folder"])
+def test_a_process_that_fails_says_why(cache: str | None, tmp_path: Path) -> None:
+    place = None if cache is None else str(tmp_path)
     with pytest.raises(BenchmarkError) as caught:
-        in_child(first_result.command, "no cache", "not a number of runs")
+        in_child(first_result.command, "no cache", "not a number of runs", cache=place)
     assert "benchmarks.first_result:command ended with 1" in str(caught.value)
