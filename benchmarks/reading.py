@@ -16,7 +16,7 @@ from tidelog.cli.run import read_inputs
 
 _INPUT = {"csv": 'filename="e.csv", delimiter=","', "parquet": 'IO=parquet, filename="e.parquet"'}
 _SECONDS = 5
-"""What "seconds, not minutes" is taken to mean."""
+"""The meaning of "seconds, not minutes"."""
 
 
 def evaluation(form: str, kind: str, rows: int, runs: int | None) -> Measured:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BENCHMARKS = {"points_to": "Doop", "crdt": "CRDT", "galen": "Galen"}
-"""What the paper calls its programs; its Doop has 90 rules, 11,014,960 facts and 41,665,029 derived tuples."""
+"""The paper's names of its programs; its Doop has 90 rules, 11,014,960 facts and 41,665,029 derived tuples."""
 
 WORKLOAD = {
     "points_to": {"Soufflé": 304, "Soufflé-elastic": 245, "Soufflé-counting": 284, "DDlog": 467},

@@ -168,7 +168,7 @@ Seal: TypeAlias = Callable[[Prospect[R]], object]
 
 
 class TakenBackError(Exception):
-    """Raised by a `Seal` to undo an epoch that was a trial only."""
+    """The error that a `Seal` raises at the end of a trial, so that its epoch is undone."""
 
 
 def sealed_at_once(prospect: Prospect[Any]) -> None:

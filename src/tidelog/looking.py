@@ -1,4 +1,4 @@
-"""How long work is stopped: it calls a `Look` now and then, which raises where it has to end."""
+"""Limits on long work: it calls a `Look` now and then, which raises an error to end the work."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Turns:
         self.transaction: object | None = None
         self.closed = False
         self.forked = False
-        """Whether this is a copy that a fork has made while another thread had the database."""
+        """True if this is a copy that a fork has made while another thread had the database."""
         _ALL.add(self)
 
     def check_open(self) -> None:

@@ -351,7 +351,7 @@ class Workspace(Generic[Facts]):
         self._reclaimer.sweep(engine, (self.committed.checked, self._pending.checked), waiting)
 
     def lose(self, outcome: Outcome[AnyRows]) -> None:
-        """Note that rows have gone in an epoch, and with them perhaps words."""
+        """Count the rows that an epoch has deleted: their words may be unused, which the next sweep finds out."""
         self._reclaimer.lose(sum(len(delta.deleted) for delta in outcome.deltas.values()))
 
 

@@ -68,3 +68,14 @@ def test_docstrings_are_plain(module: Path) -> None:
 )
 def test_riddles_are_found(text: str, found: list[str]) -> None:
     assert faults(text, is_function=True) == found
+
+
+def test_attributes_are_nouns() -> None:
+    """An attribute, whose text stands behind an assignment, returns nothing. The kernels are left out: to edit them
+    costs each user a compilation."""
+    verbs = re.compile(
+        rf'^(?! *(?:def|class) ).*[^:\s]\n *"""((Return|Yield|Raise|Insert)\b|{RIDDLES.pattern}).*', re.MULTILINE
+    )
+    read = [module for module in modules() if "kernels" not in module.parts]
+    found = [(module.name, match[0]) for module in read for match in verbs.finditer(module.read_text(encoding="utf-8"))]
+    assert found == []

@@ -1,6 +1,6 @@
 """The checker: it decides if the view of a certificate is the least model of its rules and facts.
 
-It is, if the four conditions hold:
+It is, if the six conditions hold:
 
 1. every fact is of a declared relation, and in the view;
 2. closed: the view contains every tuple that a rule derives from it;
@@ -90,10 +90,10 @@ class _Check:
         self.tables: dict[str, _Table] = {}
         self.findings = Findings(certificate)
         self.wrong: list[Problem] = []
-        """Return forgeries that put something other than a tuple into views."""
+        """Problems of views whose rows are not tuples."""
 
     def problems(self) -> list[Problem]:
-        """Yield the problems of conditions 1 to 3."""
+        """Return the problems of all conditions but 4, which is about the rules alone."""
         self.connection.execute("CREATE TABLE marks (relation BIGINT, missing BIGINT, supported BIT)")
         for number, name in enumerate(self.certificate.program.relations):
             self.tables[name] = self.loaded(number, name)

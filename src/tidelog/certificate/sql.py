@@ -67,7 +67,7 @@ class _Body:
         self.conditions: list[str] = ["TRUE"]
         self.steps: list[str] = []
         self.atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
-        """Those that are not joined yet."""
+        """The atoms that are not joined yet."""
         self._table = table
         self._strata = strata
         self._sources: list[str] = []

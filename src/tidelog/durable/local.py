@@ -19,7 +19,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK
 """Not blocking, so that a pipe in the place of a file holds nobody up."""
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)
-"""What file systems say that do not sync folders, or have no need to."""
+"""The errors of file systems that do not sync folders, or have no need to."""
 
 
 class LocalFiles(Files):

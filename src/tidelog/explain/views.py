@@ -1,7 +1,7 @@
 """The views of an engine as explanations read them: all that they ask of one.
 
 `EngineViews` has the state of an engine in this process. The cluster engine has one that first brings the rows that a
-question reads (`spark/explained.py`).
+question reads (`spark/fetched.py`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ SIGN = len(_GROUPS.split("|"))
 """Unary minus, bnot, lnot."""
 POWER = LEVELS["^"] = SIGN + 1
 PRIMARY = POWER + 1
-"""What needs no parentheses anywhere."""
+"""The level of terms that need no parentheses anywhere."""
 
 
 def binds_tighter(level: int, waiting: int) -> bool:

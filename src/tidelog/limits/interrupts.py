@@ -37,9 +37,9 @@ class Interrupts:
     def __init__(self, before: Callable[[int, FrameType | None], Any] | None = None) -> None:
         self.pressed = False
         self.before = before
-        """What handled the signal before the block; None where no signal comes."""
+        """The handler of the signal before the block; None where no signal comes."""
         self.through = False
-        """Whether Ctrl-C raises at once, outside of the functions with the code `shielded`."""
+        """True if Ctrl-C raises at once, outside of the functions with the code `shielded`."""
         self.shielded: tuple[CodeType, ...] = ()
         self._put_off = False
 

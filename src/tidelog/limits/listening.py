@@ -38,7 +38,7 @@ class _Listener:
         self.blocks: list[_Block] = []
         self.thread: threading.Thread | None = None
         self.ended = False
-        """Return True if the thread is to end."""
+        """True while the thread shall end."""
         self.files: tuple[int, int] | None = None
         """Both ends of the wake-up file, which is made when it is first needed."""
         self.before = -1

@@ -43,7 +43,7 @@ class Watch:
     stop: Stop = field(default_factory=Stop)
     """Where kernels look that may not come back in time."""
     told: bool = False
-    """Whether they stop because Ctrl-C was pressed."""
+    """True if they stop because Ctrl-C was pressed."""
     work: str = "the epoch"
     """As messages name it."""
     remedy: str = "raise `memory`"

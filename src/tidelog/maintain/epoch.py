@@ -66,7 +66,7 @@ class EpochState:
         self.asserted = Overlay(engine.asserted)
         self.structure = engine.structure
         self.is_new = program is not engine.program or not engine.views or unsettled != engine.unsettled
-        """Whether there are other rules than before; only then every relation and every hyper-node is looked at."""
+        """True if there are other rules than before; only then every relation and every hyper-node is looked at."""
         self.unsettled = unsettled
         if self.is_new:
             groups = [frozenset(node.relations) for node in engine.nodes if len(node.relations) > 1]
@@ -100,7 +100,7 @@ class EpochState:
         self.large = Overlay(engine.large)
         self.costs: dict[str, float] = {}
         self.kept: list[HyperNode] = []
-        """What a hyper-node is after the epoch: one that is bootstrapped is as fine as the rules allow."""
+        """The hyper-nodes after the epoch: one that is bootstrapped is as fine as the rules allow."""
         self.split: dict[int, list[HyperNode]] = {}
         """The positions of hyper-nodes that are others after the epoch, and these."""
         self.round = engine.round
@@ -116,7 +116,7 @@ class EpochState:
         self.wasted = 0.0
         """Seconds of updates that were given up."""
         self.grouped: list[LargeGroups | OwnGroups] = []
-        """What has been changed of `large`."""
+        """The groups of `large` that the epoch has changed."""
         self.reserve: Block | None = Block(_RESERVE)
         """Given back before what must not fail."""
         given = self.given

@@ -69,7 +69,7 @@ class EngineState:
     readers: Readers = field(default_factory=Readers)
     """The readers of the last epoch in other threads."""
     compressing: bool = True
-    """Whether the last epoch evaluated closures as such."""
+    """True if the last epoch evaluated closures as such."""
     spent: float = field(init=False)
     """The sum of `costs`."""
     _structure: Structure | None = field(default=None, init=False)

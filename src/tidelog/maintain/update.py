@@ -100,7 +100,7 @@ class Maintained:
     settled_own: set[int] = field(default_factory=set)
     late: dict[int, CoreRule] = field(default_factory=dict)
     negating: dict[str, bool] = field(default_factory=dict)
-    """Whether a rule negates a relation, as far as that was asked for."""
+    """True if a rule negates a relation, as far as that was asked for."""
     came: int = 0
     """The rules that have come since the interpreter began, whose constants it keeps."""
     derived: dict[str, StoredRelation] = field(default_factory=dict)
@@ -343,7 +343,7 @@ class NodeUpdate:
         self.changed = [stored for stored in self.others.values() if stored.changing]
         lists = _lists(self.others)
         self.losing, self.winning = maintained.loses(lists), maintained.wins(lists)
-        """Whether plans for derivations lost, or for those won, may find any in the changes of other hyper-nodes."""
+        """True if plans for derivations lost, or for those won, may find any in the changes of other hyper-nodes."""
         self.opened = OpenRelations(self.derived.values(), self.changed, inputs.open)
         maintained.own_group.start()
         with step(INDEXES):

@@ -218,7 +218,7 @@ _READERS: dict[str, Callable[..., Message]] = {
     "why": _why,
     "because": _because,
 }
-"""What a node takes from other nodes; facts and rules of its own user do not come this way."""
+"""The readers of messages from other nodes; facts and rules of the node's own user do not come this way."""
 
 
 # --- reasons ---------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ of a hyper-node; the rest of an epoch."""
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 recording = _current.get
-"""Return the recorder of this thread, None where nothing is recorded."""
+"""A function that returns the recorder of this thread, None where nothing is recorded."""
 
 
 @dataclass

@@ -37,7 +37,7 @@ class Evaluation:
         self.goal = goal
         self._facts = facts
         self._anew = anew
-        """Return True for a relation that is evaluated although the engine has one of this name."""
+        """A function that is True for relations to evaluate although the engine has some of these names."""
 
     @property
     def nodes(self) -> tuple[HyperNode, ...]:

@@ -38,7 +38,7 @@ class Triples:
         self._database = database
         self._names = names
         self.dictionary = database.workspace.dictionary
-        """Return the dictionary of the words of the triples."""
+        """The dictionary of the words of the triples."""
         self.turns = database.turns
         self.ill: dict[str, str] = {}
         """Literals that are not of their datatype, with that: all that were read."""

@@ -51,7 +51,7 @@ class Names:
         self.properties: dict[str, str] = {}
         self.classes: dict[str, str] = {}
         self.has_triples = False
-        """Whether TRIPLE is the relation of all triples, and not one of a program's own."""
+        """True if TRIPLE is the relation of all triples, and not one of a program's own."""
         self.with_ill: dict[str, None] = {}
         """The properties that have or had literals that are not of their datatypes."""
         self.with_outside: dict[str, None] = {}

@@ -94,7 +94,7 @@ class Store(N3Verbs):
         self._literals = Literals(self._triples, self._names, equal=any(rule.name == "dt-eq" for rule in table))
         self._guards: tuple[RuleInstance, ...] = ()
         self._asks_nodes = self._has_given = False
-        """Whether some rule has a path whose nodes count, and whether there are asserted triples apart for that."""
+        """True if some rule has a path whose nodes count; true if there are asserted triples apart for that."""
         self._alive: frozenset[str] = frozenset()
         """Those of owl:sameAs and owl:Nothing that have had facts since the ontology changed."""
         self._options = DatabaseOptions()

@@ -60,7 +60,7 @@ class Equation:
 Goal: TypeAlias = Literal | Equation
 
 ANYTHING: Any = object()
-"""What `_` stands for inside of a negation."""
+"""The value of `_` inside of a negation."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ class Looked:
 
 
 Known = Mapping[int, Looked]
-"""What is known of recursive hyper-nodes, by their identity: they live as long as their entries."""
+"""Knowledge of recursive hyper-nodes, by their identity: they live as long as their entries."""
 
 
 def looked_at(nodes: Iterable[HyperNode], known: Known) -> dict[int, Looked]:

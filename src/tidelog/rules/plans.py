@@ -36,7 +36,7 @@ _LONG = 24
 _ROUTE_RANGE = 16.0
 """Two ways whose estimated costs differ by less than this factor are left to each binding."""
 _BUILDING = 0.0005
-"""What a row of an index costs that a change would have to build first, in bindings; later changes use it as well."""
+"""The cost of a row of an index that a change would have to build first, in bindings; later changes use it as well."""
 _SMALL = 500_000.0
 _SHARED_FANOUT = 2.0
 """With fewer candidates on average, one atom alone binds a variable that several share."""

@@ -45,11 +45,11 @@ class StateKeeper:
     def __init__(self, state: StateFolder | None) -> None:
         self.state = state
         self.notes: Mapping[str, Any] = {}
-        """What streams and pipelines have noted, in the state folder if there is one."""
+        """The notes of streams and pipelines, in the state folder if there is one."""
         self._temporary: str | None = None
         """The folder of the outbox where there is no state folder."""
         self.restoring = False
-        """Whether the next epoch is one that the folder has already."""
+        """True if the next epoch is one that the folder has already."""
         if state is not None:
             self.notes = state.manifest.notes
             state.drop(_CLUSTER, self._kept)  # of a process that was killed

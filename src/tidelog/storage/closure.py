@@ -69,9 +69,9 @@ class Closure:
         self._edges_taken: list[tuple[Ids, bool]] = []
         """The edges that the last change has added and, with True, removed one by one, in their order."""
         self._replaced: tuple[Any, ...] | None = None
-        """What the last change has built anew, as it was."""
+        """The parts that the last change has built anew, as they were."""
         self._torn = False
-        """Whether a change has ended with an error, in a place that nobody knows."""
+        """True if a change has ended with an error, in a place that nobody knows."""
         self._changed: tuple[weakref.ref[ChangedPairs], ...] = ()
         """The pairs that the last change has removed and added, if somebody still has them."""
 

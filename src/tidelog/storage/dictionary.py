@@ -72,9 +72,9 @@ class Dictionary:
 
     def __init__(self, records: Mapping[str, RecordType] | None = None) -> None:
         self.shared = False
-        """Whether words are held where nobody sees them, such as by a user, so that none is ever given back."""
+        """True if words are held where nobody sees them, such as by a user, so that none is ever given back."""
         self.holders: WeakSet[Holder] = WeakSet()
-        """What holds words outside of relations: changes, answers to queries. See `hold`."""
+        """Objects that hold words outside of relations: changes, answers to queries. See `hold`."""
         self.keepers: WeakSet[object] = WeakSet()
         """Objects that may refer to any word: as long as there are some, no word is given back. Threads add them while
         `reading`. They may go in any thread, whatever locks that has."""

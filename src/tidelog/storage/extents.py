@@ -28,7 +28,7 @@ class Extent:
     dead: int
     epochs: RowEpochs | None
     changing: bool = False
-    """Whether an epoch has begun to change rows and marks."""
+    """True if an epoch has begun to change rows and marks."""
     births: KeptBirths | None = None
     """The births of the rows, once a reader needs them or an epoch changes them."""
     reader: weakref.ref[object] | None = None
@@ -77,7 +77,7 @@ class SharedRows:
         self.deaths = Deaths()
         """The deaths of the epoch that will change the relation next, or does now."""
         self._splitting = False
-        """Whether slots may be on their way to other places."""
+        """True if slots may be on their way to other places."""
 
     @property
     def rows(self) -> int:

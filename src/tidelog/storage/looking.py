@@ -1,4 +1,4 @@
-"""Work on many rows in parts: it calls `look` before each part, which raises to end it."""
+"""Work on many rows in parts. It calls `look` before each part, which raises an error to end the work."""
 
 from __future__ import annotations
 

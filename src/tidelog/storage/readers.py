@@ -35,7 +35,7 @@ class Passage:
 
     def __init__(self) -> None:
         self.busy = False
-        """Whether an epoch runs."""
+        """True if an epoch runs."""
         self._threads: set[int] = set()
         self._last = _LastRead()
 

@@ -19,9 +19,9 @@ from weakref import WeakSet
 from tidelog.storage.spilling import SpillFile
 
 LARGE = 1 << 24
-"""Bytes: smaller requests are not looked at,"""
+"""Bytes. Smaller requests are not checked."""
 _LEAST = 1 << 20
-"""or these, where there is a folder for files."""
+"""Bytes. Where there is a folder for files, smaller requests are not checked."""
 _SHARE = 7 / 8
 """The part of the limit that arrays may fill before they go into files. The rest is for everything else."""
 _ROOT = Path("/")

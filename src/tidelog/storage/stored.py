@@ -58,9 +58,9 @@ class StoredRelation(SharedRows):
         self._scans: dict[tuple[int, ...], int] = {}
         self.changing = False
         self.repeats = False
-        """Whether rows may die and be born several times in the change that is under way."""
+        """True if rows may die and be born several times in the change that is under way."""
         self.overwritten = False
-        """Whether columns that are no key of an index may change."""
+        """True if columns that are no key of an index may change."""
         self.fields[layout.R_ARITY] = arity
         self.fields[layout.R_REPLAN] = 1 << 62
         self._rows = Block(0, room=catalog.room)
@@ -304,7 +304,7 @@ class StoredRelation(SharedRows):
             index.extend(self.rows)
 
     def start(self) -> None:
-        """Call all rows such as were there when the epoch began."""
+        """Mark all present rows as those that the epoch starts from."""
         self.fields[layout.R_START] = self.rows
 
     # --- a change within an epoch ------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class CommitLog:
         self.end = _End()
         """The end of what is valid: that of all acknowledged records."""
         self._found: list[LoggedCommit] | None = None
-        """What `read` has found, until it is asked for: another process may remove the file meanwhile."""
+        """The commits of `read`, until a caller takes them. Another process may remove the file meanwhile."""
         self._outputs: tuple[Output, Output] | None = None
         self._is_whole = True
         """False if there may be more on the disk than is valid."""

@@ -80,7 +80,7 @@ class StateFolder:
         **dict.fromkeys(("embedded", "rdf"), frozenset({"lock", NAME, _NEW, *_FOLDERS})),
         "spark": frozenset({"lock", NAME, _NEW, *_FOLDERS, "cluster", "streams", "quarantine", "outbox"}),
     }
-    """What can be in a folder that has no manifest yet."""
+    """The names that a folder may have before it has a manifest, by the kind of the database."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class StateFolder:
         self._kind = kind
         self._owner: Owner | None = None
         self._settled = True
-        """Whether the manifest on the disk is `manifest`, for good."""
+        """True if the manifest on the disk is `manifest`, for good."""
         self._old: list[str] = []
         """The files that a checkpoint has replaced, and that are still to be removed."""
         with self._using():

@@ -45,7 +45,7 @@ OPERATIONS = {"math:sum": 2, "math:product": 2, "math:difference": 2, "math:quot
               "string:lowerCase": 1, "log:uri": 1}  # fmt: skip
 """Built-ins that compute their object, with the number of their operands."""
 FOLDED = ("math:sum", "math:product", "string:concatenation")
-"""Those that take lists of two operands or more."""
+"""The functions that take lists of two operands or more."""
 
 
 @functor("symbol, symbol, symbol -> number", name=TEST, remember=False)

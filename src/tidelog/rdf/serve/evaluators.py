@@ -110,7 +110,7 @@ class Evaluators:
         process.close()
 
     def close(self) -> None:
-        """AnswerEnd the processes without a query."""
+        """Kill the processes without a query."""
         with self._lock:
             idle, self._idle = self._idle, []
         for process in idle:

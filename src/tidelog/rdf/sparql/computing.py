@@ -33,7 +33,7 @@ Sums: TypeAlias = tuple[int, tuple[int, ...], Fraction, tuple[int, ...]]
 """How many members are no numbers, how many there are of each datatype, their sum, and the numbers of INF, -INF and NaN
 among them."""
 Extreme: TypeAlias = tuple[bool, str | None]
-"""Whether all members have values, and the least or the greatest."""
+"""True if all members have values, and the least or the greatest."""
 
 
 @functor("symbol, symbol, symbol -> symbol", name=COMPUTE)

@@ -64,7 +64,7 @@ class Mirror:
         self._quads = quads
         self._where: str | Path = MEMORY
         self._merges = False
-        """Whether the graph MERGED is there, which a query has asked for."""
+        """True if the graph MERGED is there, which a query has asked for."""
         self._copy: MirrorCopy | None = None
         self._noted: list[Words] = []
         self._rows: list[Words] = []

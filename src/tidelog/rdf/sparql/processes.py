@@ -150,7 +150,7 @@ class QueryProcess:
                     return
 
     def close(self) -> None:
-        """AnswerEnd the process, whatever it does."""
+        """Kill the process, whatever it does."""
         with self._lock:
             if self._is_closed:
                 return

@@ -227,7 +227,7 @@ class Attempt:
             past = f"moving-{self.token}"
             seeded = [*moved, *(seeds for _, seeds in written)]
             self.folder.write(past, wire.dumps((self.committed.plan, _log_of(seeded))))
-            state = past, 0, ""  # None that a round leads to: what these have been sent lacks its senders.
+            state = past, 0, ""  # No round leads to this state: the log has no senders.
             arguments = (f"signed-{self.token}",)
             tasks = [self.task(number, "signed", state, past, (), arguments) for number in range(now)]
             with step(f"move what {now} partitions send"):

@@ -1,4 +1,4 @@
-"""The part of a partition in a check: it lends rows to tables, evaluates steps, and compares views with heads.
+"""The part of a partition in a check: it sends rows to tables, evaluates steps, and compares views with heads.
 
 Rows travel as in a round: each partition writes a file with a piece for each receiver. Behind the columns of a relation
 they have a birth: that of a tuple, of the youngest tuple of a rule instance, or NO_BIRTH for facts. Heads of rules have
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 FACT = -1
 """The source of facts among heads; that of a rule is its number."""
 _AT_ONCE = 1 << 20
-"""Rows of a relation that are lent at a time."""
+"""Rows of a relation that are sent at a time."""
 
 Sent = tuple[int, Bundle | Piece]
 """The number of a table, and rows for it: a bundle, or a piece for all partitions."""
@@ -53,7 +53,7 @@ Sent = tuple[int, Bundle | Piece]
 class Lending:
     """Rows of a relation of the partitions' program for a table, in the partition that the words in the columns `key`
     say, everywhere for None. Those of a "view" have births, "facts" are heads, and "rows" have nothing besides. Of rows
-    that all partitions have, `replicated`, the first one lends the view with its births. Facts and rows are lent by the
+    that all partitions have, `replicated`, the first one sends the view with its births. Facts and rows come from the
     partition in which they live, from which users read them."""
 
     copy: str
@@ -114,7 +114,7 @@ class Difference(NamedTuple):
 def lend(
     engine: EngineState, number: int, folder: str, name: str, partitions: int, lendings: Sequence[Lending]
 ) -> list[Sent]:
-    """Write what the partition with a number lends to so many others into a file in a folder."""
+    """Write the rows that the partition with a number sends to so many others into a file in a folder."""
     file = PieceFile(f"{name}-{number}-{secrets.token_hex(4)}")
     sent: list[Sent] = []
     for table, lending in enumerate(lendings):
