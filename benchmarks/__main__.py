@@ -25,6 +25,7 @@ from benchmarks import (
     findings,
     first_result,
     galen,
+    galen_changes,
     keystrokes,
     labels,
     lubm,
@@ -64,6 +65,7 @@ PUBLISHED: dict[str, Lines] = {
     "crdt": crdt.lines,
     "lubm": lubm.lines,
     "galen": galen.lines,
+    "galen_changes": galen_changes.lines,
     "doop": doop.lines,
     "readers": readers.lines,
     "explanations": explanations.lines,
@@ -89,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BenchmarkError as error:
             failures.append(f"{name}: {error}")
             print(f"{name}  could not be run: {error}", flush=True)
-    _write(asked.json, options, lines, failures)
+    _write(asked.json, options, lines, failures, whole=not asked.only)
     missed = sum(line.met is False for line in lines)
     print(f"\n{len(lines)} lines, {sum(not line.exact for line in lines)} with wrong sizes, {missed} miss their target")
     print(f"written to {asked.json}")
@@ -110,10 +112,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _write(path: Path, options: Options, lines: list[Line], failures: list[str]) -> None:
+def _write(path: Path, options: Options, lines: list[Line], failures: list[str], *, whole: bool) -> None:
+    """Write the figures; only a whole run publishes its table of lines, which takes the place of the earlier one."""
     found = [line.as_json() for line in lines]
     document = {"full": options.full, "lines": found, "failures": failures}
-    findings.write(path, document, {"lines": table.published(lines)})
+    tables = {"lines": table.published(lines)} if whole else {}
+    findings.write(path, document, tables | galen_changes.tables(lines))
 
 
 if __name__ == "__main__":
