@@ -25,7 +25,7 @@ class LimitedProtocol(HttpToolsProtocol):
     """Received since the last end of a head, or the last part of a body."""
     _is_head = True
     _requests: Sequence[RequestResponseCycle] = ()
-    """The requests without an answer yet, and perhaps others. They can be several: a client need not wait for answers."""
+    """The requests without an answer yet, and perhaps others. A client may send several before it gets an answer."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to look after the connection."""
