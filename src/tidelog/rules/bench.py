@@ -1,4 +1,4 @@
-"""The workbench of one user's rule: the state that its rewrites share.
+"""The state that the rewrites of one rule share.
 
 Names made here start with "#" and are built from the name of the user's rule, so that a rule keeps its auxiliary
 relations when other rules change; those of shared relations describe their contents.
@@ -16,7 +16,8 @@ from tidelog.rules.core import AggregateRule, RelationInfo
 
 @dataclass
 class Bench:
-    """`recursive` names the relations that depend on a head of the rule and on which a head depends.
+    """The state of one user's rule while it is rewritten. `recursive` names the relations that depend on a head of the
+    rule and on which a head depends.
 
     The rewrites leave their results here, besides the rules that they return: `pending` rules, which go through all
     rewrites themselves, `aggregates`, and the `auxiliary` relations of both. `shared` are auxiliary relations that
