@@ -5,30 +5,28 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = re.findall(r"^### (To add .*?)\n\nExample: `(\w+)`\.\n(.*?)(?=^##|\Z)", PAGE, flags=re.M | re.S)
 
 
-def knows(file: Path, example: str) -> bool:
+def knows(file: Path, text: str, example: str) -> bool:
     """Return True if a module is named after the example, imports such a module, or has the example as a string."""
     imported = rf"^from tidelog\.\S*\b{example}\S* import|^from tidelog\.\S+ import .*\b{example}\b|^    {example},$"
-    text = file.read_text(encoding="utf-8")
     named = re.match(rf"{example}(_|$)", file.stem) is not None
     return named or f'"{example}"' in text or re.search(imported, text, flags=re.M) is not None
 
 
-def test_there_are_recipes() -> None:
+def test_recipes_name_the_files_that_know_their_examples() -> None:
     assert len(RECIPES) >= 5
-
-
-@pytest.mark.parametrize(("title", "example", "steps"), RECIPES, ids=[title for title, _, _ in RECIPES])
-def test_a_recipe_names_the_files_that_know_its_example(title: str, example: str, steps: str) -> None:
-    listed = set(re.findall(r"^- `(src/\S+)`", steps, flags=re.M))
-    found = {str(file.relative_to(ROOT)) for file in (ROOT / "src").rglob("*.py") if knows(file, example)}
-    assert listed == found, title
+    texts = {file: file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py")}
+    wrong = []
+    for title, example, steps in RECIPES:
+        listed = set(re.findall(r"^- `(src/\S+)`", steps, flags=re.M))
+        found = {str(file.relative_to(ROOT)) for file, text in texts.items() if knows(file, text, example)}
+        wrong += [f"{title}: does not list {file}" for file in sorted(found - listed)]
+        wrong += [f"{title}: lists {file}, which does not know `{example}`" for file in sorted(listed - found)]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_places_exist() -> None:

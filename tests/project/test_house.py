@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -17,7 +18,8 @@ import tidelog
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "src/tidelog").rglob("*.py"))
-IMPORTING = ("src", "tests", "benchmarks", "examples", "papers", "proofs")
+IMPORTING = ("tests", "benchmarks", "examples", "papers", "proofs")
+Trees = dict[Path, ast.Module]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TEXT = {".cfg", ".dl", ".ini", ".json", ".lark", ".md", ".py", ".sh", ".toml", ".txt", ".yml", ""}
 
@@ -41,19 +43,37 @@ def test_public_names_are_sorted_and_importable() -> None:
     assert [name for name in tidelog.__all__ if not hasattr(tidelog, name)] == []
 
 
-@pytest.mark.parametrize("folder", sorted((ROOT / "src/tidelog").glob("*/**/__init__.py")), ids=identify)
-def test_rooms_have_sorted_public_names(folder: Path) -> None:
-    room = importlib.import_module(".".join(folder.parent.relative_to(ROOT / "src").parts))
-    names = list(getattr(room, "__all__", []))
-    assert names == sorted(names)
-    assert [name for name in names if not hasattr(room, name)] == []
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    """Return the modules of the package, each parsed once for all checks."""
+    return {module: ast.parse(module.read_text(encoding="utf-8")) for module in MODULES}
 
 
-def test_public_names_of_rooms_are_complete() -> None:
+def test_rooms_have_sorted_public_names() -> None:
+    found = []
+    for folder in sorted((ROOT / "src/tidelog").glob("*/**/__init__.py")):
+        room = importlib.import_module(".".join(folder.parent.relative_to(ROOT / "src").parts))
+        names = list(getattr(room, "__all__", []))
+        if names != sorted(names):
+            found.append(f"{identify(folder)}: __all__ is not sorted")
+        found += [f"{identify(folder)}: {name} does not exist" for name in names if not hasattr(room, name)]
+    assert not found, "\n".join(found)
+
+
+def users_of_the_package(trees: Trees) -> Iterator[tuple[Path, ast.Module]]:
+    """Yield the package's own modules, and the files beside it that import from it."""
+    yield from trees.items()
+    for file in (path for folder in IMPORTING for path in sorted((ROOT / folder).rglob("*.py"))):
+        text = file.read_text(encoding="utf-8")
+        if "from tidelog" in text:
+            yield file, ast.parse(text)
+
+
+def test_public_names_of_rooms_are_complete(trees: Trees) -> None:
     """`__all__` has each name that others import from a package, modules apart, and each that users are to import."""
     missing = []
-    for file in (path for folder in IMPORTING for path in sorted((ROOT / folder).rglob("*.py"))):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for file, tree in users_of_the_package(trees):
+        for node in ast.walk(tree):
             if not isinstance(node, ast.ImportFrom) or node.module is None or node.module.split(".")[0] != "tidelog":
                 continue
             package = ROOT / "src" / Path(*node.module.split("."))
@@ -62,20 +82,21 @@ def test_public_names_of_rooms_are_complete() -> None:
             names = {each.name for each in node.names}
             modules = {name for name in names if (package / name).is_dir() or (package / f"{name}.py").exists()}
             public = getattr(importlib.import_module(node.module), "__all__", [])
-            missing += [f"{identify(file)}: {node.module}.{name}" for name in sorted(names - modules - {*public})]
-    assert missing == []
+            place = f"{identify(file)}:{node.lineno}"
+            missing += [f"{place}: {node.module}.{name}" for name in sorted(names - modules - {*public})]
+    assert not missing, "\n".join(missing)
 
 
-def test_a_public_class_has_few_methods_of_its_own() -> None:
+def test_a_public_class_has_few_methods_of_its_own(trees: Trees) -> None:
     """A class with more has several purposes."""
-    found = {
-        f"{identify(module)}: {node.name}": len(methods)
-        for module in MODULES
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+    found = [
+        f"{identify(module)}:{node.lineno}: {node.name} has {len(methods)} public methods"
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
         if len(methods := {each.name for each in node.body if isinstance(each, FUNCTIONS) and each.name[0] != "_"}) > 30
-    }
-    assert found == {}
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_import_is_light() -> None:
@@ -84,11 +105,15 @@ def test_import_is_light() -> None:
     assert loaded == "\n"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=identify)
-def test_module_has_a_docstring_and_is_short(module: Path) -> None:
-    text = module.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), "a module's docstring is its map"
-    assert len(text.splitlines()) <= 600
+def test_modules_have_a_docstring_and_are_short(trees: Trees) -> None:
+    found = []
+    for module, tree in trees.items():
+        lines = module.read_text(encoding="utf-8").count("\n")
+        if not ast.get_docstring(tree):
+            found.append(f"{identify(module)}: no docstring, which is the map of a module")
+        if lines > 600:
+            found.append(f"{identify(module)}: {lines} lines")
+    assert not found, "\n".join(found)
 
 
 def test_rooms_have_the_order_of_the_architecture() -> None:
@@ -104,10 +129,10 @@ def test_rooms_have_the_order_of_the_architecture() -> None:
     assert {name for layer in layers for name in layer} == rooms - {"__init__", "__main__"}
 
 
-def test_a_public_class_has_a_name_of_its_own() -> None:
+def test_a_public_class_has_a_name_of_its_own(trees: Trees) -> None:
     places: dict[str, list[str]] = {}
-    for module in MODULES:
-        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+    for module, tree in trees.items():
+        for node in tree.body:
             match node:
                 case ast.ClassDef(name=name):
                     places.setdefault(name, []).append(identify(module))
@@ -115,19 +140,20 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
                     places.setdefault(name, []).append(identify(module))
                 case _:
                     pass
-    assert {name: found for name, found in places.items() if len(found) > 1 and not name.startswith("_")} == {}
+    twice = [f"{name}: {files}" for name, files in places.items() if len(files) > 1 and not name.startswith("_")]
+    assert not twice, "\n".join(twice)
 
 
-def test_no_module_imports_what_another_one_keeps_for_itself() -> None:
+def test_no_module_imports_what_another_one_keeps_for_itself(trees: Trees) -> None:
     private = [
-        f"{identify(module)}: {node.module}.{each.name}"
-        for module in MODULES
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        f"{identify(module)}:{node.lineno}: {node.module}.{each.name}"
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for each in node.names
         if re.match(r"_[^_]", each.name)
     ]
-    assert private == []
+    assert not private, "\n".join(private)
 
 
 def test_no_machine_is_named() -> None:
@@ -139,7 +165,7 @@ def test_no_machine_is_named() -> None:
         for file in tracked()
         if (match := named.search(file.read_text(encoding="utf-8", errors="replace")))
     ]
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_changelog_has_the_version() -> None:
