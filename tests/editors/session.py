@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path
 
-Result = TypeVar("Result")
 PATIENCE = 120.0
 """Seconds until a session counts as hung."""
 
@@ -61,7 +61,10 @@ class Session:
         return types.TextDocumentIdentifier(self.uri(name))
 
     def open(self, name: str, text: str) -> None:
-        """Open a document."""
+        """Open a document, anew if it is open."""
+        if name in self._texts:
+            self.client.text_document_did_close(types.DidCloseTextDocumentParams(self.document(name)))
+            self.shown.pop(name, None)
         self._texts[name], self._versions[name] = text, 1
         item = types.TextDocumentItem(self.uri(name), "datalog", 1, text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
@@ -99,15 +102,18 @@ class Session:
 _NOWHERE = types.Range(types.Position(0, 0), types.Position(0, 0))
 
 
-def in_session(folder: Path, work: Callable[[Session], Awaitable[Result]], *arguments: str) -> Result:
-    """Return the result of work in a session that begins and ends around it."""
+Work = Callable[[Session], Coroutine[Any, Any, None]]
 
-    async def run() -> Result:
+
+@contextmanager
+def sessions(folder: Path, *arguments: str) -> Iterator[Callable[[Work], None]]:
+    """Yield a function that lets pieces of work use one session, which begins and ends around them."""
+    with asyncio.Runner() as runner:
         session = Session(folder)
-        await session.start(*arguments)
-        try:
-            return await work(session)
-        finally:
-            await session.stop()
 
-    return asyncio.run(asyncio.wait_for(run(), PATIENCE))
+        def use(work: Work) -> None:
+            runner.run(asyncio.wait_for(work(session), PATIENCE))
+
+        use(lambda _: session.start(*arguments))
+        yield use
+        use(lambda _: session.stop())

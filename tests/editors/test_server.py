@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 import tidelog
-from tests.editors.session import Session, in_session
+from tests.editors.session import Session, Work, sessions
 
 PROGRAM = """\
 .type Node <: symbol
@@ -30,6 +31,21 @@ path(x, @f(x)) :- here.both(x, _).
 """
 
 
+Using = Callable[[Work], None]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("editor")
+
+
+@pytest.fixture(scope="module")
+def using(folder: Path) -> Iterator[Using]:
+    """Yield a function that lets work use the one session of these tests: its process takes seconds to start."""
+    with sessions(folder) as use:
+        yield use
+
+
 def places(found: object) -> list[tuple[int, int, int]]:
     """Return the lines and columns of locations."""
     assert isinstance(found, (list, tuple))
@@ -37,7 +53,7 @@ def places(found: object) -> list[tuple[int, int, int]]:
     return sorted((each.start.line, each.start.character, each.end.character) for each in ranges)
 
 
-def test_problems_show_while_typing(tmp_path: Path) -> None:
+def test_problems_show_while_typing(using: Using) -> None:
     async def work(session: Session) -> None:
         session.open("p.dl", PROGRAM)
         await session.until("p.dl")
@@ -60,10 +76,10 @@ def test_problems_show_while_typing(tmp_path: Path) -> None:
         await session.until("p.dl")
         assert session.logged == []
 
-    in_session(tmp_path, work)
+    using(work)
 
 
-def test_names_lead_to_their_declarations(tmp_path: Path) -> None:
+def test_names_lead_to_their_declarations(using: Using) -> None:
     async def work(session: Session) -> None:
         session.open("p.dl", PROGRAM)
         client, document = session.client, session.document("p.dl")
@@ -90,10 +106,10 @@ def test_names_lead_to_their_declarations(tmp_path: Path) -> None:
             14,
         ]
 
-    in_session(tmp_path, work)
+    using(work)
 
 
-def test_renaming(tmp_path: Path) -> None:
+def test_renaming(using: Using) -> None:
     async def work(session: Session) -> None:
         session.open("p.dl", PROGRAM)
 
@@ -117,7 +133,7 @@ def test_renaming(tmp_path: Path) -> None:
             with pytest.raises(JsonRpcException, match=reason):
                 await rename(".output pa^th", name)
 
-    in_session(tmp_path, work)
+    using(work)
 
 
 def test_hover_shows_declaration_documentation_and_size(tmp_path: Path) -> None:
@@ -145,10 +161,11 @@ def test_hover_shows_declaration_documentation_and_size(tmp_path: Path) -> None:
         assert await hover("far: path(x, ^z)") == "```datalog\nz: Node\n```"
         assert await hover("= Tw^ice") == "```datalog\n.comp Twice<T>\n```"
 
-    in_session(tmp_path, work, "--store", str(tmp_path / "graph.tide"))
+    with sessions(tmp_path, "--store", str(tmp_path / "graph.tide")) as using:
+        using(work)
 
 
-def test_lists_of_an_editor(tmp_path: Path) -> None:
+def test_lists_of_an_editor(using: Using) -> None:
     async def work(session: Session) -> None:
         session.open("p.dl", PROGRAM + ".\n.decl new(x: \nnew(x) :- path(x, y), \n")
         document = session.document("p.dl")
@@ -172,10 +189,10 @@ def test_lists_of_an_editor(tmp_path: Path) -> None:
         assert isinstance(component, types.DocumentSymbol)
         assert [each.name for each in component.children or ()] == ["both", "both(x, y)"]
 
-    in_session(tmp_path, work)
+    using(work)
 
 
-def test_formatting(tmp_path: Path) -> None:
+def test_formatting(using: Using) -> None:
     async def work(session: Session) -> None:
         session.open("p.dl", ".decl a( x:number )\na( 1 ).")
         options = types.FormattingOptions(4, insert_spaces=True)
@@ -185,13 +202,13 @@ def test_formatting(tmp_path: Path) -> None:
         session.type("p.dl", "number )", "number")
         assert not await session.client.text_document_formatting_async(params)
 
-    in_session(tmp_path, work)
+    using(work)
 
 
-def test_included_files_belong_to_the_program(tmp_path: Path) -> None:
+def test_included_files_belong_to_the_program(folder: Path, using: Using) -> None:
     main = '#include "types.dl"\n#define LIMIT 3\na(x) :- b(x), x < LIMIT.\n.input b\n.output a\n'
-    (tmp_path / "types.dl").write_text(".decl a(x: number)\n.decl b(x: number)\n")
-    (tmp_path / "main.dl").write_text(main)
+    (folder / "types.dl").write_text(".decl a(x: number)\n.decl b(x: number)\n")
+    (folder / "main.dl").write_text(main)
 
     async def work(session: Session) -> None:
         session.open("types.dl", ".decl a(x: number)\n.decl b(x: number)\n")
@@ -207,10 +224,10 @@ def test_included_files_belong_to_the_program(tmp_path: Path) -> None:
         assert places(found) == [(1, 6, 7)]
         assert session.uri("types.dl") in str(found)
 
-    in_session(tmp_path, work)
+    using(work)
 
 
-def test_broken_texts_do_no_harm(tmp_path: Path) -> None:
+def test_broken_texts_do_no_harm(using: Using) -> None:
     async def work(session: Session) -> None:
         session.open("p.dl", PROGRAM)
         for broken in (
@@ -233,4 +250,4 @@ def test_broken_texts_do_no_harm(tmp_path: Path) -> None:
         await session.until("p.dl", "E0201")
         assert session.logged == []
 
-    in_session(tmp_path, work)
+    using(work)
