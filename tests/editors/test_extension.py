@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.lexer import DIRECTIVES, FUNCTIONS, QUALIFIERS, WORDS
@@ -31,9 +30,7 @@ def test_its_files_exist() -> None:
     assert package["version"] == __version__
 
 
-@pytest.mark.parametrize(
-    "word", sorted({*(each[1:] for each in DIRECTIVES), *FUNCTIONS, *SPELLINGS, *WORDS, *(QUALIFIERS - OLD)})
-)
-def test_its_grammar_knows_each_word(word: str) -> None:
+def test_its_grammar_knows_each_word() -> None:
     text = (EXTENSION / "syntaxes/datalog.tmLanguage.json").read_text("utf-8")
-    assert any(f"{before}{word}{after}" in text for before in "(|." for after in ")|\\")
+    words = {*(each[1:] for each in DIRECTIVES), *FUNCTIONS, *SPELLINGS, *WORDS, *(QUALIFIERS - OLD)}
+    assert {word for word in words if not re.search(rf"[(|.]{re.escape(word)}[)|\\]", text)} == set()

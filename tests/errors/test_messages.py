@@ -28,11 +28,12 @@ def messages(path: Path) -> str:
     return "".join(f"{problem}\n" for problem in problems)
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_message(path: Path) -> None:
-    text = messages(path)
-    assert text == path.with_suffix(".txt").read_text("utf-8")
-    assert f"[{path.stem[:5]}]" in text
+def test_messages(subtests: pytest.Subtests) -> None:
+    for path in PROGRAMS:
+        with subtests.test(path.stem):
+            text = messages(path)
+            assert text == path.with_suffix(".txt").read_text("utf-8")
+            assert f"[{path.stem[:5]}]" in text
 
 
 def test_a_program_that_is_missing() -> None:
