@@ -165,6 +165,12 @@ def value_of(node: ast.expr) -> Any:
     return ast.literal_eval(node)
 
 
+def chunks(first: int, count: int, size: int) -> list[range]:
+    """Return the seeds of `count` random cases at depth 1, from `first` on, in parts of at most `size`."""
+    seeds = range(first, first + cases(count))
+    return [seeds[place : place + size] for place in range(0, len(seeds), size)]
+
+
 def random_cases(count: int, first: int = FIRST_SEED) -> Iterator[Case]:
     """One case for each seed, refused programs drawn again."""
     for seed in range(first, first + count):

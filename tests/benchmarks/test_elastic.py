@@ -16,6 +16,8 @@ from benchmarks.harness import BenchmarkError
 from tests.benchmarks.galen_facts import write_galen
 from tests.benchmarks.here import here
 
+pytestmark = pytest.mark.deep
+
 SOURCE = """
 class Shape:
     def grow(self, other):

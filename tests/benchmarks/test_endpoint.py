@@ -7,6 +7,8 @@ import pytest
 from benchmarks import endpoint
 from benchmarks.harness import BenchmarkError
 
+pytestmark = pytest.mark.deep
+
 
 def test_readers_beside_a_writer_get_right_answers() -> None:
     found = endpoint.run(2.0, readers=6, owned=10)

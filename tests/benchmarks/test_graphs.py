@@ -22,6 +22,8 @@ from benchmarks.graphs.gmark import Path as Regular
 from benchmarks.harness import BenchmarkError
 from tests.benchmarks.here import here
 
+pytestmark = pytest.mark.deep
+
 SCHEMA = """
 <generator>
   <graph><nodes>100</nodes></graph>

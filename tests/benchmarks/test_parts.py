@@ -65,6 +65,7 @@ def test_edges_of_a_chain_go_and_come() -> None:
         assert chains.changes(50, place, 2).sizes == {"deleted": pairs, "inserted": pairs}
 
 
+@pytest.mark.deep
 def test_labels_and_their_peers_agree() -> None:
     for nodes, edges in ((5, 3), (200, 150), (50, 400)):
         sizes = labels.evaluation(nodes, edges, 1).sizes
@@ -72,6 +73,7 @@ def test_labels_and_their_peers_agree() -> None:
         assert sizes == labels.duckdb_labels(nodes, edges, 1).sizes
 
 
+@pytest.mark.deep
 def test_folded_components_and_their_peers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     for nodes, edges in ((5, 3), (60, 45), (20, 90)):
         sizes = components.with_sizes(nodes, edges, 1).sizes
@@ -83,6 +85,7 @@ def test_folded_components_and_their_peers_agree(monkeypatch: pytest.MonkeyPatch
     assert components.changes(5, 3).runs == 2
 
 
+@pytest.mark.deep
 def test_distances_and_their_peers_agree() -> None:
     for nodes, edges in ((5, 3), (200, 150), (50, 400)):
         sizes = distances.evaluation(nodes, edges, 1).sizes
@@ -90,6 +93,7 @@ def test_distances_and_their_peers_agree() -> None:
         assert sizes == distances.duckdb_distances(nodes, edges, 1).sizes
 
 
+@pytest.mark.deep
 def test_galen_and_its_peer_agree(tmp_path: Path) -> None:
     write_galen(tmp_path)
     measured = galen.evaluation(str(tmp_path), 1)
@@ -99,6 +103,7 @@ def test_galen_and_its_peer_agree(tmp_path: Path) -> None:
     assert {"load", "store", "fixpoint", "growing", "reindexing", "bytes_per_tuple"} <= set(measured.details)
 
 
+@pytest.mark.deep
 def test_updates_on_two_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_galen(tmp_path)
     monkeypatch.setattr(updates, "FACTS", 4)
@@ -107,6 +112,7 @@ def test_updates_on_two_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert all(each.sizes["changed"] > 0 for each in measured[1:])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("rest", readers.RESTS.values(), ids=readers.RESTS)
 def test_readers_beside_galen(tmp_path: Path, rest: float) -> None:
     write_galen(tmp_path)
@@ -116,6 +122,7 @@ def test_readers_beside_galen(tmp_path: Path, rest: float) -> None:
     assert {"alone", "read", "slow_read"} <= set(measured.details)
 
 
+@pytest.mark.deep
 def test_explanations_of_galen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_galen(tmp_path)
     monkeypatch.setattr(explanations, "QUESTIONS", 5)
@@ -163,11 +170,13 @@ def test_lubm_counts_everything_but_the_source(which: str, derived: int, tmp_pat
     assert lubm.evaluation(str(tmp_path), which, 1).sizes == {"derived": derived}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["RS2", "RS3"])
 def test_zodiac_for_50_turbines_per_chain(name: str) -> None:
     assert zodiac.evaluation(name, 50, 1).sizes == {"derived": zodiac.DERIVED[name][50]}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("arity", [2, 3])
 def test_memory_counts_rows_and_index(arity: int) -> None:
     measured = memory.evaluation(arity, 3_000)
@@ -176,6 +185,7 @@ def test_memory_counts_rows_and_index(arity: int) -> None:
     assert measured.details["index_bytes"] > 0
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", spilling.PROGRAMS)
 def test_spilling_has_the_tuples_of_an_evaluation_in_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tidelog.storage.room.Room._fits", lambda self, more: False)
@@ -186,12 +196,14 @@ def test_spilling_has_the_tuples_of_an_evaluation_in_memory(name: str, monkeypat
     assert inside.details["files_mb"] == 0 < measured.details["files_mb"] <= measured.details["table_mb"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", ["number", "symbol"])
 def test_reading(form: str, kind: str) -> None:
     assert reading.evaluation(form, kind, 500, 1).sizes == {"e": 500}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("shape", queries.SHAPES)
 def test_queries_and_their_peer_agree(shape: str) -> None:
     asked = queries.tidelog_queries(shape, 300, 40, 1)
@@ -199,6 +211,7 @@ def test_queries_and_their_peer_agree(shape: str) -> None:
     assert asked.sizes["tuples"] > 0
 
 
+@pytest.mark.deep
 def test_first_result() -> None:
     assert first_result.command(None, 1).sizes == first_result.SIZES
 
@@ -212,6 +225,7 @@ def test_without_data_the_user_is_told_what_to_do(
     assert json.loads((tmp_path / "out/bench.json").read_text())["lines"] == []
 
 
+@pytest.mark.deep
 def test_generated_parts_run_without_data(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -229,11 +243,13 @@ def test_a_part_that_cannot_be_run_is_a_failure(
     assert "crdt  could not be run: benchmarks.crdt:evaluation ended with 1" in capsys.readouterr().out
 
 
+@pytest.mark.deep
 def test_a_wrong_size_fails_the_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(zodiac.DERIVED["RS2"], 200, 424_301)
     assert program.main(["--only", "zodiac", "--runs", "1", "--json", str(tmp_path / "bench.json")]) == 1
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("what", ["check", "start", "rule"])
 def test_many_rules(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_rules, "FILES", 42)
@@ -241,6 +257,7 @@ def test_many_rules(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert many_rules.evaluation(what, 1).sizes["rules"] > 400
 
 
+@pytest.mark.deep
 def test_many_rules_are_as_many_as_said(tmp_path: Path) -> None:
     checked = check(read(many_rules.write(tmp_path)))
     assert len(checked.rules) == many_rules.RULES

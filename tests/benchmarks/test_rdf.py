@@ -12,6 +12,8 @@ from benchmarks.rdf import measure
 from benchmarks.rdf.graphs import written
 from tests.benchmarks.here import here
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> str:

@@ -17,6 +17,8 @@ from benchmarks.rules.updates import Goal, Pair, State, Step, Timed, apply, cont
 from tests.depth import cases
 from tidelog.engine import NodeReport
 
+pytestmark = pytest.mark.deep
+
 DECLARATIONS = ".decl e(x: number, y: number)\n.decl t(x: number, y: number)"
 TEXTS = {"t1": "t1: t(x, y) :- e(x, y).", "t2": "t2: t(x, z) :- t(x, y), e(y, z)."}
 CHAIN = State(DECLARATIONS, TEXTS, {"e": [(1, 2), (2, 3)]})

@@ -23,7 +23,7 @@ def test_what_partitions_say_to_each_other() -> None:
 
 
 @pytest.mark.parametrize("partitions", [1, 4, 16])
-@pytest.mark.parametrize("nodes", [100_000, 25_000])
+@pytest.mark.parametrize("nodes", [pytest.param(100_000, marks=pytest.mark.deep), 25_000])
 def test_components_take_memory_and_messages_by_the_formula(partitions: int, nodes: int) -> None:
     facts = np.unique(graph(nodes, 200_000), axis=0)
     found = scaling.point(scaling.COMPONENTS, partitions, facts)

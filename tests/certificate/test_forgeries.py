@@ -11,6 +11,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,16 @@ from tests.certificate import forged_tables, forgeries
 from tests.certificate.forged_tables import of_tables
 from tests.certificate.forgeries import COUNTING, EITHER, EVERYTHING, FEW, SORTS, all_forgeries, of_files
 from tests.certificate.forgery import Forgery
-from tests.depth import cases
-from tests.suite import compiled, golden_programs, loaded
+from tests.depth import cases, stride
+from tests.suite import FIRST_SEED, compiled, golden_programs, loaded
 from tidelog.certificate import certificate_of, load, program_text, save
 from tidelog.engine import EpochOptions, RowChange
 from tidelog.errors import CODES, CertificateRejected, DataError
 from tidelog.limits.watch import Watch
 from tidelog.relation import Relation, WordRows
+
+EVERY = stride(1) // 2 or 1
+"""Of the forgeries of the short form, one in so many is tried: all of them from a depth of 0.5 on."""
 
 
 @pytest.fixture(scope="module")
@@ -102,11 +106,12 @@ def outcomes(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     few = place / "few"
     loaded(FEW).save_certificate(few)
     tidelog.check_certificate(few)
-    return {f"{folder.name}: {forgery}": outcome(forgery, folder, place) for folder, forgery in chosen(sound, few)}
+    tried = islice(chosen(sound, few), FIRST_SEED % EVERY, None, EVERY)
+    return {f"{folder.name}: {forgery}": outcome(forgery, folder, place) for folder, forgery in tried}
 
 
 def test_no_forgery_is_accepted(outcomes: dict[str, str | None]) -> None:
-    assert len(outcomes) > 300
+    assert len(outcomes) > 300 // EVERY
     assert sum(code is None for code in outcomes.values()) < 50
 
 
@@ -114,7 +119,9 @@ def test_every_code_is_met(outcomes: dict[str, str | None]) -> None:
     """What no forgery meets might as well not be looked at. Bombs are in test_bounds.py, hidden tuples in
     tests/maintain/test_selections.py, numbers of counters in test_conditions.py, proofs in tests/explain."""
     wanted = {code for code in CODES if code.startswith("E08")} - {"E0805", "E0806", "E0816", "E0818", "E0820"}
-    assert set(outcomes.values()) - {None} == wanted
+    found = set(outcomes.values()) - {None}
+    assert found <= wanted
+    assert EVERY > 1 or found == wanted
 
 
 BELONGING = ("is a link", "is a pipe", "has a folder in it", "has a hidden file", "has a copy of a file", "a file more")

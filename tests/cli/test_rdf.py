@@ -51,6 +51,7 @@ def test_a_server_answers_until_it_is_interrupted(folder: Path) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.deep
 def test_a_server_over_a_store_keeps_updates(folder: Path, tidelog: Run) -> None:
     (folder / "pets.ttl").write_text(PETS)
     (folder / "animals.rq").write_text(ANIMALS)

@@ -264,6 +264,7 @@ with serving(Path(sys.argv[1])) as server:
 """
 
 
+@pytest.mark.deep
 def test_a_subscriber_goes_on_after_a_crash_of_the_server(tmp_path: Path) -> None:
     with listening("127.0.0.1", 0, False) as listener:
         port = address_of(listener).rpartition(":")[2]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.depth import stride
 from tests.pressing import pressed, presses
 
 PROGRAM = """
@@ -63,11 +64,11 @@ def makes(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], tidelo
 PLACES = pytest.mark.parametrize(
     ("makes", "files", "first", "every", "opcodes"),
     [
-        ("memory", CORE, 1, 1, False),
-        ("memory", CORE, 1, 4, True),
-        ("memory", ("tidelog/",), 3, 211, False),
-        ("store", CORE, 2, 5, False),
-        ("store", ("tidelog/",), 5, 401, False),
+        ("memory", CORE, 1, stride(1), False),
+        ("memory", CORE, 1, stride(2), True),
+        ("memory", ("tidelog/",), 3, stride(105), False),
+        ("store", CORE, 2, stride(3), False),
+        ("store", ("tidelog/",), 5, stride(200), False),
     ],
     indirect=["makes"],
     ids=["memory", "bytecodes", "deep", "store", "store-deep"],

@@ -198,8 +198,8 @@ def test_threads_that_read_while_others_commit_see_whole_epochs(count: int, epoc
                 count += 1
         return count
 
-    with sharing(count) as seen, ThreadPoolExecutor(8) as pool:
-        readers = [pool.submit(read) for _ in range(8)]
+    with sharing(count) as seen, ThreadPoolExecutor(4) as pool:
+        readers = [pool.submit(read) for _ in range(4)]
         try:
             for block in range(1, epochs):
                 db.clear("e")

@@ -27,4 +27,4 @@ def test_snapshots_stay_while_all_constructs_change(seed: int, tmp_path: Path) -
 def test_readers_meanwhile_see_the_last_epoch() -> None:
     with plain_kernels():
         reads = [beside_commits(seed) for seed in range(FIRST_SEED, FIRST_SEED + cases(6))]
-    assert sum(reads) > 100
+    assert sum(reads) > cases(100)

@@ -163,6 +163,7 @@ def test_a_terminal_shows_the_table_all_the_time(capsys: pytest.CaptureFixture[s
 # --- processes -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_the_story_with_processes() -> None:
     rows = documents.turbines(1, 5)
     with Processes([CONTROL, *rows[0]]) as network:
@@ -185,6 +186,7 @@ def test_a_small_terminal_shows_as_much_as_it_has_room_for(
     assert capsys.readouterr().out == "\x1b[3A\x1b[Jend\n"
 
 
+@pytest.mark.deep
 def test_nodes_end_with_a_demo_that_is_killed(tmp_path: Path) -> None:
     """Nobody is left to tidy up, so there must be nothing to tidy: no process, no file, no secret."""
     demo = subprocess.Popen(

@@ -12,6 +12,7 @@ from tests.suite import (
     Suite,
     births_in_embedded,
     births_in_reference,
+    chunks,
     difference,
     disagreement,
     evaluate_embedded,
@@ -22,21 +23,20 @@ from tests.suite import (
     views,
 )
 
-CHUNK = 25
 BEHIND = FIRST_SEED + Suite.random_programs
 """The suite has those before in `test_programs.py`."""
 
 
-@pytest.mark.parametrize("first", range(BEHIND, BEHIND + cases(100), CHUNK))
-def test_views_are_those_of_the_reference(first: int) -> None:
-    for case in random_cases(CHUNK, first):
+@pytest.mark.parametrize("seeds", chunks(BEHIND, 100, 25))
+def test_views_are_those_of_the_reference(seeds: range) -> None:
+    for case in random_cases(len(seeds), seeds[0]):
         problem = disagreement(case, evaluate_embedded)
         assert not problem, f"{problem}\n{case}"
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(50), CHUNK))
-def test_births_and_counts_are_those_of_the_reference(first: int) -> None:
-    for case in random_cases(CHUNK, first):
+@pytest.mark.parametrize("seeds", chunks(FIRST_SEED, 50, 25))
+def test_births_and_counts_are_those_of_the_reference(seeds: range) -> None:
+    for case in random_cases(len(seeds), seeds[0]):
         found = births_in_embedded(case.text, case.facts)
         problem = difference(found, births_in_reference(case.text, case.facts))
         assert not problem, f"{problem}\n{case}"

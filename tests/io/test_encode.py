@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
+from tests.depth import cases
 from tests.io.samples import (
     A_ROW_OF_EACH,
     EDGE,
@@ -204,7 +205,7 @@ def test_few_rows_need_no_arrow() -> None:
     assert done.stdout == "[]\n"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=cases(200), deadline=None)
 @given(ROWS)
 def test_every_row_comes_back_from_every_library(rows: list[Any]) -> None:
     known = dictionary()

@@ -134,6 +134,14 @@ def one_kernel(cache: Path, *arguments: str, **variables: str) -> list[str]:
     return rest
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of caches in which the kernel is."""
+    folder = tmp_path_factory.mktemp("built")
+    assert one_kernel(folder) == []
+    return folder
+
+
 def warned(lines: list[str], folder: Path, reason: str) -> None:
     (line,) = lines
     assert line.startswith(f"KernelCacheWarning tidelog cannot keep its compiled kernels in {folder}")
@@ -141,29 +149,28 @@ def warned(lines: list[str], folder: Path, reason: str) -> None:
     assert "set TIDELOG_CACHE_DIR to another folder" in line
 
 
-def test_a_full_disk_costs_a_warning(tmp_path: Path) -> None:
-    assert one_kernel(tmp_path / "room") == []
-    assert list((tmp_path / "room").rglob("*.nbc"))
+def test_a_full_disk_costs_a_warning(built: Path, tmp_path: Path) -> None:
+    assert list(built.rglob("*.nbc"))
     warned(one_kernel(tmp_path / "full", "full"), tmp_path / "full" / "tidelog", "File too large")
 
 
+@pytest.mark.deep
 def test_a_file_in_the_place_of_the_folder_costs_a_warning(tmp_path: Path) -> None:
     file = tmp_path / "cache"
     file.write_text("")
     warned(one_kernel(file), file / "tidelog", "Not a directory")
 
 
-def test_a_damaged_cache_costs_a_warning(tmp_path: Path) -> None:
-    assert one_kernel(tmp_path) == []
+def test_a_damaged_cache_costs_a_warning(built: Path, tmp_path: Path) -> None:
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     for file in tmp_path.rglob("*.nbi"):
         file.write_bytes(file.read_bytes()[:20])
     warned(one_kernel(tmp_path), tmp_path / "tidelog", "")
 
 
-def test_a_cache_that_was_copied_serves_from_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    assert one_kernel(tmp_path / "built") == []
+def test_a_cache_that_was_copied_serves_from_a_folder_that_cannot_be_written(built: Path, tmp_path: Path) -> None:
     copied = tmp_path / "copied"
-    shutil.copytree(tmp_path / "built", copied, copy_function=shutil.copyfile)
+    shutil.copytree(built, copied, copy_function=shutil.copyfile)
     files = {file: file.read_bytes() for file in copied.rglob("*.nb?")}
     assert one_kernel(copied, "full") == []  # Nothing was compiled: that would have cost a warning.
     assert files == {file: file.read_bytes() for file in copied.rglob("*.nb?")}

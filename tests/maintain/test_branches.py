@@ -7,29 +7,25 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tests.depth import cases
 from tests.scripts import Follower, run
-from tests.suite import FIRST_SEED, evaluate_naive, loaded, views
+from tests.suite import FIRST_SEED, chunks, evaluate_naive, loaded, views
 from tests.terms import terms_script
 
-CHUNK = 20
+
+def in_chunks(offset: int, scripts: int) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("seeds", chunks(FIRST_SEED + offset, scripts, 20))
 
 
-def chunks(offset: int, scripts: int) -> pytest.MarkDecorator:
-    first = FIRST_SEED + offset
-    return pytest.mark.parametrize("first", range(first, first + cases(scripts), CHUNK))
-
-
-@chunks(0, 60)
-def test_updates_in_place(first: int) -> None:
-    for seed in range(first, first + CHUNK):
+@in_chunks(0, 60)
+def test_updates_in_place(seeds: range) -> None:
+    for seed in seeds:
         problem = run(script := terms_script(seed), "update")
         assert not problem, f"{problem}\n{script}"
 
 
-@chunks(50_000, 20)
-def test_bootstraps_and_choices(first: int) -> None:
-    for seed in range(first, first + CHUNK):
+@in_chunks(50_000, 20)
+def test_bootstraps_and_choices(seeds: range) -> None:
+    for seed in seeds:
         problem = run(script := terms_script(seed), ("bootstrap", "auto")[seed % 2])
         assert not problem, f"{problem}\n{script}"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tidelog
+from tests.depth import cases
 from tidelog.database import Database
 from tidelog.errors import LimitError
 from tidelog.maintain import epoch, reclaim
@@ -24,7 +25,7 @@ t(x, z) :- t(x, y), e(y, z), x != z.
 n(x, k) :- e(x, _), k = count : { t(x, _) }.
 m(cat(x, "!"), [x, y]) :- t(x, y).
 """
-TIMES = 200
+TIMES = 40 + cases(160)
 ROWS = 8  # that each commit asserts
 
 

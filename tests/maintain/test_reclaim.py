@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import tidelog
-from tests.depth import stride
+from tests.depth import cases, stride
 from tests.interrupting import attempts
 from tests.maintain.churn import FACTS, Twins, epochs, fact, reclaiming_always, reopened
 from tidelog.maintain import reclaim
@@ -31,7 +31,7 @@ def eager() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(cases(12)))
 def test_churn_shows_what_a_database_shows_that_keeps_all_words(seed: int, eager: None) -> None:
     twins = Twins()
     for _ in epochs(random.Random(seed), twins, 25):

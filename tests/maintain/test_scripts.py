@@ -18,17 +18,14 @@ from tests.generate import Row
 from tests.maintain.stopping import Error, at_looks, fails_without_trace, limit
 from tests.recount import mistakes, state_of
 from tests.scripts import Epoch, Follower, Script, change_in, run, script_for
-from tests.suite import FIRST_SEED, views
-
-CHUNK = 25
+from tests.suite import FIRST_SEED, chunks, views
 
 
-def chunks(offset: int, scripts: int) -> pytest.MarkDecorator:
-    first = FIRST_SEED + offset
-    return pytest.mark.parametrize("first", range(first, first + cases(scripts), CHUNK))
+def in_chunks(offset: int, scripts: int) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("seeds", chunks(FIRST_SEED + offset, scripts, 25))
 
 
-def scripts_from(first: int, count: int = CHUNK) -> list[Script]:
+def scripts_from(first: int, count: int) -> list[Script]:
     return [script_for(seed) for seed in range(first, first + count)]
 
 
@@ -49,31 +46,31 @@ PICKED = 563
 # --- every epoch -----------------------------------------------------------------------------------------------------
 
 
-@chunks(0, 250)
-def test_updates_in_place(first: int) -> None:
-    for script in scripts_from(first):
+@in_chunks(0, 250)
+def test_updates_in_place(seeds: range) -> None:
+    for script in map(script_for, seeds):
         problem = run(script, "update")
         assert not problem, f"{problem}\n{script}"
 
 
-@chunks(100_000, 50)
-def test_bootstraps(first: int) -> None:
-    for script in scripts_from(first):
+@in_chunks(100_000, 50)
+def test_bootstraps(seeds: range) -> None:
+    for script in map(script_for, seeds):
         problem = run(script, "bootstrap")
         assert not problem, f"{problem}\n{script}"
 
 
-@chunks(200_000, 75)
-def test_choosing_freely(first: int) -> None:
-    for script in scripts_from(first):
+@in_chunks(200_000, 75)
+def test_choosing_freely(seeds: range) -> None:
+    for script in map(script_for, seeds):
         problem = run(script)
         assert not problem, f"{problem}\n{script}"
 
 
-@chunks(300_000, 75)
+@in_chunks(300_000, 75)
 @pytest.mark.usefixtures("hasty")
-def test_updates_that_are_cut_off(first: int) -> None:
-    for script in scripts_from(first):
+def test_updates_that_are_cut_off(seeds: range) -> None:
+    for script in map(script_for, seeds):
         problem = run(script, switch=1e-6)
         assert not problem, f"{problem}\n{script}"
 
@@ -226,11 +223,12 @@ def test_an_epoch_stopped_anywhere_leaves_no_trace(
     for script in scripts_from(FIRST_SEED + 1_100_000, cases(4)):
         follower = Follower(script, strategy, switch=1e-6)
         for epoch in script.epochs[:4]:
-            change, failures = fails_without_trace(follower.db, partial(follower.commit, epoch), at_looks(error))
+            commit = partial(follower.commit, epoch)
+            change, failures = fails_without_trace(follower.db, commit, at_looks(error))
             stops += failures
             follower.note(epoch)
             follower.check(change)
-    assert stops > 20
+    assert stops > cases(20)
 
 
 def of_facts_and_rules(seed: int) -> Script:

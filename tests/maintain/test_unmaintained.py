@@ -7,6 +7,7 @@ import random
 import pytest
 
 import tidelog
+from tests.depth import cases
 from tests.suite import loaded
 from tidelog.errors import UsageError
 
@@ -48,7 +49,7 @@ def test_switched_on_the_next_change_is_the_last_bootstrap() -> None:
         assert db.commit().report.bootstraps == expected
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(cases(16)))
 def test_switching_back_and_forth_changes_no_view(seed: int) -> None:
     rng = random.Random(seed)
     facts = {name: {(rng.randrange(6), rng.randrange(6)) for _ in range(8)} for name in FACTS}

@@ -404,6 +404,7 @@ def begin_again(network: LocalNetwork, config: NodeConfig, folder: Path) -> None
     assert network._answer(config.name) == "ready"
 
 
+@pytest.mark.deep
 def test_processes_and_the_restart_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: dict[str, NodeConfig] = {}
 

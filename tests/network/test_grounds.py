@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.depth import cases
 from tests.network.cases import CASES, NEGATION, NON_LINEAR, REACHABILITY, trial
 from tidelog.network import Simulation
 from tidelog.network.grounds import ROOT, RULE, Grounds, root_of
@@ -111,7 +112,7 @@ def test_sets_of_what_does_not_depend_on_itself_are_empty() -> None:
     assert ("reachable", ("b", "c")) in chosen["reachable", ("a", "c")].support
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(cases(12)))
 def test_dead_roots_may_be_forgotten(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Grounds, "most_dead", 2)
     simulation = trial(seed, 5, 40, CASES["non-linear" if seed % 2 else "negation"], roots=True, restarts=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.depth import cases
 from tests.network.cases import REACHABILITY
 from tests.network.test_node import packet
 from tidelog.network import Limits, Node, SimulatedNetwork
@@ -111,7 +112,7 @@ class Hostile:
         return frozenset(fact for fact in self.known() if fact[0] == ROOT and self.rng.random() < 0.5)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(80)))
 def test_what_the_peer_has_no_part_in_comes_out_right(seed: int) -> None:
     rng = random.Random(seed)
     wires = SimulatedNetwork(seed, schedule=rng.choice(("random", "fifo", "lifo")))

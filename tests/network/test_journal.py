@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from tests.depth import cases
 from tests.network.cases import REACHABILITY
 from tests.suite import FIRST_SEED
 from tidelog.durable.simulated import SimulatedDisk
@@ -121,7 +122,7 @@ def followed(seed: int, skip: Callable[[str, str], bool] = lambda operation, nam
     return follower.fault()
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED + 880_000, FIRST_SEED + 880_012))
+@pytest.mark.parametrize("seed", range(FIRST_SEED + 880_000, FIRST_SEED + 880_000 + cases(24)))
 def test_random_steps_on_a_disk_that_forgets(seed: int) -> None:
     assert followed(seed) == ""
 

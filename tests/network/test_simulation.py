@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.depth import cases
 from tests.network.cases import COUNTS, CYCLE, NEGATION, REACHABILITY, trial
 from tidelog.errors import DataError, ProgramError, UsageError
 from tidelog.network import SimulatedNetwork, Simulation
@@ -42,7 +43,7 @@ def test_a_seed_gives_the_same_bytes_again() -> None:
 
 def test_the_order_of_sets_in_memory_does_not_matter() -> None:
     """Python orders sets of strings anew in every process."""
-    code = "from tests.network.cases import trial; print(*(trial(seed, 4, 20).trace for seed in range(6)))"
+    code = f"from tests.network.cases import trial; print(*(trial(seed, 4, 20).trace for seed in range({cases(12)})))"
     traces = {
         subprocess.run(
             [sys.executable, "-c", code],

@@ -13,6 +13,7 @@ from benchmarks import zodiac
 from papers.dred import DRed
 from papers.elastic import Elastic
 from papers.zodiacedge import ZodiacEdge
+from tests.depth import cases
 from tests.papers.change_scripts import Groups, Script, after, generated_scripts, hand_scripts
 from tests.suite import FIRST_SEED, Facts, checked, compiled, difference
 from tidelog.reference import naive, seminaive
@@ -49,18 +50,18 @@ def problem(script: Script) -> str:
     return ""
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.deep) for part in (1, 2, 3))])
 def test_views_after_each_epoch_of_hand_programs(part: int) -> None:
     scripts = list(hand_scripts(240))[part * 60 : (part + 1) * 60]
     assert [found for found in map(problem, scripts) if found] == []
 
 
 def test_views_after_each_epoch_of_generated_programs() -> None:
-    assert [found for found in map(problem, generated_scripts(40)) if found] == []
+    assert [found for found in map(problem, generated_scripts(cases(80))) if found] == []
 
 
 def test_insertion_and_deletion_of_the_same_facts_leave_everything_as_it_was() -> None:
-    for script in hand_scripts(60):
+    for script in hand_scripts(cases(120)):
         core = compiled(script.text)
         for insert, _ in script.epochs:
             new = {name: rows - script.facts.get(name, set()) for name, rows in insert.items()}
@@ -89,7 +90,7 @@ AnyRule = CoreRule | AggregateRule
 
 
 def test_views_and_hyper_nodes_while_rules_come_and_go() -> None:
-    for number, script in enumerate([*hand_scripts(120), *generated_scripts(40)]):
+    for number, script in enumerate([*hand_scripts(cases(240)), *generated_scripts(cases(80))]):
         rng = random.Random(FIRST_SEED + number)
         core, facts = compiled(script.text), script.facts
         rules = [rule for node in core.nodes for rule in node.rules]
@@ -112,7 +113,7 @@ def test_views_and_hyper_nodes_while_rules_come_and_go() -> None:
 
 
 def test_a_rule_added_and_removed_leaves_everything_as_it_was() -> None:
-    for script in hand_scripts(90):
+    for script in hand_scripts(cases(180)):
         core = compiled(script.text)
         rules = [rule for node in core.nodes for rule in node.rules]
         for name in {rule.origin for rule in rules}:

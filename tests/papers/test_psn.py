@@ -20,6 +20,7 @@ from papers.psn import (
     sn,
     sn_iteration,
 )
+from tests.depth import cases
 from tidelog.language import check, read
 from tidelog.reference.seminaive import evaluate
 from tidelog.rules import compile_program
@@ -215,7 +216,7 @@ def test_base_tuples_alone_do_not_tell_a_cycle_from_another_way() -> None:
     assert len({(each.used, each.endless) for each in state.view if each.fact == P}) == 2
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(80)))
 def test_random_orders_on_random_graphs(seed: int) -> None:
     """Facts come and go while updates wait; in the end the view is the least model, and its derivations are those that
     an evaluation from scratch finds."""

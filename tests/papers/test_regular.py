@@ -43,6 +43,7 @@ from papers.regular_programs import (
     Variable,
     clause_map,
 )
+from tests.depth import cases
 from tests.suite import FIRST_SEED
 from tidelog.errors import ProgramError
 from tidelog.language.syntax import Value
@@ -408,7 +409,7 @@ def recomputed(rules: Iterable[Rule], given: Mapping[str, set[Edge]]) -> dict[st
     return graph
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 60))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(120)))
 def test_repeated_updates_of_random_programs(seed: int) -> None:
     rng = random.Random(seed)
     rules = random_rules(rng)

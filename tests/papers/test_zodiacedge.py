@@ -127,7 +127,7 @@ def test_a_leaf_rule_impacts_itself_alone() -> None:
 
 
 @pytest.mark.parametrize("names", [("r1",), ("r3",), ("r4",), ("r6",), ("r10",), ("r10", "r15", "r17"), ("r12", "r7")])
-@pytest.mark.parametrize("text", [RS2, RS3], ids=["RS2", "RS3"])
+@pytest.mark.parametrize("text", [pytest.param(RS2, marks=pytest.mark.deep, id="RS2"), pytest.param(RS3, id="RS3")])
 def test_rules_of_the_wind_farm_come_and_go(text: str, names: tuple[str, ...]) -> None:
     facts = zodiac.facts(5)
     engine = ZodiacEdge(without(text, *names), facts)
@@ -229,7 +229,9 @@ def test_facts_of_symmetric_rules_do_not_hold_each_other_up() -> None:
     assert not any(engine.views.get(name) for name in zodiac.VIEWS)
 
 
-@pytest.mark.parametrize(("edge", "expected"), [((25, 26), 16_678), ((49, 50), 19_125)])
+@pytest.mark.parametrize(
+    ("edge", "expected"), [((25, 26), 16_678), pytest.param((49, 50), 19_125, marks=pytest.mark.deep)]
+)
 def test_deletions_that_the_published_code_gets_wrong(edge: tuple[int, int], expected: int) -> None:
     engine = ZodiacEdge(compiled(RS3), zodiac.facts(50))
     assert sum(len(engine.views[name]) for name in zodiac.VIEWS) == zodiac.DERIVED["RS3"][50]

@@ -12,24 +12,22 @@ import tidelog
 from tests.paths.automata import pairs, random_path
 from tests.recount import mistakes, state_of
 from tests.scripts import Script, run, scripted
-from tests.suite import FIRST_SEED, loaded
+from tests.suite import FIRST_SEED, chunks, loaded
 
 EDGES = "".join(f".decl {name}(x: number, y: number)\n" for name in "abc")
-CHUNK = 20
 
 
-def chunks(count: int, offset: int = 0) -> pytest.MarkDecorator:
-    first = FIRST_SEED + offset
-    return pytest.mark.parametrize("first", range(first, first + count, CHUNK))
+def in_chunks(count: int, offset: int = 0) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("seeds", chunks(FIRST_SEED + offset, count, 20))
 
 
 # --- facts, by the judgement of automata -----------------------------------------------------------------------------
 
 
-@chunks(60)
+@in_chunks(120)
 @pytest.mark.parametrize("strategy", ["update", "auto", "bootstrap"])
-def test_paths_follow_the_facts(strategy: str, first: int) -> None:
-    for seed in range(first, first + (CHUNK if strategy == "update" else CHUNK // 2)):
+def test_paths_follow_the_facts(strategy: str, seeds: range) -> None:
+    for seed in seeds if strategy == "update" else seeds[::2]:
         rng = random.Random(seed)
         path = random_path(rng, "abc")
         graph = {name: {(rng.randrange(6), rng.randrange(6)) for _ in range(rng.randrange(1, 8))} for name in "abc"}
@@ -96,10 +94,10 @@ def path_script(seed: int) -> Script:
     return scripted(rng, declarations, rules, pool)
 
 
-@chunks(120, 10_000)
+@in_chunks(240, 10_000)
 @pytest.mark.parametrize("strategy", ["update", "auto", "bootstrap"])
-def test_random_scripts(strategy: str, first: int) -> None:
-    for seed in range(first, first + (CHUNK if strategy == "update" else CHUNK // 4)):
+def test_random_scripts(strategy: str, seeds: range) -> None:
+    for seed in seeds if strategy == "update" else seeds[::4]:
         script = path_script(seed)
         problem = run(script, strategy)
         assert not problem, f"{problem}\n{script}"

@@ -11,7 +11,7 @@ from itertools import combinations, islice
 import pytest
 
 import tidelog
-from tests.depth import stride
+from tests.depth import cases, stride
 from tests.explain.forging import forgeries
 from tests.rdf.random_ontologies import ontology, triple
 from tests.rdf.stores import EXAMPLE, delete, everything, full, insert, short, triples
@@ -132,7 +132,7 @@ def test_triples_of_random_ontologies_have_proofs(seed: int) -> None:
             assert not proof.is_partial
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(cases(12)))
 def test_what_ends_triples_is_what_brute_force_finds(seed: int) -> None:
     """Owl:Thing is left out: the store does not follow all ways to it."""
     rng = random.Random(seed)
@@ -434,7 +434,7 @@ ex:bob a ex:Person holds since epoch 2
     assert (guest.epoch, guest.rules) == (5, ("again",))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(cases(8)))
 def test_blame_is_what_brute_force_finds(seed: int) -> None:
     rng, store, ages = random.Random(seed), connect(rules="owl-rl"), dict[tuple[str, str, str], int]()
     for epoch in range(1, 6):

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.depth import cases
 from tests.maintain.test_many_rules import bytecodes
 from tests.rdf.stores import delete, insert, triples
 from tidelog.rdf import connect
@@ -33,7 +34,7 @@ def test_asserted_steps_stay_and_derived_ones_that_they_imply_go() -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(cases(80)))
 def test_the_closure_stays(seed: int) -> None:
     rng = random.Random(seed)
     names = "abcdefgh"

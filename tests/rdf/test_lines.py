@@ -9,6 +9,7 @@ from pathlib import Path
 import pyoxigraph
 import pytest
 
+from tests.depth import cases
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError
 from tidelog.rdf import connect, lines
@@ -46,7 +47,7 @@ def terms(text: str, format: str) -> list[tuple[str, str, str]]:
     return sorted(rows)
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 60))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(120)))
 def test_parts_of_lines_are_read_as_by_the_ordinary_parser(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     monkeypatch.setattr(lines, "_PART", rng.choice([60, 300, 1 << 24]))
@@ -65,7 +66,7 @@ def quads(text: str, format: str) -> list[tuple[str, ...]]:
     return sorted(zip(*parts, graphs, strict=True))
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 60))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(120)))
 def test_parts_of_quads_are_read_as_by_the_ordinary_parser(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(seed)
     monkeypatch.setattr(lines, "_PART", rng.choice([60, 300, 1 << 24]))

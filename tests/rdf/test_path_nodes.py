@@ -9,6 +9,7 @@ import pyoxigraph
 import pytest
 
 import tidelog.rdf
+from tests.depth import cases
 from tests.rdf.random_ontologies import ontology
 from tests.rdf.stores import EXAMPLE, everything, full, insert, short, triples
 from tidelog.rdf import Store, connect
@@ -117,7 +118,7 @@ def test_a_constant_in_a_rule_is_led_to_itself() -> None:
 PATHS = [":p*", "^:p?", "(:p|:q)*", ":p*/:q?", "(:p/^:q)*", "rdf:type*/rdfs:subClassOf*", "(:p|rdf:type)?/:r*"]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(cases(12)))
 def test_paths_over_inferences_match_sparql(seed: int) -> None:
     """pyoxigraph has the triples of the store, inferred ones included."""
     rng = random.Random(seed)

@@ -8,6 +8,7 @@ import random
 import pytest
 
 import tidelog
+from tests.depth import cases
 from tests.rdf.random_ontologies import ontology
 from tests.rdf.stores import EXAMPLE, everything, full, insert, short, triples
 from tests.rdf.w3c import Triple
@@ -99,7 +100,7 @@ def test_no_rule_has_to_be_there_for_a_query_of_all_triples() -> None:
     assert len(before) == len(triples(DATA))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(cases(8)))
 def test_queries_see_what_follows(seed: int) -> None:
     rng = random.Random(seed)
     store = store_of(ontology(rng) | ontology(rng), "owl-rl")

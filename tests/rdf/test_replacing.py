@@ -7,6 +7,7 @@ import random
 import pyoxigraph
 import pytest
 
+from tests.depth import cases
 from tests.rdf.stores import EXAMPLE, full
 from tidelog import UsageError
 from tidelog.rdf import Store, connect
@@ -56,7 +57,7 @@ def test_a_triple_that_others_assert_too_stays() -> None:
     assert {tuple(row)[2:] for row in store.quads()} == {(full(":b"), ""), (full(":c"), NAME)}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(cases(40)))
 def test_any_next_version_is_what_its_text_says(seed: int) -> None:
     rng = random.Random(seed)
     store = connect()

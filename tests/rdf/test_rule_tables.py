@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.depth import cases
 from tests.rdf.random_ontologies import ontology, triple
 from tests.rdf.stores import clashes, delete, everything, insert, triples
 from tests.rdf.w3c import closure
@@ -279,7 +280,7 @@ def _random_changes(rules: str, seed: int, odd: float, steps: int = 4) -> None:
         assert clashes(store) == wrong, (seed, step)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(cases(20)))
 def test_owl_says_of_lists_inverses_and_equality_what_w3c_says(seed: int) -> None:
     rng = random.Random(seed)
     store, facts = connect(rules="owl-rl"), set[tuple[str, str, str]]()
@@ -295,16 +296,16 @@ def test_owl_says_of_lists_inverses_and_equality_what_w3c_says(seed: int) -> Non
         assert clashes(store) == wrong, (seed, step)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(cases(24)))
 def test_owl_follows_data_and_ontology(seed: int) -> None:
     _random_changes("owl-rl", seed, 0.0)
 
 
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", range(100, 100 + cases(20)))
 def test_owl_follows_data_that_speak_of_the_ontology(seed: int) -> None:
     _random_changes("owl-rl", seed, 0.25)
 
 
-@pytest.mark.parametrize("seed", range(200, 206))
+@pytest.mark.parametrize("seed", range(200, 200 + cases(12)))
 def test_rdfs_follows_data_and_ontology(seed: int) -> None:
     _random_changes("rdfs", seed, 0.2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.depth import stride
 from tidelog import UsageError
 from tidelog.rdf import Store, connect
 from tidelog.rdf.terms import XSD
@@ -83,15 +84,16 @@ def store_of() -> Store:
 
 
 def test_views_of_uncommon_values_equal_queries() -> None:
-    store = store_of()
-    for number, text in enumerate(QUERIES):
+    """All queries from a depth of 0.5 on: their views are compiled together, which takes the time."""
+    store, queries = store_of(), QUERIES[:: stride(1) // 2 or 1]
+    for number, text in enumerate(queries):
         store.view(f"view_{number}", text)
     store.commit()
-    for number, text in enumerate(QUERIES):
+    for number, text in enumerate(queries):
         assert set(store[f"view_{number}"]) == set(store.query(text)), text
     store.delete([(EXAMPLE + "b", EXAMPLE + "p", EXAMPLE + "c"), (EXAMPLE + "both", EXAMPLE + "v", float("inf"))])
     store.commit()
-    for number, text in enumerate(QUERIES):
+    for number, text in enumerate(queries):
         assert set(store[f"view_{number}"]) == set(store.query(text)), text
     store.check()
 

@@ -118,14 +118,16 @@ def store_of(text: str = TURTLE) -> Store:
 
 
 def test_views_equal_queries_after_random_changes() -> None:
+    """All queries from a depth of 0.5 on."""
+    queries = QUERIES[:: depth.stride(1) // 2 or 1]
     for seed in range(depth.cases(1)):
         rng = random.Random(seed)
         store = store_of()
-        for number, text in enumerate(QUERIES):
+        for number, text in enumerate(queries):
             store.view(f"view_{number}", text)
         for _ in range(4):
             store.commit()
-            for number, text in enumerate(QUERIES):
+            for number, text in enumerate(queries):
                 assert set(store[f"view_{number}"]) == set(store.query(text)), (seed, text)
             for _ in range(4):
                 predicate = rng.choice("ppqr")

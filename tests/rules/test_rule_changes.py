@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.depth import cases
 from tests.scripts import script_for
 from tidelog import ProgramError
 from tidelog.language import Checker, check, read, warnings
@@ -107,7 +108,7 @@ def steps(rng: random.Random, seed: int) -> Iterator[str]:
         yield " ".join([text, *rng.sample(rules, rng.choice((0, 0, 1, 2)) if len(rules) > 1 else 0)])
 
 
-@pytest.mark.parametrize("seed", range(48))
+@pytest.mark.parametrize("seed", range(cases(96)))
 def test_what_is_remembered_makes_no_difference(seed: int) -> None:
     rng = random.Random(f"rule changes {seed}")
     database = Remembering()
@@ -235,7 +236,7 @@ def or_error(make: Callable[[], T]) -> T | str:
         return str(error)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(cases(24)))
 def test_a_graph_that_follows_its_rules_is_the_one_from_scratch(seed: int) -> None:
     """Also the objects that stay are the same. Rules come at any place, a few or many at once; some make an error."""
     rng = random.Random(f"rule graphs {seed}")

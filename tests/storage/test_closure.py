@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.depth import cases
-from tests.suite import FIRST_SEED
+from tests.suite import FIRST_SEED, chunks
 from tidelog.errors import LimitError, Problem
 from tidelog.storage import closure as module
 from tidelog.storage.catalog import Catalog
@@ -283,9 +283,9 @@ def test_a_change_that_runs_out_of_time_is_finished_by_building_anew(monkeypatch
     expected = closed("23 41 45 67 17 73 31 58")
     before = held(closed(start))
     rebuilds = []
-    for chunks in range(9):
+    for number in range(9):
         closure = closed(start)
-        times = iter([0.0] * (chunks + 1) + [1.0] * 20)
+        times = iter([0.0] * (number + 1) + [1.0] * 20)
         with monkeypatch.context() as patch:
             patch.setattr(time, "thread_time", lambda times=times: next(times))
             died, born, rebuilt = closure.change(edges_of(gone), edges_of(came), 0.5)
@@ -493,9 +493,9 @@ def distances(edges: Iterable[Pair], symmetric: bool) -> dict[Pair, int]:
     return found
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED, FIRST_SEED + cases(150), 25))
-def test_random_changes(first: int) -> None:
-    for seed in range(first, first + 25):
+@pytest.mark.parametrize("seeds", chunks(FIRST_SEED, 150, 25))
+def test_random_changes(seeds: range) -> None:
+    for seed in seeds:
         follow(seed, SMALL, 10)
 
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy
 import pytest
 
+from tests.depth import cases
 from tests.storage.test_closure import held, reachable, words
 from tests.suite import FIRST_SEED
 from tidelog.storage.closure import Closure
@@ -69,7 +70,7 @@ def test_two_branches_meet_before() -> None:
     assert left == reachable(set(edges) - {(HUB, 150)})
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 6))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(12)))
 def test_random_layers(seed: int) -> None:
     """Layers of nodes with a few circles, the last one wide: edges to it go and come one by one."""
     rng = random.Random(seed)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import tidelog
 from tests.allocations import Disk, spilling
-from tests.depth import cases, stride
+from tests.depth import stride
 from tests.memory_stories import STORIES, try_all
 from tests.scripts import run, script_for
-from tests.suite import FIRST_SEED
+from tests.suite import FIRST_SEED, chunks
 from tidelog.cli import main
 from tidelog.engine import EpochOptions
 from tidelog.limits.watch import Watch
@@ -294,14 +294,14 @@ def test_a_full_disk_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # --- random scripts --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED + 700_000, FIRST_SEED + 700_000 + cases(100), 25))
-def test_random_scripts_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
-    sizes = spilling(monkeypatch, first)
+@pytest.mark.parametrize("seeds", chunks(FIRST_SEED + 700_000, 100, 25))
+def test_random_scripts_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
+    sizes = spilling(monkeypatch, seeds[0])
     monkeypatch.setattr("tidelog.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
-    for seed in range(first, first + 25):
+    for seed in seeds:
         problem = run(script_for(seed), ("update", "auto", "bootstrap")[seed % 3])
         assert not problem, f"{problem}\n{script_for(seed)}"
-    assert len(sizes) > 100
+    assert len(sizes) > 4 * len(seeds)
 
 
 # --- blocks ----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import cases
 from tests.store.disks import WRITES, Skipping, crash_everywhere, plain
 from tests.suite import FIRST_SEED
 from tidelog.durable.simulated import SimulatedDisk
@@ -96,7 +97,7 @@ def test_whatever_is_on_the_disk_before_each_operation() -> None:
         assert "manifest.json.new" not in names
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED + 810_000, FIRST_SEED + 810_008))
+@pytest.mark.parametrize("seed", range(FIRST_SEED + 810_000, FIRST_SEED + 810_000 + cases(16)))
 def test_random_scripts_on_a_disk_that_forgets(seed: int) -> None:
     assert crash_everywhere(seed, steps=10, crashes=2) == ""
 

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.depth import stride
 from tests.store.disks import damages
 from tests.store.test_damage import files_of
 from tests.suite import FIRST_SEED, views
@@ -94,7 +95,7 @@ def test_an_incomplete_record_counts_as_not_written() -> None:
     whole, before = files_of(killed(3)), files_of(killed(2))
     start = len(before[LOG])
     assert whole[LOG][:start] == before[LOG]
-    for length in range(start, len(whole[LOG]), 7):
+    for length in range(start, len(whole[LOG]), stride(3)):
         for rest in (b"", bytes(len(whole[LOG]) - length)):
             if whole[LOG][:length] + rest == whole[LOG]:
                 continue

@@ -9,7 +9,7 @@ import pytest
 
 import tidelog
 from tests.allocations import Budget
-from tests.depth import stride
+from tests.depth import cases, stride
 from tidelog.errors import LimitError
 
 PROGRAM = """
@@ -66,7 +66,7 @@ def test_a_commit_without_memory(tmp_path: Path, for_good: bool) -> None:
             assert contents(tmp_path / "s") == before
             assert len(db["e"]) == 201
             last += stride(4)
-        assert failures > 12
+        assert failures > cases(24)
         db.check()
     with tidelog.connect(tmp_path / "s") as again:
         assert set(again["held"]) == held(range(0, 500, 2))
@@ -106,7 +106,7 @@ def test_opening_without_memory(tmp_path: Path) -> None:
                 assert contents(tmp_path / "s") == before
         if not budget.failed:
             break
-        last += 7
-    assert failures > 10
+        last += stride(3)
+    assert failures > cases(20)
     with tidelog.connect(tmp_path / "s") as again:
         assert set(again["held"]) == held(range(0, 600, 2))

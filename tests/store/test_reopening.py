@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tests.depth import cases
 from tests.recount import state_of
 from tests.scripts import Follower, Script, script_for
-from tests.suite import FIRST_SEED, views
+from tests.suite import FIRST_SEED, chunks, views
 from tidelog.store.database import StoredDatabase
 
 PROGRAM = """
@@ -236,9 +235,9 @@ def follow(script: Script, folder: Path, strategy: str) -> None:
     follower.check_naive()
 
 
-@pytest.mark.parametrize("first", range(FIRST_SEED + 800_000, FIRST_SEED + 800_000 + cases(12), 6))
+@pytest.mark.parametrize("seeds", chunks(FIRST_SEED + 800_000, 12, 6))
 @pytest.mark.parametrize("strategy", ["update", "auto"])
-def test_random_scripts(tmp_path: Path, first: int, strategy: str) -> None:
+def test_random_scripts(tmp_path: Path, seeds: range, strategy: str) -> None:
     """Births and counts are those from before, so that updates go on without any bootstrap."""
-    for seed in range(first, first + 6):
+    for seed in seeds:
         follow(script_for(seed), tmp_path / str(seed), strategy)
