@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.depth import cases, stride
+from tests.depth import DEPTH, cases, stride
 from tests.interrupting import attempts
 from tests.network.cases import REACHABILITY
 from tidelog.errors import LimitError
@@ -89,8 +89,8 @@ def test_a_step_that_fails_has_not_happened(tmp_path: Path, name: str) -> None:
                 step(node)
             assert state(node) == after
         shutil.rmtree(folder)
-    assert failures > cases(10)
-    assert unsent > 0 or name != "insert"
+    assert failures >= cases(10)
+    assert unsent > 0 or name != "insert" or DEPTH < 0.5
 
 
 def test_a_packet_for_which_there_is_no_memory_comes_again(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_packet_for_which_there_is_no_memory_comes_again(tmp_path: Path) -> No
                     node.resend()
                 settle(wires, again, b)
                 assert again["reachable"] == {("a", "b"), ("a", "c")}
-    assert failures > cases(10)
+    assert failures >= cases(10)
 
 
 def settle(wires: SimulatedNetwork, *nodes: Node) -> None:

@@ -10,7 +10,7 @@ import pyarrow
 import pytest
 
 import tidelog
-from tests.depth import stride
+from tests.depth import cases, stride
 from tests.interrupting import attempts
 from tidelog.errors import LimitError
 from tidelog.language import Checker, read
@@ -68,7 +68,7 @@ def test_a_dictionary_is_interrupted_anywhere(step: str, error: type[BaseExcepti
         consistent(known)
         assert known.decode(alice, "symbol") == "alice"
         assert known.decode(pair, "Pair") == ("bob", None)
-    assert stopped > 3
+    assert stopped >= cases(8)
 
 
 @ERRORS

@@ -106,7 +106,7 @@ def test_every_operation_of_a_commit_fails(program: str, for_good: bool) -> None
             break
         number += stride(2) if for_good else stride(1) // 2 or 1
     assert first < second
-    assert failed >= cases((8 if for_good else 32) if program else (2 if for_good else 12))
+    assert failed >= cases((4 if for_good else 16) if program else (2 if for_good else 6))
 
 
 def open_and_close(disk: SimulatedDisk) -> None:
