@@ -17,6 +17,6 @@ def cases(number: int) -> int:
     return math.ceil(number * DEPTH)
 
 
-def stride(places: int) -> int:
+def stride(places: float) -> int:
     """Return how many places to go on from one fault to the next, `places` at depth 1."""
     return max(1, round(places / DEPTH))

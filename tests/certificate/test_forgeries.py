@@ -32,7 +32,7 @@ from tidelog.errors import CODES, CertificateRejected, DataError
 from tidelog.limits.watch import Watch
 from tidelog.relation import Relation, WordRows
 
-EVERY = stride(1) // 2 or 1
+EVERY = stride(0.5)
 """Of the forgeries of the short form, one in so many is tried: all of them from a depth of 0.5 on."""
 
 

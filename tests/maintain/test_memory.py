@@ -18,7 +18,7 @@ from tests.memory_stories import STORIES, attempt, each, fingerprint, lines_of, 
 from tests.suite import FIRST_SEED
 from tidelog.maintain import large_groups
 
-EVERY = stride(1) // 2 or 1
+EVERY = stride(0.5)
 """Of the lines that ask for memory, one in so many is tried: all of them from a depth of 0.5 on."""
 
 

@@ -104,7 +104,7 @@ def test_every_operation_of_a_commit_fails(program: str, for_good: bool) -> None
             assert set(db["t"]) == {*second, ("f",)}
         if count < number:
             break
-        number += stride(2) if for_good else stride(1) // 2 or 1
+        number += stride(2) if for_good else stride(0.5)
     assert first < second
     assert failed >= cases((4 if for_good else 16) if program else (2 if for_good else 6))
 
