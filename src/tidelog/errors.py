@@ -124,6 +124,7 @@ CODES: dict[str, str] = {
     "E0406": "the columns do not match",
     "E0407": "unsupported kind of data",
     "E0408": "a text is not UTF-8",
+    "E0409": "two values have one number",
     "E0410": "a file or table does not exist",
     "E0411": "a file cannot be read",
     "E0412": "a file cannot be written",

@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent.parent
 _TEXT = """
     . , ; : :- = != < <= > >= <: ! @ ( ) [ ] { } | + - * / % ^ _ true false nil as count sum min max mean avg
     any collect argmin argmax split groups lower starts_with
-    median cat strlen substr ord to_number to_string to_float to_unsigned itof range match contains band bnot
+    median cat strlen substr ord codepoint to_number to_string to_float to_unsigned itof range match contains band bnot
     lor $ ? # " .decl .type .input .output .limitsize .plan .comp .init .functor .foo number unsigned float
     symbol x y z 0 1 -1 1u 1.5 0x 0b2 99999999999999999999 18446744073709551615 "a" "\\q" "(" /* */ // é 🙂
     #define #include #if #ifdef #endif #else #error autoinc() inline eqrel

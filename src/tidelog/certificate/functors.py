@@ -31,6 +31,7 @@ from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import FunctorType, Kind
 from tidelog.looking import Look
 from tidelog.rules.core import CoreConstant, OwnAggregate
+from tidelog.semantics.ordinals import collision, ordinals
 from tidelog.semantics.user_aggregates import folded
 from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import Scalar
@@ -78,6 +79,8 @@ class Functors:
         self.failure: BaseException | None = None
         self._lock = Lock()  # DuckDB calls from several threads
         self._names: dict[tuple[object, ...], str] = {}
+        self._ordinals: dict[tuple[Kind, int], int] = {}  # `ord` by the kind and word of a value
+        self._ordered: dict[tuple[Kind, int], int] = {}  # the other way round
         self._matching: duckdb.DuckDBPyConnection | None = None
         connection.execute(_WRAP)
 
@@ -107,7 +110,10 @@ class Functors:
         several values."""
         if (functor, kinds[0]) in _IN_SQL:
             return _IN_SQL[functor, kinds[0]].format(*args)
-        of_connection = {"as": partial(_same_bits, kind=result), "range": partial(_steps, look=self._look)}
+        if functor == "ord" and kinds[0] not in NUMERIC:
+            return f"{self._registered((functor, *kinds), partial(self._ordinal, kinds[0]), kinds, result)}({args[0]})"
+        bits = partial(_same_bits, kind=result)
+        of_connection = {"as": bits, "ord": bits, "range": partial(_steps, look=self._look)}
         function = of_connection.get(functor) or TEXTS.get((functor, len(args))) or _FUNCTORS[functor]
         listed = f"{result} list" if several(functor, len(args)) else result
         return self._called(("functor", functor, *kinds, result), function, kinds, listed, args)
@@ -172,6 +178,18 @@ class Functors:
             return numbers_to_arrow(fields[position].view(_DTYPES.get(field, numpy.int64)))
 
         return f"{self._registered(('field', kind, position), taken, [kind], field)}({source})"
+
+    def _ordinal(self, kind: Kind, column: pa.Array) -> pa.Array:
+        """Return `ord` of symbols or records. Raise DataError (E0409) where two have one number."""
+        words = column.to_pylist()
+        new = [word for word in {*words} if word is not None and (kind, word) not in self._ordinals]
+        values = self._dictionary.decode_list(numpy.array(new, numpy.int64), kind)
+        for word, value, number in zip(new, values, ordinals(values), strict=True):
+            other = self._ordered.setdefault((kind, number), word)
+            if other != word:
+                raise collision(number, self._dictionary.decode(other, kind), value)
+            self._ordinals[kind, word] = number
+        return self._column([None if word is None else self._ordinals[kind, word] for word in words], "number")
 
     def _matched(self, patterns: pa.Array, texts: pa.Array) -> pa.Array:
         """Return for each text whether it matches, NULL for a malformed pattern, by DuckDB's own regular
@@ -436,7 +454,7 @@ _FUNCTORS: dict[str, Callable[..., Scalar]] = {
     "cat": _joined,
     "strlen": len,
     "substr": lambda text, start, length: text[start : start + length] if start >= 0 and length > 0 else "",
-    "ord": lambda text: ord(text[0]) if text else 0,
+    "codepoint": lambda text: ord(text[0]) if text else 0,
     "to_string": lambda a: repr(a) if isinstance(a, float) else str(a),
     **dict.fromkeys(("to_number", "utoi", "ftoi"), _to_number),
     **dict.fromkeys(("to_unsigned", "itou", "ftou"), _to_unsigned),

@@ -20,7 +20,8 @@ from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
-from tidelog.storage.dictionary import Dictionary, number_words
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.number_words import number_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

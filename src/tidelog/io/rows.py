@@ -16,7 +16,8 @@ from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.io.values import complaint, shown
 from tidelog.language.syntax import Column, Kind, RelationType
-from tidelog.storage.dictionary import Dictionary, number_words
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.number_words import number_words
 
 Locator: TypeAlias = Callable[[int | None, str | None], str]
 """Names a place in the data for messages: by row (from 0) and column, or by one of them only."""

@@ -34,9 +34,9 @@ def cast_hint(cast: Cast, source: Kind, target: Kind, records: Mapping[str, Reco
     if source in NUMERIC and target == "symbol":
         return f"write `to_string({cast.term})` for its digits; the number of a symbol differs from run to run"
     if source == "symbol" and target in NUMERIC:
-        return f"write `to_{target}({cast.term})` for the number in it, `ord({cast.term})` for its first letter"
+        return f"write `to_{target}({cast.term})` for the number in it, `codepoint({cast.term})` for its first letter"
     if source in records and target in NUMERIC:
-        return "number the values by `autoinc()` in a rule of their own; their numbers inside differ from run to run"
+        return f"write `ord({cast.term})` for a number of the value; the one inside differs from run to run"
     if source in records and target in records and not records[source].branches and not records[target].branches:
         return "take the record apart, and build one of the other type: their fields differ, or contain the types again"
     if target in records:

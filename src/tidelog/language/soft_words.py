@@ -12,7 +12,7 @@ from lark import Token
 
 SOFT_WORDS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("split", "replace", "lower", "upper", "trim", "index_of", "positions", "groups"),
+        ("split", "replace", "lower", "upper", "trim", "index_of", "positions", "groups", "codepoint"),
         "FUNCTION",
     ),
     **dict.fromkeys(("starts_with", "ends_with"), "CONSTRAINT"),

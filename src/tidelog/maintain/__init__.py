@@ -20,7 +20,7 @@ sorting     the order of many rows, computed in parts that limits can stop
 closures    the edges of closures, and births of their pairs;  closed_ends  the nodes at the ends of these
 component_folds  aggregates whose members are pairs of a closure
 assemble    join plans to the code of the kernels;  functors  operators of the kernels, and Python for the rest
-calls       columns of words as rows of values, for functions in Python;  texts  functors on texts
+calls       columns of words as rows of values, for functions in Python;  texts  functors on texts;  ordinals  `ord`
 user_functors  functors in Python;  remembered  their results;  user_aggregates  aggregates in Python;  merged_groups
             states of parts of their large groups
 compiled    functions of numbers as loops

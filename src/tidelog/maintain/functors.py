@@ -21,6 +21,7 @@ from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
 from tidelog.looking import Look
 from tidelog.maintain.calls import LONG, LONGEST, CallOut, Mask, encoded, function, paced
+from tidelog.maintain.ordinals import ordinal_call_out
 from tidelog.maintain.texts import text_call_out
 from tidelog.storage.dictionary import Dictionary
 
@@ -64,7 +65,7 @@ def native(name: str, kind: Kind) -> tuple[int | None, int]:
 
     For the cast "as", `kind` is that of the result.
     """
-    if name == "as":
+    if name == "as" or (name == "ord" and kind in KINDS):
         return layout.COPY, KINDS.get(kind, layout.NUMBER)
     if name in ("=", "!="):
         return layout.COMPARISONS[name], layout.NUMBER
@@ -82,6 +83,8 @@ def call_out(name: str, kind: Kind, arguments: int, dictionary: Dictionary) -> C
     know."""
     if name in _TESTS:
         return _test(_TESTS[name], dictionary)
+    if name == "ord":
+        return ordinal_call_out(kind, dictionary)
     if name == "to_string":
         return lambda columns, _: (
             None,
@@ -187,7 +190,7 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Kind, ...], Kind]] = {
         ("symbol", "number", "number"),
         "symbol",
     ),
-    "ord": (lambda text: ord(text[0]) if text else 0, ("symbol",), "number"),
+    "codepoint": (lambda text: ord(text[0]) if text else 0, ("symbol",), "number"),
     "min": (min, ("symbol", "symbol"), "symbol"),
     "max": (max, ("symbol", "symbol"), "symbol"),
     "to_number": (lambda text: _integer(text, -(2**63), 2**63 - 1), ("symbol",), "number"),

@@ -18,12 +18,13 @@ from typing import Any, TypeAlias
 
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import FunctorType, RecordType
+from tidelog.language.syntax import FunctorType, Kind, RecordType
 from tidelog.network.limits import Meter, OverrunError, is_sendable
 from tidelog.network.program import LocalAggregate, NodeRow
 from tidelog.network.values import has_kind, shown_value, stored_value
 from tidelog.rules.core import OwnAggregate
 from tidelog.semantics.calls import PASSED, CallSite, call_text, raised, within
+from tidelog.semantics.ordinals import collision, ordinals
 from tidelog.semantics.user_aggregates import folded
 from tidelog.semantics.user_functors import called_on_rows, fitting, function_of, misfit_text
 
@@ -31,6 +32,10 @@ FunctorCall: TypeAlias = tuple[str, NodeRow]
 """A functor, without its `@`, and arguments; or the word of an aggregate, and a digest of a group's members."""
 Results: TypeAlias = "tuple[Any, ...] | Problem"
 """The values for some arguments, or why there are none."""
+
+
+_MOST_ORDINALS = 1 << 20
+"""Values whose `ord` a node remembers at a time."""
 
 
 class FailedError(OverrunError):
@@ -53,6 +58,7 @@ class NodeFunctors:
         self.made: dict[FunctorCall, Results] = {}
         self._results: dict[FunctorCall, Results] = {}
         self._uses: Counter[FunctorCall] = Counter()
+        self._ordinals: dict[tuple[Kind, int], Any] = {}
 
     def begin(self) -> None:
         """Begin a step of the node: forget results that no derivation uses."""
@@ -118,6 +124,17 @@ class NodeFunctors:
             return () if found is None else (stored,)
 
         return self._remembered(call, fold)
+
+    def ordinal(self, value: Any, kind: Kind, records: Mapping[str, RecordType]) -> int:
+        """Return `ord` of a stored symbol or record. Raise FailedError (E0409) if it is that of another value, among
+        the last ones that the node has met."""
+        (number,) = ordinals([shown_value(value, kind, records)])
+        if len(self._ordinals) >= _MOST_ORDINALS:
+            self._ordinals.clear()
+        other = self._ordinals.setdefault((kind, number), value)
+        if other != value:
+            raise FailedError(collision(number, other, value).problems[0])
+        return number
 
     def knows(self, call: FunctorCall) -> bool:
         """Return True if there is a result of a call."""

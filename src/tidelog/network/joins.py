@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import RecordType
 from tidelog.network.functors import NodeFunctors
 from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
@@ -183,12 +184,21 @@ class Calling:
         self, goal: core.CoreLiteral, rule: LocalRule, bound: Substitution, meter: Meter
     ) -> Iterator[Substitution]:
         """Yield the ways to satisfy a literal that is no atom. Raise FailedError if a functor has no result."""
-        if not isinstance(goal, core.Computation) or goal.declared is None:
+        if not isinstance(goal, core.Computation) or (goal.declared is None and not _numbers_values(goal)):
             yield from step(goal, (), bound)
             return
         args = tuple([value_of(arg, bound) for arg in goal.args])
+        if goal.declared is None:
+            number = self.functors.ordinal(args[0], goal.kind, self.records)
+            yield from unify((goal.target,), (number,), bound)
+            return
         for value in self.functors.results(goal.declared, args, rule.origin, meter, self.records):
             yield from unify((goal.target,), (value,), bound)
+
+
+def _numbers_values(goal: core.Computation) -> bool:
+    """Return True for `ord` of symbols or records."""
+    return goal.functor == "ord" and goal.kind not in NUMERIC
 
 
 def matches(

@@ -1,7 +1,7 @@
 """The meaning of scalars and literals on Python values, for the reference evaluators and the nodes of networks.
 
     values      kinds in Python, and how a value is stored
-    functors    functors and comparisons;  texts  functors on texts
+    functors    functors and comparisons;  texts  functors on texts;  ordinals  the numbers that `ord` gives
     user_functors  functors in Python;  vectors  those on arrays;  calls  their errors
     aggregates  aggregates over the values of a group;  user_aggregates  those in Python
     literals    a literal of the core language, given a substitution

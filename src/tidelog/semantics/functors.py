@@ -15,7 +15,7 @@ Where a functor has no value, the literal that contains it is false and nothing 
 Otherwise: integers wrap around at 64 bits. Integer division truncates toward zero and the remainder has the sign of the
 dividend, as in C. Shifts take their count modulo 64; bshr keeps the sign of a number, bshru does not. The functors
 land, lor, lxor and lnot give 0 or 1. Lengths and positions in symbols count code points, symbols are ordered by code
-points, and ord is the code point of the first character (0 for ""), never a number of the dictionary (unlike Soufflé).
+points, and codepoint is the code point of the first character (0 for ""). ord numbers values, see `ordinals`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tidelog.language.functors import several
+from tidelog.language.functors import NUMERIC, several
 from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
 from tidelog.semantics import texts
+from tidelog.semantics.ordinals import ordinals
 from tidelog.semantics.values import (
     LARGEST,
     LARGEST_UNSIGNED,
     SMALLEST,
     NoValueError,
     Scalar,
+    cast,
     normal,
     proper_float,
     to_signed,
@@ -192,7 +194,8 @@ FUNCTORS: dict[str, Callable[..., Scalar]] = {
     "cat": lambda *args: "".join(args[:-1]),
     "strlen": lambda a, kind: len(a),
     "substr": lambda a, start, length, kind: substring(a, start, length),
-    "ord": lambda a, kind: first_code_point(a),
+    "ord": lambda a, kind: next(cast(a, "number")) if kind in NUMERIC else ordinals([a])[0],
+    "codepoint": lambda a, kind: first_code_point(a),
     "to_number": convert_to_number,
     "to_unsigned": convert_to_unsigned,
     "to_float": convert_to_float,

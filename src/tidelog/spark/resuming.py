@@ -11,6 +11,7 @@ from tidelog.errors import DataError, Problem
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.failures import working
 from tidelog.spark.jobs import step
+from tidelog.version import MEANING
 from tidelog.workspace import Facts, Workspace
 
 
@@ -22,7 +23,8 @@ def resumed(opened: Callable[[], PartitionedEngine], workspace: Workspace[Facts]
         draft = workspace.draft()
         made = engine.committed.core
         # Facts of the text are in the state folder, where it is without them.
-        if made is None or replace(made, facts=()) != replace(draft.core, facts=()):
+        meaning = engine.committed.meaning
+        if meaning != MEANING or made is None or replace(made, facts=()) != replace(draft.core, facts=()):
             message = "another version of tidelog has made the partitions"
             raise DataError(Problem("E0682", message, place=engine.folder.address))
         try:

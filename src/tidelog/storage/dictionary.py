@@ -13,8 +13,8 @@ Symbols are kept by `symbol_list`, many of them by `bulk_symbols`, the records o
 
 from __future__ import annotations
 
-import struct
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import count, repeat
@@ -40,6 +40,8 @@ from tidelog.storage.arrow_arrays import (
 )
 from tidelog.storage.bulk_symbols import BulkSymbols
 from tidelog.storage.distant_symbols import DistantSymbols, TextBlock
+from tidelog.storage.number_words import is_number, number_value, number_word, number_words, numbers_of
+from tidelog.storage.ordinal_table import OrdinalTable
 from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
 from tidelog.storage.record_types import RecordTypes
@@ -87,6 +89,8 @@ class Dictionary:
         self._tables: dict[Kind, RecordTable] = {}
         self.types = RecordTypes()
         """The record types that are known."""
+        self.ordinals: defaultdict[Kind, OrdinalTable] = defaultdict(OrdinalTable)
+        """`ord` of symbols and records, as far as it has been asked for. Numbers are added while `adding`."""
         self.add_records(records or {})
 
     def __len__(self) -> int:
@@ -149,6 +153,7 @@ class Dictionary:
         self._sweeps += 1
         for kind, flags in used.items():
             (self._symbols if kind == "symbol" else self._tables[kind]).give_back(flags)
+            self.ordinals[kind].give_back(flags)
 
     def stop_reusing(self) -> None:
         """Give new values words after all others, until the next sweep, so that others can follow the new words."""
@@ -176,11 +181,14 @@ class Dictionary:
             known = self.types.get(name)
             if known is None or _shape(known) != _shape(record):
                 self._tables[name] = RecordTable(len(record.fields))
+                if known is not None:
+                    self.ordinals.clear()
         self.types.add(records)
 
     def bytes(self) -> int:
         """Estimate the memory that symbols and records take."""
-        return self._symbols.bytes() + sum(table.bytes() for table in self._tables.values())
+        tables = *self._tables.values(), *self.ordinals.values()
+        return self._symbols.bytes() + sum(table.bytes() for table in tables)
 
     # --- single values -----------------------------------------------------------------------------------------------
 
@@ -192,7 +200,7 @@ class Dictionary:
             found = self._symbols.get(text)
             return self.ids_of([text])[0] if found is None else found
         if kind in PRIMITIVES:
-            return _primitive_word(value, kind)
+            return number_word(value, kind)
         word = self._walk(value, kind, look, grow=True)
         assert word is not None
         return word
@@ -202,7 +210,7 @@ class Dictionary:
         if kind == "symbol":
             return self._symbols.get(value) if isinstance(value, str) else None
         if kind in PRIMITIVES:
-            return _primitive_word(value, kind) if _belongs(value, kind) else None
+            return number_word(value, kind) if is_number(value, kind) else None
         return self._walk(value, kind, unlimited, grow=False)
 
     def decode(self, word: int, kind: Kind) -> Value:
@@ -211,7 +219,7 @@ class Dictionary:
             self._check_ids(word, word, kind)
             return self._symbols.text(word)
         if kind in PRIMITIVES:
-            return _primitive_value(word, kind)
+            return number_value(word, kind)
         return self._values([word], kind)[0]
 
     def decode_list(self, words: NDArray[Any], kind: Kind) -> list[Value]:
@@ -219,7 +227,7 @@ class Dictionary:
         if kind == "symbol":
             return self.strings(words)  # type: ignore[return-value]
         if kind in PRIMITIVES:
-            return _view(words, kind).tolist()  # type: ignore[no-any-return]
+            return numbers_of(words, kind).tolist()  # type: ignore[no-any-return]
         fields = self.types[kind].fields
         if not fields or self.types.is_text(kind):
             return self._values(words.tolist(), kind)
@@ -341,7 +349,7 @@ class Dictionary:
         if kind == "symbol":
             return self._decode_symbols(words)
         if kind in PRIMITIVES:
-            return numbers_to_arrow(_view(words, kind))
+            return numbers_to_arrow(numbers_of(words, kind))
         if self.types.is_text(kind):
             return text_to_arrow([format_value(v) for v in self._values(words.tolist(), kind)]).cast(pa.string())
         present, columns = self.unpack(kind, words)
@@ -493,6 +501,7 @@ def bring_home(dictionary: Dictionary, *, blocks: bool = True) -> None:
         if isinstance(dictionary._symbols, DistantSymbols):
             if not blocks:
                 dictionary._symbols.forget_blocks()
+                dictionary.ordinals.clear()
             dictionary._symbols = dictionary._symbols.gathered()
 
 
@@ -536,55 +545,12 @@ def _shape(record: RecordType) -> tuple[object, ...]:
     return [field.kind for field in record.fields], [(each.name, each.places) for each in record.branches]
 
 
-def _view(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
-    wide = np.ascontiguousarray(words, dtype=np.int64)
-    if kind == "float":
-        return wide.view(np.float64)
-    return wide.view(np.uint64) if kind == "unsigned" else wide
-
-
 def record_parts(item: object, fields: tuple[Column, ...]) -> list[object] | None:
     """Return the values of the fields of a record given as tuple, list or mapping by field names; None if they do not
     fit."""
     if isinstance(item, Mapping):
         return [item[f.name] for f in fields] if set(item) == {f.name for f in fields} else None
     return list(item) if isinstance(item, (tuple, list)) and len(item) == len(fields) else None
-
-
-def number_words(values: NDArray[Any]) -> Words:
-    """Return the words of an int64, uint64 or float64 vector: its bits, with one zero and one NaN."""
-    if values.dtype == np.float64:
-        values = values + 0.0  # makes -0.0 into 0.0
-        values[np.isnan(values)] = np.nan
-    return values.view(np.int64)
-
-
-def _primitive_word(value: Any, kind: Kind) -> int:
-    if kind == "float":
-        number = float(value) + 0.0
-        word: int = struct.unpack("<q", struct.pack("<d", number if number == number else float("nan")))[0]
-        return word
-    return (int(value) + 2**63) % 2**64 - 2**63
-
-
-def _primitive_value(word: int, kind: Kind) -> int | float:
-    if kind == "float":
-        value: float = struct.unpack("<d", struct.pack("<q", word))[0]
-        return value
-    return word % 2**64 if kind == "unsigned" else int(word)
-
-
-def _belongs(value: object, kind: Kind) -> bool:
-    """Return True if a Python or numpy number is a value of a primitive kind. A bool is none of them; an int is a float
-    if some float is equal to it."""
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if isinstance(value, (int, np.integer)):
-        if kind == "float":
-            return abs(int(value)) < 2**1023 and int(float(value)) == int(value)
-        low, high = (0, 2**64) if kind == "unsigned" else (-(2**63), 2**63)
-        return low <= int(value) < high
-    return kind == "float" and isinstance(value, (float, np.floating)) and (float(value) == value or value != value)
 
 
 def _check_text(strings: Sequence[str]) -> None:

@@ -104,7 +104,7 @@ class Checkpoint:
         parts = program.evaluated(about.get("unsettled", {}))
         nodes = coarsened(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
         with self._reading():
-            if any(about[key] != value for key, value in shape_of(program, nodes).items()):
+            if any(about.get(key) != value for key, value in shape_of(program, nodes).items()):
                 return None
             for name, number in about["facts"].items():
                 info = program.relations.get(name)  # None for what a rule that is gone has left

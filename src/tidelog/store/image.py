@@ -193,6 +193,7 @@ def shape_of(program: CoreProgram, nodes: tuple[Any, ...]) -> dict[str, Any]:
     columns = {name: [column.kind for column in info.columns] for name, info in program.relations.items()}
     return {
         "version": version.__version__,
+        "meaning": version.MEANING,
         "columns": columns,
         "nodes": sorted(sorted(node.relations) for node in nodes),
     }

@@ -38,6 +38,7 @@ from tidelog.spark.jobs import step
 from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary, blocks_of
 from tidelog.storage.distant_symbols import TextBlock
+from tidelog.version import MEANING
 
 _MANY = 0.5
 """The part of a recursion of which copies go at most, or else it is evaluated anew."""
@@ -518,6 +519,7 @@ class Attempt:
             unsaved=rows if self.snapshot is None else self.committed.unsaved + changed,
             texts=tuple(sorted(files_in(self.folder, self.engine.named))),
             ordered=frozenset(self.ordered),
+            meaning=MEANING,
         )
 
     def changed(self) -> dict[str, int]:

@@ -73,6 +73,8 @@ class ClusterManifest:
     """The files with blocks of symbols that the files of symbols name."""
     ordered: frozenset[int] = frozenset()
     """The cycles of the plan in which each copy of a row is younger than the row, see `exchange.births`."""
+    meaning: int = 0
+    """What programs meant to the tidelog that has made the partitions, see `version.MEANING`."""
 
     @property
     def is_saved(self) -> bool:

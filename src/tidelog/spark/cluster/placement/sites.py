@@ -52,7 +52,7 @@ _CROSSING = 5e6
 """Rows that could be sent in the time of the rounds of a recursion that crosses partitions."""
 PLAIN = frozenset(("number", "unsigned", "float"))
 _NEW_VALUES = frozenset(name for name, form in SIGNATURES.items() if form.result == "symbol")
-_LOOKING = frozenset(("strlen", "substr", "ord", "cat", "to_string"))
+_LOOKING = frozenset(("strlen", "substr", "ord", "codepoint", "cat", "to_string"))
 
 
 @dataclass(frozen=True)
