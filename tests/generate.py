@@ -434,7 +434,7 @@ class RuleMaker:
             *(f"{op}({a})" for op in ("-", "bnot", "lnot")),
             f"min({a}, {b})",
             f"max({a}, {b})",
-            *(f"{function}({self.leaf('symbol')})" for function in ("strlen", "ord", "codepoint", "to_number")),
+            *(f"{function}({self.leaf('symbol')})" for function in ("strlen", "ord", "to_number")),
             *(f"{name}({self.leaf('symbol')}, {self.leaf('symbol')})" for name in ("index_of", "positions")),
             *(f"ftoi({name})" for name in self.known("float")),
             *(f"utoi({name})" for name in self.known("unsigned")),

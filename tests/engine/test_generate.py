@@ -41,10 +41,7 @@ def test_most_views_are_not_empty() -> None:
     [
         *(rf" {re.escape(op)} " for op in ("<", "<=", ">", ">=", "=", "!=", "+", "-", "*", "/", "%", "^")),
         *(rf" {word} " for word in ("band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")),
-        *(
-            rf"\b{word}\("
-            for word in ("bnot", "lnot", "min", "max", "cat", "strlen", "substr", "ord", "codepoint", "range", "as")
-        ),
+        *(rf"\b{word}\(" for word in ("bnot", "lnot", "min", "max", "cat", "strlen", "substr", "ord", "range", "as")),
         *(rf"\b{word}\(" for word in ("itof", "itou", "ftoi", "utoi", "to_number", "to_string", "to_float")),
         *(rf"\b!?{word}\(" for word in ("match", "contains", "starts_with", "ends_with")),
         *(rf"\b{word}\(" for word in ("lower", "upper", "trim", "replace", "index_of", "positions", "split", "groups")),

@@ -11,7 +11,7 @@ syntax        the tree;  printer  the tree as source;  precedence  how strongly 
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
               scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings;
               inlining  `inline`;  selections  which tuples a relation shows;  witnesses  of min and max, and
-              unnamed  values of aggregates;
+              unnamed  values of aggregates;  alternatives  of disjunctions, and those with other types;
               counters  numbers of substitutions;  casting  `as` between kinds;  once  each problem once
 branched      types with branches as they are declared;  branches  their values
 lints         `warnings`: constructs that are allowed but probably mistakes

@@ -18,6 +18,7 @@ from tidelog.callables import GivenFunctions
 from tidelog.collecting import uncollected
 from tidelog.differing import Item, beginning
 from tidelog.errors import Problem, ProgramError
+from tidelog.language.alternatives import typed_apart
 from tidelog.language.components import expand
 from tidelog.language.counters import counter_problems
 from tidelog.language.declarations import Scheme, resolve
@@ -384,12 +385,17 @@ def check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule
     if any(problem.code == "E0213" for problem in found) and (apart := equalities_apart(rule)) != rule:
         rule = apart  # a type that nothing says is of no account where records are only taken to pieces
         checked, found = infer(rule, scheme)
+    apart_names: dict[str, str] = {}
+    if found and rule.heads and (typed := typed_apart(rule, scheme)) is not None:
+        rule, apart_names, found = typed
+        if not found:
+            checked, found = infer(rule, scheme)
     problems += found
     problems += paths_over_inline(rule, inline) if reads_inline(rule, inline) else grounding_problems(rule)
     problems += counter_problems(rule, inline)
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
-    for names in (written, witnesses, unnamed):
+    for names in (apart_names, written, witnesses, unnamed):
         problems = as_written(problems, names) if names else problems
     return checked, problems
 

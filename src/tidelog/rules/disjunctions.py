@@ -1,17 +1,16 @@
 """A body with alternatives is several bodies: disjunctive normal form.
 
-`true` disappears, and alternatives with `false` are dropped. Where the form would explode, each disjunction becomes an
-auxiliary relation instead, so that the number of rules stays in proportion to the text.
+Where the form would explode, each disjunction becomes an auxiliary relation instead, so that the number of rules stays
+in proportion to the text.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
-from math import prod
 
 from tidelog.errors import Problem, ProgramError
-from tidelog.language.syntax import Atom, Disjunction, Literal, Rule, Truth, Variable
+from tidelog.language.alternatives import alternatives, combinations
+from tidelog.language.syntax import Atom, Disjunction, Literal, Rule, Variable
 from tidelog.language.trees import Tree, variables
 from tidelog.rules.bench import Bench
 from tidelog.rules.grounding import evaluable, grounded
@@ -22,31 +21,9 @@ MOST_ALTERNATIVES = 1_000
 def disjunctions(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     """Return one rule for each alternative of the body. Aggregates keep theirs until their bodies are rules
     themselves."""
-    if _size(rule.body) > MOST_ALTERNATIVES:
+    if combinations(rule.body) > MOST_ALTERNATIVES:
         rule = _outsourced(rule, bench)
-    return tuple(replace(rule, body=body) for body in _alternatives(rule.body))
-
-
-def _size(body: tuple[Literal, ...]) -> int:
-    """Return the number of alternatives of a conjunction."""
-    return prod(
-        sum(_size(alternative) for alternative in literal.alternatives)
-        for literal in body
-        if isinstance(literal, Disjunction)
-    )
-
-
-def _alternatives(body: tuple[Literal, ...]) -> list[tuple[Literal, ...]]:
-    choices: list[list[tuple[Literal, ...]]] = []
-    for literal in body:
-        match literal:
-            case Truth(value=value):
-                choices.append([()] if value else [])
-            case Disjunction(alternatives=alternatives):
-                choices.append([flat for alternative in alternatives for flat in _alternatives(alternative)])
-            case _:
-                choices.append([(literal,)])
-    return [tuple(literal for part in choice for literal in part) for choice in product(*choices)]
+    return tuple(replace(rule, body=body) for body in alternatives(rule.body))
 
 
 def _outsourced(rule: Rule, bench: Bench) -> Rule:
