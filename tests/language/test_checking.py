@@ -263,6 +263,8 @@ def test_warnings() -> None:
         ("n(x) :- s(y), x = strlen(y + y).", "n(x) :- s(y), x = strlen(cat(y, y))."),
         ("name(x + y) :- name(x), name(y).", "name(cat(x, y)) :- name(x), name(y)."),
         ("n(x + y) :- n(x), n(y).", "n(x + y) :- n(x), n(y)."),
+        ('s(cat("a", cat(x), cat())) :- s(x), cat(x) != "".', 's(cat("a", x, "")) :- s(x), x != "".'),
+        ("n(x) :- n(y), x = 1 + max(min(y)).", "n(x) :- n(y), x = 1 + y."),
         ("n(m) :- n(x), m = max x : { n(x) }.", "n(m) :- n(x), m = max x_1 : { n(x_1) }."),
     ],
 )

@@ -35,9 +35,12 @@ class Signature:
 _MANY = 1_000_000
 
 
-def _signature(parameters: str, result: str, over: frozenset[Kind] | None, least: int = 0, most: int = 0) -> Signature:
+def _signature(
+    parameters: str, result: str, over: frozenset[Kind] | None, least: int | None = None, most: int | None = None
+) -> Signature:
     kinds = tuple(parameters.split())
-    return Signature(kinds, result, over, least or len(kinds), most or len(kinds))
+    least, most = (len(kinds) if given is None else given for given in (least, most))
+    return Signature(kinds, result, over, least, most)
 
 
 SIGNATURES: Mapping[str, Signature] = {
@@ -48,9 +51,9 @@ SIGNATURES: Mapping[str, Signature] = {
     **{name: _signature("* *", SAME, INTEGRAL) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")},
     **{name: _signature("* *", SAME, INTEGRAL) for name in ("land", "lor", "lxor")},
     **{name: _signature("*", SAME, INTEGRAL) for name in ("bnot", "lnot")},
-    **{name: _signature("* *", SAME, ORDERED, most=_MANY) for name in ("min", "max")},
+    **{name: _signature("* *", SAME, ORDERED, 1, _MANY) for name in ("min", "max")},
     "range": _signature("* *", SAME, NUMERIC, most=3),
-    "cat": _signature("symbol symbol", "symbol", None, most=_MANY),
+    "cat": _signature("symbol", "symbol", None, 0, _MANY),
     "strlen": _signature("symbol", "number", None),
     "substr": _signature("symbol number number", "symbol", None),
     "ord": _signature("*", "number", None),

@@ -560,6 +560,10 @@ class _Annotation:
             case Constant():
                 own = self._kind(term)
                 return Constant(float(term.value) if own == "float" else term.value, own, span=term.span)
+            case Functor(name="cat", args=()):
+                return Constant("", "symbol", span=term.span)
+            case Functor(name="cat" | "min" | "max", args=(only,)):
+                return self._term(only, scope)
             case Functor():
                 args = tuple(self._term(part, scope) for part in term.args)
                 shared = self.operands.get(id(term))
