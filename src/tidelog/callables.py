@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType, ModuleType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.importing import ImportName, import_name, imported, is_file, module_at
@@ -269,19 +269,37 @@ def _check_options(given: GivenFunction | GivenAggregate) -> None:
             raise UsageError(Problem("E0603", message, hint=f"pass {allowed}"))
 
 
+@overload
+def functor(signature: Made, /) -> Made: ...
+
+
+@overload
 def functor(
-    signature: str,
+    signature: str | None = None,
     *,
     name: str | None = None,
     vectorized: Vectorized = False,
     compiled: bool = True,
     remember: bool = True,
-) -> Callable[[Made], Made]:
+) -> Callable[[Made], Made]: ...
+
+
+def functor(
+    signature: Any = None,
+    *,
+    name: str | None = None,
+    vectorized: Vectorized = False,
+    compiled: bool = True,
+    remember: bool = True,
+) -> Any:
     """Return a decorator that marks a function for a functor, with the types of its parameters and of its value, as in
     `@tidelog.functor("number, symbol -> symbol")`. `tidelog run --functors` and `db.functors` collect such functions.
 
-    The functor has the name of the function, or `name`; the other parts are those of `db.functor`.
+    The functor has the name of the function, or `name`; the other parts are those of `db.functor`. Without types, those
+    of the program's declaration count; `@tidelog.functor` alone marks a function so.
     """
+    if callable(signature):
+        return functor()(signature)
 
     def mark(function: Made) -> Made:
         own = name or function.__name__

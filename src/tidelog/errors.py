@@ -35,7 +35,7 @@ CODES: dict[str, str] = {
     "E0105": "malformed number, or one beyond 64 bits",
     "E0106": "nested too deeply",
     "E0107": "unknown directive",
-    "E0108": "unknown option of a directive, or a wrong value",
+    "E0108": "a wrong value of an option of a directive",
     "E0109": "the program is not valid text",
     "E0110": "the program cannot be read",
     "E0111": "malformed preprocessor line",
@@ -43,7 +43,7 @@ CODES: dict[str, str] = {
     "E0113": "a path lacks a step",
     "E0114": "a rule is too large",
     "E0115": "a brace, or an override, stands outside of a component",
-    "E0116": "a plan does not fit its rule",
+    "E0116": "a plan follows no rule",
     "E0117": "qualifiers of a relation contradict each other",
     "E0190": "not supported yet",
     # E02xx declarations, types, safety
@@ -93,6 +93,7 @@ CODES: dict[str, str] = {
     "E0270": "undeclared functor or aggregate",
     "E0271": "a functor or an aggregate is declared twice",
     "E0275": "a counter where nothing can be numbered",
+    "E0290": "warning: a directive has no such option",
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
     "E0293": "warning: a type has no values",
@@ -101,6 +102,7 @@ CODES: dict[str, str] = {
     "E0296": "warning: a rule never derives anything",
     "E0297": "warning: a variable whose name begins with `_` occurs more than once",
     "E0298": "warning: a recursion reads dominated tuples",
+    "E0299": "warning: a plan does not fit its rule",
     # E03xx rule graph
     "E0301": "negation through recursion",
     "E0302": "aggregation through recursion",

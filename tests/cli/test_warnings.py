@@ -87,3 +87,14 @@ def test_a_recursion_that_reads_dominated_tuples(folder: Path, tidelog: Run) -> 
     assert codes(tidelog("check", "p.dl").err) == []
     program.write_text(SELECTING.replace("c > 7.", "c > 7. // no-warn: E0298"))
     assert codes(tidelog("run", "-D", "-", "p.dl").err) == []
+
+
+def test_unknown_options_and_plans_that_do_not_fit_have_no_effect(folder: Path, tidelog: Run) -> None:
+    (folder / "p.dl").write_text(
+        '.decl a(x: number, y: number)\na(1, 2).\n.output a(IO=stdout, delimeter=",")\n'
+        ".decl b(x: number) .output b(IO=stdout)\nb(x) :- a(x, _), a(_, x + 1).\n.plan 0:(1,2,3)\n"
+    )
+    found = tidelog("run", "p.dl")
+    assert (found.code, codes(found.err)) == (0, ["E0290", "E0299"])
+    assert "1\t2" in found.out
+    assert "\n1\n" in found.out

@@ -136,12 +136,6 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
         "  hint: use one of file, json, jsonfile, parquet, arrow, sqlite, stdin, stdout",
     ),
     (
-        {"colour": "red"},
-        "error[E0413]: unknown option colour\n"
-        "  hint: use one of IO, filename, dbname, delimiter, headers, rfc4180, columns, attributeNames, compress, "
-        "format",
-    ),
-    (
         {"delimiter": ""},
         "error[E0413]: '' cannot separate columns\n  hint: use a TAB, a comma, or the like",
     ),

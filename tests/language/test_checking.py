@@ -321,7 +321,6 @@ def test_domains_and_attributes_that_stand_twice_are_one(written: str, domains: 
         (".output n(IO=stdin)", "`IO` of `.output` cannot be `stdin`"),
         (".output n(IO=delta)", "`IO` of `.output` cannot be `delta`"),
         (".input n(IO=ntriples)", "`IO` of `.input` cannot be `ntriples`"),
-        ('.input n(column="0:1")', "has no option `column`"),
     ],
 )
 def test_directives_that_run_would_refuse(directive: str, expected: str) -> None:

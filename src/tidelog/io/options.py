@@ -12,10 +12,6 @@ from tidelog.source import Span
 
 FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
-_TEXT = ("delimiter", "headers", "rfc4180", "columns", "attributeNames")
-_KNOWN = ("IO", "filename", "dbname", *_TEXT, "compress", "format")
-# What Soufflé and its tools put beside these; it has no effect on what is read or written.
-_IGNORED = ("name", "operation", "auxArity", "fact-dir", "output-dir", "params", "types", "n")
 
 
 @dataclass(frozen=True)
@@ -37,10 +33,8 @@ class FileOptions:
 
     @staticmethod
     def of(options: Mapping[str, str | int | bool], span: Span | None = None) -> FileOptions:
-        """Return the options of a directive. Raise DataError (E0413) for one that is unknown or has a bad value."""
-        for name in options:
-            if name not in _KNOWN + _IGNORED:
-                raise _wrong(f"unknown option {name}", f"use one of {', '.join(_KNOWN)}", span)
+        """Return the options of a directive. Raise DataError (E0413) for one that has a bad value, and ignore others
+        than these."""
         io = options.get("IO")
         if io is not None and io not in FORMATS:
             raise _wrong(f"unknown IO={io}", f"use one of {', '.join(FORMATS)}", span)

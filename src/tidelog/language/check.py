@@ -43,7 +43,6 @@ from tidelog.language.lexer import NO_NODES
 from tidelog.language.locals import as_written, separate
 from tidelog.language.names import name_problems
 from tidelog.language.once import once
-from tidelog.language.orders import plan_problems
 from tidelog.language.paths import repeats
 from tidelog.language.patterns import pattern_problems
 from tidelog.language.plain_rules import plain_rule
@@ -376,11 +375,10 @@ def check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule
     too_large = [] if states_fact(rule) else size_problems(rule)
     if too_large:
         return rule, too_large
-    wrong_plan = plan_problems(rule)
     rule, unnamed = with_values(rule)
     rule, witnesses = with_witnesses(rule)
     rule, written = separate(rule)
-    problems = wrong_plan + name_problems(rule, scheme)
+    problems = name_problems(rule, scheme)
     checked, found = infer(rule, scheme)
     if any(problem.code == "E0213" for problem in found) and (apart := equalities_apart(rule)) != rule:
         rule = apart  # a type that nothing says is of no account where records are only taken to pieces

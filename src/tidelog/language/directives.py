@@ -1,8 +1,8 @@
-"""Directives: checks of the relation, of the names of options, and of the types of their values."""
+"""Directives: checks of the relation and of the types of options, and warnings of options with unknown names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, did_you_mean
@@ -50,12 +50,18 @@ def directive_problems(directives: Iterable[Directive], scheme: Scheme) -> list[
     return problems
 
 
+def unknown_options(directives: Iterable[Directive]) -> Iterator[Problem]:
+    """Yield a warning (E0290) for each option that nothing reads."""
+    for directive in directives:
+        for key in (key for key in directive.options if key not in _OPTIONS):
+            hint = did_you_mean(key, _OPTIONS) or f"remove it, or use one of {', '.join(_OPTIONS)}"
+            message = f"`.{directive.name}` has no option `{key}`"
+            yield Problem("E0290", message, directive.span, hint=hint, severity="warning")
+
+
 def _option(key: str, value: str | int | bool, directive: Directive) -> Problem | None:
     sort = _OPTIONS.get(key)
-    if sort is None:
-        hint = did_you_mean(key, _OPTIONS) or f"use one of {', '.join(_OPTIONS)}"
-        return Problem("E0108", f"`.{directive.name}` has no option `{key}`", directive.span, hint=hint)
-    if sort is bool and value in ("true", "false"):
+    if sort is None or (sort is bool and value in ("true", "false")):
         return None
     if type(value) is not sort:
         shown = str(value).lower() if isinstance(value, bool) else value

@@ -15,7 +15,9 @@ from typing import Any
 
 from tidelog.errors import Problem, locate
 from tidelog.language.branched import endless
+from tidelog.language.directives import unknown_options
 from tidelog.language.locals import separate
+from tidelog.language.orders import unfit_plans
 from tidelog.language.paths import repeats, steps
 from tidelog.language.syntax import (
     Atom,
@@ -32,7 +34,7 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import Tree, atoms, occurrences, whole
 from tidelog.source import SourceText, Span
 
-CODES = ("E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297", "E0298")
+CODES = ("E0290", "E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297", "E0298", "E0299")
 """The codes of warnings."""
 _COMMENT = re.compile(r"//[/<]?\s*no-warn\b:?(?P<codes>(?:[\s,]*E\d{4})*)")
 
@@ -46,6 +48,8 @@ def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Prob
         *_deprecated(checked),
         *_never_read(checked),
         *_never_fires(checked),
+        *unknown_options(checked.directives),
+        *unfit_plans(checked),
     )
     return shown(found, hidden)
 

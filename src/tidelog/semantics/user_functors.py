@@ -26,7 +26,8 @@ def function_of(declared: FunctorType) -> GivenFunction:
     types."""
     given = declared.given.functions.get(declared.name)
     if given is None:
-        hint = f'give it with `db.functor("{declared.name}", function)` or `tidelog run --functors FILE.py`'
+        hint = f'give it with `db.functor("{declared.name}", function)`, or mark it with `@tidelog.functor` in a file '
+        hint += "for `tidelog run --functors FILE.py`"
         message = f"the functor `{declared.name}` has no function"
         raise UsageError(Problem("E0645", message, declared.span, hint=hint))
     check_signature(declared, given)
