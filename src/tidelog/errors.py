@@ -413,7 +413,8 @@ def is_installed(module: str) -> bool:
 
 def position(span: Span) -> str:
     line, column = locate(span)
-    return f"{span.source.name}:{line}:{column}"
+    name, line = span.source.origin(line)
+    return f"{name}:{line}:{column}"
 
 
 def locate(span: Span) -> tuple[int, int]:
@@ -425,7 +426,8 @@ def locate(span: Span) -> tuple[int, int]:
 
 def _place(span: Span) -> dict[str, Any]:
     line, column = locate(span)
-    return {"file": span.source.name, "line": line, "column": column, "length": span.end - span.start}
+    name, line = span.source.origin(line)
+    return {"file": name, "line": line, "column": column, "length": span.end - span.start}
 
 
 _WIDTH = 160
@@ -441,6 +443,6 @@ def _excerpt(span: Span) -> Iterable[str]:
     shift = max(0, column - 1 - _WIDTH // 2)
     shown = span.source.text[begin + shift : min(end, begin + shift + _WIDTH)].expandtabs(1).rstrip("\r")
     carets = "^" * max(1, min(length, _WIDTH - (column - 1 - shift)))
-    margin = f"{line:>5} | "
+    margin = f"{span.source.origin(line)[1]:>5} | "
     yield f"{margin}{shown}"
     yield f"{' ' * (len(margin) - 2)}| {' ' * (column - 1 - shift)}{carets}"

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
+
+_MARK = re.compile(
+    r'//[^\n]*|/\*(?s:.*?)\*/|"(?:[^"\\\n]|\\.)*"'  # nothing in comments and strings is a mark
+    r'|^[^\S\n]*#[^\S\n]*(?:line[^\S\n]+)?(?P<line>[0-9]{1,9})(?:[^\S\n]+"(?P<name>(?:[^"\\\n]|\\.)*)")?[^\n]*$',
+    re.MULTILINE,
+)
+
+
+class LineMark(NamedTuple):
+    """A mark of a preprocessor that ran before, as in `# 12 "a.dl"`: the line `here` is a line of another file."""
+
+    here: int
+    name: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -19,6 +36,25 @@ class SourceText:
     def line_starts(self) -> tuple[int, ...]:
         """The offset of each line's first character."""
         return (0, *(i + 1 for i, c in enumerate(self.text) if c == "\n"))
+
+    @cached_property
+    def marks(self) -> tuple[LineMark, ...]:
+        """The lines of other files that preprocessors have put here, in order."""
+        found: list[LineMark] = []
+        name = self.name
+        for match in _MARK.finditer(self.text) if "#" in self.text else ():
+            if match["line"] is not None:
+                name = name if match["name"] is None else re.sub(r"\\(.)", r"\1", match["name"])
+                found.append(LineMark(bisect_right(self.line_starts, match.start()) + 1, name, int(match["line"])))
+        return tuple(found)
+
+    def origin(self, line: int) -> tuple[str, int]:
+        """Return the file that a line of this text comes from, and its number there."""
+        number = bisect_right(self.marks, line, key=lambda mark: mark.here)
+        if not number:
+            return self.name, line
+        mark = self.marks[number - 1]
+        return mark.name, mark.line + line - mark.here
 
 
 @dataclass(frozen=True)

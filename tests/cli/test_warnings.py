@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,15 @@ def test_unknown_options_and_plans_that_do_not_fit_have_no_effect(folder: Path, 
     assert (found.code, codes(found.err)) == (0, ["E0290", "E0299"])
     assert "1\t2" in found.out
     assert "\n1\n" in found.out
+
+
+def test_many_warnings_of_one_kind_are_one_with_a_count(folder: Path, tidelog: Run) -> None:
+    rules = "".join(f"b(x) :- a(x, y{number}).\n" for number in range(60))
+    (folder / "p.dl").write_text(f".decl a(x: number, y: number) input\n.decl b(x: number)\n.output b\n{rules}")
+    found = tidelog("check", "p.dl")
+    assert codes(found.err) == ["E0292", "E0294"]
+    assert "p.dl:4:14: warning[E0292]: variable `y0` occurs once (and 59 others of this kind)" in found.err
+    assert "p.dl:8:14: note: variable `y4` occurs once" in found.err
+    assert "p.dl:9:14" not in found.err
+    assert "61 warnings" in found.out
+    assert len(json.loads(tidelog("check", "--json", "p.dl").out)["warnings"]) == 61

@@ -216,7 +216,7 @@ def test_one_cause_gives_one_message() -> None:
 
 
 def test_all_mistakes_in_one_run() -> None:
-    text = ".decl n(x: symbol)\nn(x) :- m(x).\nn(x) :- s(y), !n(x).\nn(1, 2).\n.input zz(a=1)"
+    text = ".decl n(x: symbol)\nn(x) :- m(x).\nn(x) :- s(y), !n(x).\nn(1, 2).\n.input zz(n=true)"
     assert sorted(codes(text)) == ["E0108", "E0201", "E0201", "E0202", "E0208", "E0215"]
 
 

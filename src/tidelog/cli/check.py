@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from tidelog.cli.shared import (
     existing,
     functors_of,
     positive,
+    print_warnings,
     text,
     warnings_of,
 )
@@ -78,8 +78,7 @@ def _check_program(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({"ok": True, "program": path, **contents, "warnings": [problem.to_dict() for problem in found]})
     else:
-        for warning in found:
-            print(warning, file=sys.stderr)
+        print_warnings(found)
         _print_verdict(path, _count(len(found), "warnings") if found else "no errors", contents)
 
 

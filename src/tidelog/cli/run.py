@@ -24,6 +24,7 @@ from tidelog.cli.shared import (
     add_preprocessing,
     functors_of,
     limits_of,
+    print_warnings,
     text,
     warnings_of,
 )
@@ -96,8 +97,7 @@ def execute(arguments: argparse.Namespace) -> int:
         db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
         found = warnings_of(arguments, db.program, db.workspace.draft().core)
         if not arguments.json:
-            for warning in found:
-                print(warning, file=sys.stderr)
+            print_warnings(found)
         read_inputs(db, arguments.fact_dir, needed(db.program))
         if isinstance(db, tidelog.Database) and arguments.explain is None:
             load_by_sizes(db, program)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,10 @@ if TYPE_CHECKING:
     from tidelog.language.syntax import CheckedProgram, Program
     from tidelog.rules.core import CoreProgram
     from tidelog.store import StoredDatabase
+
+
+MOST_ALIKE = 5
+"""Warnings with one code that are shown one by one."""
 
 
 def positive(kind: type[float] | type[int]) -> Any:
@@ -144,6 +150,18 @@ def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: Co
     if found and arguments.warn_as_error:
         raise ProgramError(*(replace(problem, severity="error") for problem in found))
     return found
+
+
+def print_warnings(found: Sequence[Problem]) -> None:
+    """Print warnings. More than MOST_ALIKE with one code are one, with their number and the first places."""
+    for warning in found:
+        alike = [each for each in found if each.code == warning.code]
+        if len(alike) <= MOST_ALIKE:
+            print(warning, file=sys.stderr)
+        elif warning is alike[0]:
+            notes = [(each.span, each.message) for each in alike[1:MOST_ALIKE] if each.span is not None]
+            message = f"{warning.message} (and {len(alike) - 1} others of this kind)"
+            print(replace(warning, message=message, notes=(*warning.notes, *notes)), file=sys.stderr)
 
 
 def add_functors(command: argparse.ArgumentParser) -> None:
