@@ -9,6 +9,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.branches import class_of
 from tidelog.language.declarations import did_you_mean
+from tidelog.language.readable import added, check_readable
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.watch import Watch, guarded, reading_within_memory
 from tidelog.options import DatabaseOptions
@@ -126,7 +128,10 @@ class RelationReads(Reads, ABC):
             if not isinstance(folder, (str, os.PathLike)):
                 raise wrong_argument("a certificate", "the path of a new folder", folder)
             with self._saved(Watch()) as certificate:
-                save(certificate, program_text(self.workspace.committed.programs), Path(folder))
+                programs = self.workspace.committed.programs
+                text = program_text(programs)
+                check_readable(replace(added(programs), directives=(), components=()), text)
+                save(certificate, text, Path(folder))
 
     @contextmanager
     def _saved(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:

@@ -1,4 +1,5 @@
 """Wrong programs without end: whatever the text, `read`, `check` and `compile_program` raise ProgramError or nothing.
+The text that is printed of a program, by itself or for a store, reads back as the same.
 
 `python -m tests.fuzz.language SECONDS [SEED]` mutates the programs of the tests, token by token and byte by byte, and
 stops at the first other exception with the text that caused it.
@@ -16,8 +17,10 @@ from pathlib import Path
 
 from tests.fuzz.asked import asked, show
 from tidelog.errors import ProgramError
-from tidelog.language import check, read, warnings
+from tidelog.language import Checker, lexer, read, warnings
+from tidelog.language.soft_words import SOFT_WORDS
 from tidelog.rules import compile_program
+from tidelog.store.manifest import new_text
 
 FOLDER = Path(__file__).parent.parent
 _TEXT = """
@@ -86,6 +89,15 @@ def mutate_bytes(text: str, texts: list[str], random_: random.Random) -> str:
     return data.decode("utf-8", "replace")
 
 
+def mutate_names(text: str, texts: list[str], random_: random.Random) -> str:
+    """A relation with another name everywhere: one of an instance, or a word of the language."""
+    declared = re.findall(r"\.decl\s+(\w+)", text)
+    if not declared:
+        return mutate_tokens(text, texts, random_)
+    word = random_.choice((*sorted(lexer.WORDS), *sorted(lexer.QUALIFIERS), *SOFT_WORDS, *lexer.DIRECTIVES)).lstrip(".")
+    return re.sub(rf"\b{random_.choice(declared)}\b", random_.choice((word, f"c.{word}", f"c.d.{word}")), text)
+
+
 def large(random_: random.Random) -> str:
     """A program of which one part is repeated or nested very often."""
     n = random_.choice((90, 140, 160, 290, 310, 990, 1100, 5000))
@@ -139,13 +151,15 @@ def attempt(text: str) -> bool:
     """Return True if the text is a program; let any exception but ProgramError through."""
     try:
         program = read(f"{text}\n")
-        checked = check(program)
+        checker = Checker()
+        checked = checker.check(program)
         warnings(checked)
         compile_program(checked)
     except ProgramError as error:
         str(error)  # a message must not fail either
         return False
     assert read(f"{program}\n") == program
+    new_text(checker.programs)
     return True
 
 
@@ -153,7 +167,7 @@ def fuzz(seconds: float, seed: int) -> str | None:
     """Mutate for so long; the first text that fails, or None."""
     random_ = random.Random(seed)
     texts = corpus()
-    mutations: list[Callable[[str, list[str], random.Random], str]] = [mutate_tokens, mutate_tokens, mutate_bytes]
+    mutations: list[Callable[[str, list[str], random.Random], str]] = [mutate_tokens, mutate_names, mutate_bytes]
     end = time.monotonic() + seconds
     tried = accepted = 0
     while time.monotonic() < end:

@@ -7,7 +7,8 @@ statements    tokens to statements, and recovery;  mistakes  problems of the syn
               languages
 builder       reductions of the grammar to statements, with bodies, clauses and terms;  literals  numbers and strings;
               qualifiers  those that contradict each other;  nesting  bounded depth
-syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind
+syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind;  readable  texts that
+              read back as the same tree
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
               scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings;
               inlining  `inline`;  selections  which tuples a relation shows;  witnesses  of min and max, and

@@ -13,7 +13,7 @@ import re
 from lark import Token
 
 from tidelog.language import own_aggregates, soft_words
-from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.aggregates import AGGREGATES, SPELLINGS
 from tidelog.language.soft_words import SOFT_WORDS
 
 _TOKEN = re.compile(
@@ -100,7 +100,9 @@ _BEFORE_PARENTHESIS = {
     "match": "CONSTRAINT",
     "contains": "CONSTRAINT",
 }
-NO_NAMES = frozenset(_BEFORE_PARENTHESIS)
+NO_NAMES = frozenset(
+    {*_BEFORE_PARENTHESIS, "min", "max", *(word for form in AGGREGATES.values() for word in form.reserved)}
+)
 """Words that are no names where a parenthesis follows, as it does in every declaration."""
 NO_NODES = "no_nodes"
 """The qualifier of relations whose values are no nodes of paths."""
@@ -165,6 +167,8 @@ _ENDS_OPERAND = frozenset(("NAME", "NUMBER", "STRING", "RPAR", "RBRACKET", "RBRA
 _REPEATED = frozenset(("NAME", "RPAR", "PLUS", "STAR", "QUESTION"))
 """The tokens before a sign that repeats a path; elsewhere `?` is a name."""
 _CALL = re.compile(r"\s*\(")
+_DIRECTS = re.compile(r"[^\S\n]*\"|[^\S\n]+[\w?]")
+"""Text behind the word of a directive, where it does not end a name such as `instance.output`."""
 _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
@@ -259,17 +263,25 @@ def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
     if not before or before[-1].type != "NAME" or before[-1].end_pos != end - len(word) or before[-1] in _RESERVED:
         return False
     called = _CALLED.match(text, end) is not None
-    if word in DIRECTIVES:
-        return called
+    if word in DIRECTIVES and not called:
+        return _DIRECTS.match(text, end) is None
     operators = [str(token) if token in _RESERVED else token.type for token in before[-3:-1]]
     behind = operators[-1] if operators else "DOT"
     if behind == "LESS" and (len(operators) < 2 or operators[0] not in _ENDS_OPERAND):
         return True  # the path `<a.b/c>`
     if behind == "GREATER" and _ends_instance(before):
         return True
+    if behind == "CARET" and _begins_path(before):
+        return True
     if behind == "LESS_EQUAL" and _dominates(before):
         return True  # the second head of `a.b(x) <= a.b(y) :- …`
     return not called or (behind not in _OPERATES and behind not in _RESERVED)
+
+
+def _begins_path(before: list[Token]) -> bool:
+    """Return True if the signs `^` before the last token have no operand on their left: `^a.b(x, y)` is a path."""
+    first = next((token.type for token in reversed(before[:-1]) if token.type != "CARET"), "DOT")
+    return first not in _ENDS_OPERAND
 
 
 def _dominates(before: list[Token]) -> bool:
@@ -334,7 +346,7 @@ def _settle(found: list[Token], special: list[int], soft: frozenset[str]) -> Non
             elif following == "LPAR":
                 brackets = brackets if brackets is not None else _brackets(found)
                 kind = _before_parenthesis(found, i, word, brackets)
-            elif following in _STARTS_TERM and before not in ("DOT", "DECL", "TYPE", "IO"):
+            elif following in _STARTS_TERM and before != "DOT" and not own_aggregates.in_list(found, i):
                 kind = "AGGREGATE"
         if word == _CHOICE:
             kind = "CHOICE"
@@ -353,7 +365,7 @@ def _count(found: list[Token], i: int, before: str) -> str | None:
     in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _BEFORE_TERM)
     braces = ahead[:2] in (["COLON", "LBRACE"], ["COLON", "LESS"], ["COLON", "CARET"])
     atom = ahead in (["COLON", "NAME", "LPAR"], ["COLON", "NAME", "POSTFIX"])
-    return "COUNT" if in_term and (braces or atom) else None
+    return "COUNT" if in_term and (braces or atom) and not own_aggregates.in_list(found, i) else None
 
 
 def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[int, tuple[int, bool]]) -> str | None:

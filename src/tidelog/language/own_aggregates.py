@@ -16,7 +16,8 @@ _OPENS = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 _OPERAND = frozenset(("NAME", "NUMBER", "STRING", "UNDERSCORE", "NIL", "BRANCH"))
 _CALLS = frozenset(("FUNCTION", "AS", "BRANCH"))
 _BEFORE_TERM = frozenset(("LPAR", "LBRACKET", "LBRACE", "AT", "IF", "SEMICOLON", "PREFIX"))
-_LISTS = frozenset(("IO", "OVERRIDE", "CHOICE", "DECL", "INIT", "TYPE"))
+_IN_LISTS = frozenset(("NAME", "COMMA", "EQUAL", "SUBTYPE", "PIPE", "COLON", "RPAR"))
+_LISTS = frozenset(("IO", "OVERRIDE", "CHOICE", "DECL", "INIT", "TYPE", "OLD_TYPE", "FUNCTOR", "AGGREGATE_DECL"))
 """Statements that may end in a name, behind which a clause begins."""
 
 
@@ -91,7 +92,12 @@ def _may_stand(found: Sequence[Token], i: int, operators: Collection[str]) -> bo
         return True
     if before not in operators and before != "COMMA" and before not in ("AGGREGATE", "OWN_AGGREGATE", "FOLD"):
         return False
+    return not in_list(found, i)
+
+
+def in_list(found: Sequence[Token], i: int) -> bool:
+    """Return True if position `i` is in a list of names, or behind one, with which a directive ends."""
     j = i - 1
-    while j >= 0 and found[j].type in ("NAME", "COMMA", "EQUAL", "RPAR"):
+    while j >= 0 and found[j].type in _IN_LISTS:
         j = _opening(found, j) - 1 if found[j].type == "RPAR" else j - 1
-    return j < 0 or found[j].type not in _LISTS
+    return j >= 0 and found[j].type in _LISTS

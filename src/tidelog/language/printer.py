@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from tidelog.language.aggregates import AGGREGATES, SPELLINGS
 from tidelog.language.functors import TESTS
 from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
+from tidelog.language.soft_words import SOFT_WORDS
 from tidelog.language.syntax import (
     About,
     Aggregate,
@@ -122,11 +123,10 @@ def _list(nodes: Iterable[SyntaxNode]) -> str:
 
 def _rule(rule: Rule) -> str:
     name = f"{rule.name}: " if rule.name is not None else ""
-    if rule.subsumes:
-        return f"{name}{' <= '.join(map(source_text, rule.heads))} :- {_list(rule.body)}."
+    heads = (" <= " if rule.subsumes else ", ").join(map(source_text, rule.heads))
     body = f" :- {_list(rule.body)}" if rule.body else ""
     orders = ", ".join(f"{order.version}: ({', '.join(map(str, order.atoms))})" for order in rule.plan)
-    return f"{name}{_list(rule.heads)}{body}." + (f" .plan {orders}" if orders else "")
+    return f"{name}{heads}{body}." + (f" .plan {orders}" if orders else "")
 
 
 def _selections(declaration: Declaration) -> Iterator[str]:
@@ -166,10 +166,10 @@ def _literal(literal: Literal) -> str:
                 f"{selects[i]}({source_text(arg)})" if i in selects else source_text(arg) for i, arg in enumerate(args)
             ]
             if location is not None:
-                # `@f(` begins a call, also where `f` is an aggregate of the program.
-                located = args[location]
-                apart = isinstance(located, Aggregate) and located.called is not None
-                shown[location] = f"@({shown[location]})" if apart else f"@{shown[location]}"
+                # `@f(` begins a call, also where `f` is a soft word or an aggregate of the program, and `@@f` a fold.
+                text = shown[location]
+                apart = isinstance(args[location], Aggregate) or text[0] == "@" or text.partition("(")[0] in SOFT_WORDS
+                shown[location] = f"@({text})" if apart else f"@{text}"
             return f"{relation}({', '.join(shown)})"
         case Negation():
             return f"!{_literal(literal.atom)}"

@@ -86,11 +86,12 @@ def parse(
     look: Look = unlimited,
     consulted: Consulted | None = None,
     read_file: Callable[[Path, str], str] | None = None,
+    soft: frozenset[str] = frozenset(),
 ) -> Program:
     """Parse the text of a program, as `read` does; `consulted` gets the files that it includes. `read_file` returns the
-    text of one of them, in place of `file_text`."""
+    text of one of them, in place of `file_text`. `soft` are the soft words that other texts declare as relations."""
     text, locate, problems = preprocessed(given, consulted=consulted, read_file=read_file)
-    found, mistakes = statements(text, locate, look)
+    found, mistakes = statements(text, locate, look, soft)
     program, unbalanced = assemble(found)
     problems = problems or mistakes or unbalanced  # a mistake brings others with it, which are no news
     if problems:

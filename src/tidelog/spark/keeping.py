@@ -24,7 +24,7 @@ from tidelog.spark.frames.translation import Translation
 from tidelog.spark.jobs import described
 from tidelog.spark.rows import Rows
 from tidelog.spark.sources.readers import literal
-from tidelog.store.manifest import merged, text_of
+from tidelog.store.manifest import merged, new_text
 from tidelog.store.outbox import Outbox
 from tidelog.store.segments import Segment
 from tidelog.store.state import StateFolder
@@ -180,7 +180,7 @@ class Keeping:
     def seal(self) -> None:
         """Let the epoch last."""
         if self._state is not None and self._segment is not None:
-            text = self._state.manifest.text if self._programs is None else text_of(self._programs)
+            text = self._state.manifest.text if self._programs is None else new_text(self._programs)
             self._state.publish(self._segment, text, self.notes, self._gone)
         self.sealed = True
 

@@ -22,7 +22,7 @@ from tidelog.rules.core import NUMBERED
 from tidelog.store.choices import SHOWN
 from tidelog.store.image import EngineImage
 from tidelog.store.keeper import RULES, FolderKeeper, changes_of, next_number, note_of, relation_of
-from tidelog.store.manifest import text_of
+from tidelog.store.manifest import new_text
 from tidelog.workspace import Draft, Workspace
 
 Notes: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -95,7 +95,7 @@ class GroupKeeper(FolderKeeper):
         text = self.state.manifest.text
         notes = {**notes, **self._noted(self._following)}
         if draft.programs is not self._programs:
-            text = text_of(draft.programs)
+            text = new_text(draft.programs, self._programs or ())
             notes = {**notes, RULES: note_of(draft.since)}
         rows = sum(len(change.inserted) + len(change.deleted) for change in changes.values())
         if self.state.manifest.epoch and rows > sum(map(len, engine.asserted.values())) // 2:

@@ -34,7 +34,7 @@ from tidelog.store import checkpoint
 from tidelog.store.aside import AsideCheckpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.image import EngineImage
-from tidelog.store.manifest import text_of
+from tidelog.store.manifest import new_text, text_of
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.segments import Segment
 from tidelog.store.state import GONE, StateFolder
@@ -96,8 +96,9 @@ class FolderKeeper:
         if self._recovering:
             return
         changes = changes_of(draft, facts, prospect)
-        same = draft.programs is self._workspace.committed.programs
-        text = self.state.manifest.text if same else text_of(draft.programs)
+        committed = self._workspace.committed.programs
+        same = draft.programs is committed
+        text = self.state.manifest.text if same else new_text(draft.programs, committed)
         notes = {**self._noted(next_number(draft, changes)), **self.attached}
         if not same:
             notes = {**notes, RULES: note_of(draft.since)}
