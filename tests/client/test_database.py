@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas
+import pyarrow as pa
 import pytest
 
 import tidelog
@@ -63,6 +65,41 @@ def test_profiles_are_those_of_the_server() -> None:
         assert found["recording"]
         assert [each["epoch"] for each in found["epochs"]] == [found["epoch"]]
         assert found["rules"][0]["text"] == server.db.rules[found["rules"][0]["name"]]
+
+
+def test_columns_go_by_name_as_everywhere() -> None:
+    with connected() as (db, _):
+        frames = [pandas.DataFrame({"Y": [2], "x ": [1]}), pa.table({"y": [4], "X": [3]}), [{"y": 6, "x": 5}]]
+        for frame in frames:
+            db.insert("edge", frame)
+        db.insert("edge", pandas.DataFrame([(7, 8)]))
+        db.insert("edge", [(9, 9)])
+        db.delete("edge", pandas.DataFrame({"y": [9], "x": [9]}))
+        db.commit()
+        assert db["edge"] == {(1, 2), (3, 4), (5, 6), (7, 8), (2, 3)}
+        db.insert("mixed", [{"p": {"y": 4, "x": 3}, "s": "a", "f": 1.5, "u": 2}])
+        db.load(".decl later(n: number, m: number)")
+        db.insert("later", [{"m": 2, "n": 1}])
+        db.commit()
+        assert db["mixed"] == {("a", 1.5, 2, (3, 4))}
+        assert db["later"] == {(1, 2)}
+
+
+def test_other_columns_are_an_error() -> None:
+    with connected() as (db, _):
+        for data, code in (
+            (pandas.DataFrame({"a": [1], "b": [2]}), "E0406"),
+            (pa.table({"x": [1], "z": [2]}), "E0406"),
+            ([{"x": 1}], "E0406"),
+            ([7], "E0407"),
+            ("edge", "E0407"),
+            ({"x": 1, "y": 2}, "E0407"),
+        ):
+            with pytest.raises(tidelog.DataError, match=code):
+                db.insert("edge", data)
+        with pytest.raises(tidelog.UsageError, match="E0601"):
+            db.insert("nowhere", [{"x": 1}])
+        assert not db.has_pending
 
 
 def test_changes_wait_for_a_commit() -> None:

@@ -208,7 +208,8 @@ def test_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return fails(lambda: read_facts({"filename": "a.db"}, Path(), kind, dictionary()))
 
     assert message(EDGE) == (
-        "a.db, table e: error[E0406]: expected the columns x, y, found x, z\n  hint: missing: y; not declared: z"
+        "a.db, table e: error[E0406]: expected the columns x, y, found x, z\n"
+        '  hint: missing: y; not declared: z; to go by position, add columns="0:1" to .input'
     )
     assert message(NAMED) == (
         "a.db, table s, row 1, column n: error[E0401]: expected a number, found the float 1.5\n"

@@ -96,7 +96,8 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         [{"x": 1, "z": 2}],
-        "e, row 1: error[E0406]: expected the keys x, y, found x, z\n  hint: pass a dict with exactly these keys: x, y",
+        "e, row 1: error[E0406]: expected the columns x, y, found x, z\n"
+        "  hint: missing: y; not declared: z; to go by position, pass its values as a tuple",
     ),
     (
         EDGE,

@@ -43,12 +43,14 @@ TABLES: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         pd.DataFrame({"x": [1], "z": [1]}),
-        "e: error[E0406]: expected the columns x, y, found x, z\n  hint: missing: y; not declared: z",
+        "e: error[E0406]: expected the columns x, y, found x, z\n"
+        "  hint: missing: y; not declared: z; to go by position, pass data.set_axis(['x', 'y'], axis=1)",
     ),
     (
         EDGE,
         pd.DataFrame([[1, 2]], columns=["x", "x"]),
-        "e: error[E0406]: expected the columns x, y, found x, x\n  hint: missing: y; more than once: x",
+        "e: error[E0406]: expected the columns x, y, found x, x\n"
+        "  hint: missing: y; more than once: x; to go by position, pass data.set_axis(['x', 'y'], axis=1)",
     ),
     (
         EDGE,

@@ -124,7 +124,8 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         EDGE,
         HEADERS,
         b"x\tz\n1\t2\n",
-        "e.facts:1:1: error[E0406]: expected the columns x, y, found x, z\n  hint: missing: y; not declared: z",
+        "e.facts:1:1: error[E0406]: expected the columns x, y, found x, z\n"
+        '  hint: missing: y; not declared: z; to go by position, add columns="0:1" to .input',
     ),
     (
         EDGE,

@@ -85,7 +85,7 @@ def test_a_blank_line_is_the_empty_symbol_where_there_is_one_symbol_only() -> No
 def test_names_in_the_first_line_say_which_column_is_which() -> None:
     assert read("n\tname\n1\ta\n", NAMED, TextFormat(headers=True)) == [("a", 1)]
     assert read("name\tn\na\t1\n", NAMED, TextFormat(headers=True)) == [("a", 1)]
-    assert read("c1\tc2\r\na\t1\n", NAMED, TextFormat(headers=True)) == [("a", 1)]
+    assert read(" Name\tN \r\na\t1\n", NAMED, TextFormat(headers=True)) == [("a", 1)]
     assert read('"n","name"\n1,a\n', NAMED, TextFormat(",", headers=True, quoted=True)) == [("a", 1)]
     assert read("\ufeffn\tname\n1\ta\rb\n", NAMED, TextFormat(headers=True)) == [("a\rb", 1)]
 

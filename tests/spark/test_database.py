@@ -130,6 +130,7 @@ def test_every_type_comes_back_as_it_went_in(spark: SparkSession, db: Any) -> No
         ("select 1 x", "E0406", "missing: y"),
         ("select 1 x, 2 z, 3 y", "E0406", "not declared: z"),
         ("select 1 x, 2 x", "E0406", "expected the columns x, y"),
+        ("select 1 a, 2 b", "E0406", "to go by position, pass frame.toDF('x', 'y')"),
     ],
 )
 def test_what_is_no_exact_fit_is_refused(spark: SparkSession, db: Any, sql: str, code: str, said: str) -> None:
@@ -139,6 +140,23 @@ def test_what_is_no_exact_fit_is_refused(spark: SparkSession, db: Any, sql: str,
     assert said in str(caught.value)
     db.commit()
     assert rows(db["e"]) == set()
+
+
+def test_columns_go_by_name_as_everywhere(spark: SparkSession, db: Any) -> None:
+    for sql in ("select 2 Y, 1 X", "select 2 ` y`, 1 `x `"):
+        db.insert("e", spark.sql(sql))
+        db.commit()
+        assert rows(db["e"]) == {(1, 2)}
+        db.delete("e", spark.sql(sql))
+        assert rows(db.commit()["e"].deleted) == {(1, 2)}
+    db.insert("e", [(1, 2)])
+    db.insert("e", spark.sql("select 3 Y, 1 X"), key="x")
+    db.insert("e", spark.createDataFrame([(7, 8)]))
+    db.insert("e", spark.sql("select 4 a, 5 b").toDF("x", "y"))
+    db.insert("all", spark.sql("select 1 n, 2 u, 3D f, 's' s, named_struct('Number', 4, ' town', 'Oslo') p"))
+    db.commit()
+    assert rows(db["e"]) == {(1, 3), (7, 8), (4, 5)}
+    assert [tuple(row["p"]) for row in db["all"].collect()] == [("Oslo", 4)]
 
 
 def test_values_out_of_range_are_told_by_their_kind(spark: SparkSession, db: Any) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
 
 from tidelog.client.exchange import Exchange, error_of
 from tidelog.client.following import RemoteFollower
-from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange, plain
+from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
+from tidelog.client.rows import frozen, rows_of
 from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.language import read
 from tidelog.language.reading import preprocessed, text_of
 
 _NOTHING: Mapping[str, str] = {}
@@ -28,7 +31,7 @@ class RemoteDatabase:
 
     def __init__(self, address: str, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> None:
         self._exchange = Exchange(address, token, ca)
-        self._facts: dict[str, dict[Any, bool]] = {}
+        self._facts: dict[str, dict[Hashable, tuple[Sequence[Any], bool]]] = {}
         self._added: list[str] = []
         self._replaced: list[str | dict[str, str]] = []
         self._removed: list[str] = []
@@ -138,17 +141,30 @@ class RemoteDatabase:
         self._key = None
         self._removed += names
 
-    def insert(self, relation: str, rows: Iterable[Any]) -> None:
-        """Assert facts, which are tuples, to take effect with the next `commit`."""
-        self._note(relation, rows, asserts=True)
+    def insert(self, relation: str, data: Any) -> None:
+        """Assert facts, to take effect with the next `commit`. `data` are those of `Database.insert`."""
+        self._note(relation, data, asserts=True)
 
-    def delete(self, relation: str, rows: Iterable[Any]) -> None:
+    def delete(self, relation: str, data: Any) -> None:
         """Retract facts, to take effect with the next `commit`."""
-        self._note(relation, rows, asserts=False)
+        self._note(relation, data, asserts=False)
 
-    def _note(self, relation: str, rows: Iterable[Any], *, asserts: bool) -> None:
+    def _note(self, relation: str, data: Any, *, asserts: bool) -> None:
+        rows = rows_of(data, relation, partial(self._columns, relation))
         self._key = None
-        self._facts.setdefault(relation, {}).update(dict.fromkeys(map(plain, map(list, rows)), asserts))
+        self._facts.setdefault(relation, {}).update((frozen(row), (row, asserts)) for row in rows)
+
+    def _columns(self, name: str) -> Sequence[str]:
+        """Return the names of the columns of a relation, which may wait for `commit`. Raise UsageError (E0601)."""
+        texts = [*self._added, *(each if isinstance(each, str) else each["text"] for each in self._replaced)]
+        for each in (declaration for text in texts for declaration in read(f"{text}\n", name="<text>").declarations):
+            if each.name == name:
+                return [attribute.name for attribute in each.attributes]
+        known = {each["name"]: each["columns"] for each in self._read("/v1/relations")["relations"]}
+        if name not in known:
+            hint = f"use one of: {', '.join(known)}"
+            raise UsageError(Problem("E0601", f"the relation {name!r} is not declared", hint=hint))
+        return [column["name"] for column in known[name]]
 
     @property
     def has_pending(self) -> bool:
@@ -231,7 +247,7 @@ class RemoteDatabase:
     def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
         body: dict[str, Any] = {"rules": {"add": self._added, "replace": self._replaced, "remove": self._removed}}
         for relation, rows in self._facts.items():
-            for row, asserts in rows.items():
+            for row, asserts in rows.values():
                 body.setdefault("insert" if asserts else "delete", {}).setdefault(relation, []).append(row)
         headers = {} if key is None else {"Idempotency-Key": key}
         sent = {"change": "rows", **parameters}

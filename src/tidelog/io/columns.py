@@ -1,7 +1,7 @@
 """Arrow columns to words: the one place for tables of all kinds and most files.
 
-`encode_table` matches the columns of a table with the declared ones. `column_words` converts one column and rejects
-values that do not fit: nulls, NaN, values out of range, other types.
+`encode_table` takes the columns of a table in the declared order (`column_names`). `column_words` converts one column
+and rejects values that do not fit: nulls, NaN, values out of range, other types.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError
+from tidelog.io.column_names import match_columns
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Locator
 from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
@@ -28,11 +29,19 @@ if TYPE_CHECKING:
 
 
 def encode_table(
-    table: pa.Table, relation: RelationType, dictionary: Dictionary, place: Locator, look: Look = unlimited
+    table: pa.Table,
+    relation: RelationType,
+    dictionary: Dictionary,
+    place: Locator,
+    look: Look = unlimited,
+    order: Sequence[int] | None = None,
 ) -> Words:
-    """Return the words of an Arrow table; int64 of shape (rows, arity). `look` is called between columns, and while
-    records are read from text; it may raise."""
-    order = match_columns(table.column_names, [c.name for c in relation.columns], place(None, None))
+    """Return the words of an Arrow table; int64 of shape (rows, arity). Columns go by name, or have the positions in
+    `order`. `look` is called between columns, and while records are read from text; it may raise."""
+    if order is None:
+        names = [column.name for column in relation.columns]
+        way = f"pass pyarrow.table(data).rename_columns({names})"
+        order = match_columns(table.column_names, names, place(None, None), way)
     columns = [table.column(source) for source in order]
     return encode_columns(columns, table.num_rows, relation, dictionary, place, look)
 
@@ -68,23 +77,6 @@ def encode_columns(
         for (position, _), each in zip(alike, encoded, strict=True):
             words[:, position] = each
     return words
-
-
-def match_columns(found: Sequence[object], declared: Sequence[str], place: str) -> list[int]:
-    """Return for each declared name the position of its column: by name if all names are there, by position if none is
-    there and the number is the same. Raise DataError (E0406) otherwise."""
-    names = list(map(str, found))
-    if len(set(names)) == len(names) and set(declared) == set(names):
-        return [names.index(name) for name in declared]
-    if len(declared) == len(names) and not set(declared) & set(names):
-        return list(range(len(names)))
-    missing = [name for name in declared if name not in names]
-    extra = [name for name in names if name not in declared]
-    doubled = sorted({name for name in names if names.count(name) > 1})
-    message = f"expected the columns {', '.join(declared)}, found {', '.join(names) or 'none'}"
-    reasons = [("missing", missing), ("not declared", extra), ("more than once", doubled)]
-    hint = "; ".join(f"{label}: {', '.join(which)}" for label, which in reasons if which)
-    raise DataError(Problem("E0406", message, hint=hint, place=place))
 
 
 def column_words(

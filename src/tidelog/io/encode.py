@@ -10,7 +10,8 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
-from tidelog.io.columns import column_words, encode_columns, encode_table, match_columns
+from tidelog.io.column_names import match_columns
+from tidelog.io.columns import column_words, encode_columns, encode_table
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected, shown
 from tidelog.language.syntax import Column, RelationType
@@ -34,24 +35,24 @@ def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
     if isinstance(data, (list, tuple, set, frozenset)):
         return encode_rows(data, relation, dictionary, place)
     if type(data).__module__.startswith("scipy.sparse"):
-        raise _unreadable(data, place)
+        raise unreadable(data, place)
     if isinstance(data, Relation):
         return _encode_relation(data, relation, dictionary, place)
     if isinstance(data, np.ndarray):
         return _encode_array(data, relation, dictionary, place)
-    if _is_pandas(data):
+    if is_pandas(data):
         return _encode_pandas(data, relation, dictionary, place)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return encode_table(_table(data, place), relation, dictionary, place)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray, os.PathLike, Mapping)):
         return encode_rows(data, relation, dictionary, place)
-    raise _unreadable(data, place)
+    raise unreadable(data, place)
 
 
 def at_hand(data: Any, name: str) -> Any:
     """Return data that `encode` can take without running the caller's code or waiting for other threads: read
     relations, streams and iterators now. Raise DataError as `encode`."""
-    if isinstance(data, (list, tuple, set, frozenset, np.ndarray)) or _is_pandas(data):
+    if isinstance(data, (list, tuple, set, frozenset, np.ndarray)) or is_pandas(data):
         return data
     if isinstance(data, Relation):
         return data.fixed()
@@ -60,20 +61,24 @@ def at_hand(data: Any, name: str) -> Any:
     return list(data) if isinstance(data, Iterator) else data
 
 
-def _is_pandas(data: object) -> bool:
+def is_pandas(data: object) -> bool:
+    """Return True for a DataFrame of pandas, without importing it."""
     return type(data).__module__.startswith("pandas.") and type(data).__name__ == "DataFrame"
 
 
 def _encode_relation(data: Relation, relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
-    order = match_columns([c.name for c in data.columns], [c.name for c in relation.columns], place(None, None))
+    names = [column.name for column in data.columns]
+    way = "pass list(data)"
+    order = match_columns(names, [column.name for column in relation.columns], place(None, None), way)
     kinds = [data.columns[source].kind for source in order]
     words = data.words_in(dictionary) if kinds == [column.kind for column in relation.columns] else None
     if words is not None:
         return np.ascontiguousarray(words[:, order])
-    return encode_table(data.to_arrow(), relation, dictionary, place)
+    return encode_table(data.to_arrow(), relation, dictionary, place, order=order)
 
 
-def _unreadable(data: object, place: Locator) -> DataError:
+def unreadable(data: object, place: Locator) -> DataError:
+    """Return the error for data that are no rows (E0407)."""
     hint = "pass tuples, dicts, a table (pandas, Polars, Arrow, DuckDB), or a 2-D array of integers"
     if isinstance(data, (str, os.PathLike)):
         hint = "read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
@@ -107,7 +112,8 @@ def _table(data: Any, place: Locator) -> pa.Table:
 
 
 def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
-    order = match_columns(list(frame.columns), [column.name for column in relation.columns], place(None, None))
+    names = [column.name for column in relation.columns]
+    order = match_columns(list(frame.columns), names, place(None, None), f"pass data.set_axis({names}, axis=1)")
     columns = (
         _pandas_column(frame.iloc[:, source], column, dictionary, place)
         for column, source in zip(relation.columns, order, strict=True)

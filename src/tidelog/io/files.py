@@ -82,9 +82,10 @@ def read_facts(
         return read_text(data, "<stdin>", _text_format(wanted, "", b""), relation, dictionary)
     path = _input_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
-    if wanted.columns and io != "file":
-        message = f"columns picks columns of text files, and {path.name} is read as {io}"
-        raise DataError(Problem("E0413", message, span=span, hint="remove the option: columns are matched by name"))
+    if wanted.columns and io == "json":
+        message = f"columns picks columns of text files and tables, and {path.name} is read as {io}"
+        hint = "remove the option: lists go by position, objects by name"
+        raise DataError(Problem("E0413", message, span=span, hint=hint))
     if io == "file":
         return _read_text_file(path, wanted, relation, dictionary)
     readers: dict[str, Callable[[Path, FileOptions, RelationType, Dictionary], Words]] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidelog.arrays import Words
 from tidelog.io.record_reader import record_from_text
-from tidelog.io.rows import Locator
+from tidelog.io.rows import Locator, row_values
 from tidelog.io.values import Complaint, unknown_branch
 from tidelog.language.branches import Branch, class_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
@@ -32,14 +32,13 @@ def with_branches(rows: list[Any], relation: RelationType, dictionary: Dictionar
     found = []
     for number, row in enumerate(rows):
         if isinstance(row, (list, dict)):
-            row = row.copy()
+            row = list(row_values(row, number, relation, place))
             for i, column in wanted:
-                key: Any = i if isinstance(row, list) else column.name
-                if i < len(row) if isinstance(row, list) else key in row:
-                    value = _branched(row[key], column, dictionary)
+                if i < len(row):
+                    value = _branched(row[i], column, dictionary)
                     if isinstance(value, Complaint):
                         raise value.at(place(number, column.name))
-                    row[key] = value
+                    row[i] = value
         found.append(row)
     return found
 

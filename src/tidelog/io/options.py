@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.errors import DataError, Problem
+from tidelog.io.column_names import match_columns
 from tidelog.io.values import shown
 from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
+from tidelog.language.syntax import RelationType
 from tidelog.source import Span
 
 FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))
@@ -17,7 +19,7 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 @dataclass(frozen=True)
 class FileOptions:
     """Options for reading facts or writing a view. `io`, `filename` and `delimiter` are None if the program leaves them
-    open; `objects` asks JSON for objects instead of lists. `columns` are the positions of the columns in a text file,
+    open; `objects` asks JSON for objects instead of lists. `columns` are the positions of the columns in the file,
     `names` its first line; empty and None if the relation says so."""
 
     io: str | None = None
@@ -54,6 +56,21 @@ class FileOptions:
             names=str(options["attributeNames"]) if "attributeNames" in options else None,
             span=span,
         )
+
+    def order(self, found: Sequence[str], relation: RelationType, place: str) -> Sequence[int]:
+        """Return the positions of a relation's columns in a file with such names. Raise DataError (E0405, E0406)."""
+        names = [column.name for column in relation.columns]
+        if not self.columns:
+            return match_columns(found, names, place, as_they_stand(len(names)))
+        if max(self.columns) >= len(found):
+            message = f"expected at least {max(self.columns) + 1} columns, found {len(found)}: {', '.join(found)}"
+            raise DataError(Problem("E0405", message, hint="count the positions in `columns` from 0", place=place))
+        return self.columns
+
+
+def as_they_stand(count: int) -> str:
+    """Return the way to take so many columns of a file by position."""
+    return f'add columns="{":".join(map(str, range(count)))}" to .input'
 
 
 def _delimiter(options: Mapping[str, str | int | bool], span: Span | None) -> str | None:

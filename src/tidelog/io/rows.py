@@ -14,6 +14,7 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
+from tidelog.io.column_names import match_columns
 from tidelog.io.values import complaint, shown
 from tidelog.language.syntax import Column, Kind, RelationType
 from tidelog.storage.dictionary import Dictionary
@@ -37,7 +38,7 @@ def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Diction
     """Return the words of rows that are tuples, lists or dicts by column name; int64 of shape (rows, arity)."""
     rows = rows if isinstance(rows, (list, tuple)) else list(rows)
     if not set(map(type, rows)) <= {tuple, list}:
-        rows = [_as_tuple(row, number, relation, place) for number, row in enumerate(rows)]
+        rows = [row_values(row, number, relation, place) for number, row in enumerate(rows)]
     arity = len(relation.columns)
     if not set(map(len, rows)) <= {arity}:
         number = next(i for i, row in enumerate(rows) if len(row) != arity)
@@ -98,7 +99,8 @@ def _quick_records(values: Sequence[Any], types: set[type], kind: Kind, dictiona
     return words
 
 
-def _as_tuple(row: Any, number: int, relation: RelationType, place: Locator) -> tuple[Any, ...]:
+def row_values(row: Any, number: int, relation: RelationType, place: Locator) -> tuple[Any, ...]:
+    """Return the values of a row that is a tuple, a list or a dict by column names. Raise DataError (E0406, E0407)."""
     if isinstance(row, (tuple, list)):
         return tuple(row)
     names = [column.name for column in relation.columns]
@@ -107,11 +109,11 @@ def _as_tuple(row: Any, number: int, relation: RelationType, place: Locator) -> 
             f"write a row as a tuple ({''.join(name + ', ' for name in names).strip(' ' if len(names) == 1 else ' ,')})"
         )
         raise DataError(Problem("E0407", f"expected a row, found {shown(row)}", hint=hint, place=place(number, None)))
-    if set(row) != set(names):
-        message = f"expected the keys {', '.join(names)}, found {', '.join(map(str, row))}"
-        hint = f"pass a dict with exactly these keys: {', '.join(names)}"
-        raise DataError(Problem("E0406", message, hint=hint, place=place(number, None)))
-    return tuple(row[name] for name in names)
+    if list(row) != names:
+        order = match_columns(list(row), names, place(number, None), "pass its values as a tuple")
+        values = list(row.values())
+        return tuple(values[source] for source in order)
+    return tuple(row.values())
 
 
 def _wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Locator) -> DataError:

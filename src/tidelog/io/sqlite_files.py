@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.io.columns import match_columns
 from tidelog.io.options import FileOptions
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Locator, encode_values, place_in
@@ -42,7 +41,7 @@ def read_sqlite(path: Path, options: FileOptions, relation: RelationType, dictio
         raise Complaint("E0411", f"the database cannot be read: {error}").at(str(path)) from None
     if not relation.columns:
         return np.empty((min(1, len(rows)), 0), dtype=np.int64)
-    order = match_columns(names, [column.name for column in relation.columns], place(None, None))
+    order = options.order(names, relation, place(None, None))
     words = np.empty((len(rows), len(order)), dtype=np.int64)
     for position, (column, source) in enumerate(zip(relation.columns, order, strict=True)):
         values = _values([row[source] for row in rows], column, dictionary, place)

@@ -41,7 +41,7 @@ def read_parquet(path: Path, options: FileOptions, relation: RelationType, dicti
         raise
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, "Parquet", error) from None
-    return _words(table, path, relation, dictionary)
+    return _words(table, path, options, relation, dictionary)
 
 
 def write_parquet(
@@ -64,7 +64,7 @@ def read_arrow(path: Path, options: FileOptions, relation: RelationType, diction
             except pa.ArrowInvalid:
                 source.seek(0)
                 table = pa.ipc.open_stream(source).read_all()
-            return _words(table, path, relation, dictionary)
+            return _words(table, path, options, relation, dictionary)
     except MemoryError:
         raise
     except (pa.ArrowException, OSError) as error:
@@ -86,10 +86,11 @@ def _table(relation: RelationType, words: Words, dictionary: Dictionary) -> pa.T
     return Relation(relation.name, WordRows(relation.columns, dictionary, words)).to_arrow()
 
 
-def _words(table: pa.Table, path: Path, relation: RelationType, dictionary: Dictionary) -> Words:
+def _words(table: pa.Table, path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
     if not relation.columns:
         return np.empty((min(1, table.num_rows), 0), dtype=np.int64)
-    return encode_table(table, relation, dictionary, place_in(str(path)))
+    order = options.order(table.column_names, relation, str(path))
+    return encode_table(table, relation, dictionary, place_in(str(path)), order=order)
 
 
 def _unreadable(path: Path, form: str, error: Exception) -> DataError:

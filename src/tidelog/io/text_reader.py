@@ -20,7 +20,9 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
-from tidelog.io.columns import encode_columns, match_columns
+from tidelog.io.column_names import match_columns
+from tidelog.io.columns import encode_columns
+from tidelog.io.options import as_they_stand
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
 from tidelog.io.split_text import split_text
@@ -100,8 +102,8 @@ def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationTy
     fields = next(_rows(line, form, False, name, 0))
     if form.columns:
         return end, 1, []
-    names = [text.strip() for _, _, text in fields]
-    return end, 1, match_columns(names, [column.name for column in relation.columns], f"{name}:1:1")
+    names = [column.name for column in relation.columns]
+    return end, 1, match_columns([text for _, _, text in fields], names, f"{name}:1:1", as_they_stand(len(names)))
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -123,8 +123,8 @@ class SparkDatabase(SparkReads):
         """Assert facts, to take effect with the next `commit`.
 
         `data` is a DataFrame, the name of a table or view of the session, or what `Database.insert` takes. Columns go
-        by name, in any case, or by position where all names are others, and types are exact: integers for numbers,
-        strings for symbols; see docs/how-to/spark.md. Frames are read now, and once. With a `key` of some columns, each
+        by name as everywhere, and types are exact: integers for numbers, strings for symbols; see
+        docs/how-to/spark.md. Frames are read now, and once. With a `key` of some columns, each
         row replaces the facts of its key. Raises UsageError or DataError, and then adds nothing.
         """
         if key is None:

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tidelog.errors import Problem
+from tidelog.io.column_names import positions_by_name
 from tidelog.io.values import article
 from tidelog.language.syntax import PRIMITIVES, Kind, RecordType
 from tidelog.spark.older import is_valid_utf8, try_cast
@@ -123,13 +124,14 @@ def _record(
         return [Leaf(name, record.name, F.lit(False), no_reason)]
     if not isinstance(given, T.StructType):
         raise WrongType(_wrong_type(place, given, record.name, f"a struct of {_names(record)}"))
-    missing = [field.name for field in record.fields if field.name not in given.names]
-    if missing:
+    positions = positions_by_name(given.names, [field.name for field in record.fields])
+    if len(positions) < len(record.fields):
         raise WrongType(_wrong_type(place, given, record.name, f"a struct of {_names(record)}"))
     there = column.isNotNull()
     found = [Leaf(name, record.name, there, no_reason)]
     for i, field in enumerate(record.fields):
-        part, part_type = column.getField(field.name), given[field.name].dataType
+        own = given.fields[positions[field.name]]
+        part, part_type = column.getField(own.name), own.dataType
         for leaf in leaves(f"{name}_{i}", f"{place}.{field.name}", part, part_type, field.kind, records, exact):
             # Below nil there is nothing, which is no fault.
             found.append(Leaf(leaf.name, leaf.kind, F.when(there, leaf.value), F.when(there, leaf.reason)))

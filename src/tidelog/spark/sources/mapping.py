@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.io.columns import match_columns
+from tidelog.io.column_names import match_columns, positions_by_name
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import reading
 from tidelog.spark.sources.changes import ASSERTS, Operation, change_columns, order_columns, undecided
@@ -103,8 +103,9 @@ def map_frame(
         frame = opening(frame)
     names = [name for name in frame.columns if torn is None or name != TORN]
     known = {name: quoted(name) for name in names}
-    wanted = dict(columns or {})
-    _only_declared(declared, wanted)
+    _only_declared(declared, columns or {})
+    own = [column.name for column in declared.columns]
+    wanted = {name: names[position] for name, position in positions_by_name(names, own).items()} | dict(columns or {})
     found: list[Expression] = []
     problems = []
     for column in declared.columns:
@@ -139,15 +140,14 @@ def map_frame(
 def map_exactly(
     program: CheckedProgram, declared: RelationType, frame: DataFrame, operation: Operation | None = None
 ) -> Mapped:
-    """Map a frame whose columns are those of a relation, by name, in any case as in Spark, or by position where all
-    names are others; types have to be the declared ones. With an `operation`, rows replace those of their keys.
+    """Map a frame whose columns are those of a relation, by name, see `column_names`; types have to be
+    the declared ones. With an `operation`, rows replace those of their keys.
     DataError (E0406, E0481), UsageError (E0484, E0485, E0685)."""
     relation = declared.name
     no_stream(frame, relation)
     names = [column.name for column in declared.columns]
-    folded = {name.lower(): name for name in names}
-    given = [folded.get(name.lower(), name) for name in frame.columns] if len(folded) == len(names) else frame.columns
-    order = match_columns(given, names, f"relation {relation}")
+    way = f"pass its frame.toDF({', '.join(map(repr, names))})"
+    order = match_columns(frame.columns, names, f"relation {relation}", way)
 
     def renamed(frame: DataFrame) -> DataFrame:
         return frame.toDF(*[f"_{i}" for i in range(len(order))])  # Names may occur twice, or contain dots.
