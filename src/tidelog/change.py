@@ -25,6 +25,19 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
+class EqualRows:
+    """The report of an `insert` of which some `rows` are equal to others: so many `duplicates` that add no fact."""
+
+    relation: str
+    rows: int
+    duplicates: int
+
+    def __repr__(self) -> str:
+        few = "is equal to another one" if self.duplicates == 1 else "are equal to others"
+        return f"<{self.duplicates:,} of {self.rows:,} rows of {self.relation} {few}: equal rows are one fact>"
+
+
+@dataclass(frozen=True)
 class RelationChange:
     """The exact net change of one relation in one epoch."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -21,7 +22,7 @@ from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, Taken
 from tidelog.errors import Problem, UsageError
 from tidelog.explanations import ExplainingVerbs
 from tidelog.keeper import EpochKeeper
-from tidelog.language.syntax import CheckedProgram, Value
+from tidelog.language.syntax import CheckedProgram, RelationType, Value
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
@@ -34,6 +35,8 @@ from tidelog.queries.answers import Answers
 from tidelog.queries.meanings import Meanings
 from tidelog.queries.pattern import Pattern
 from tidelog.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
+from tidelog.storage.equal_rows import distinct
+from tidelog.storage.positions import positions
 from tidelog.storage.stored import StoredRelation
 from tidelog.workspace import Draft, Workspace
 
@@ -113,6 +116,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
 
         try:
             draft, outcome = self._evaluated(interrupts, seal)
+            outcome = replace(outcome, report=replace(outcome.report, duplicates=workspace.duplicates))
             workspace.settle(draft)
             self._epochs, self._number, self._frozen = self._epochs + 1, number, None
         finally:
@@ -140,7 +144,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             draft, _ = self._evaluated(interrupts, seal)
         except TakenBackError:
             (draft,) = tried
-        return draft.checked, Outcome(deltas, Report(time.perf_counter() - started, ()))
+        report = Report(time.perf_counter() - started, (), duplicates=self.workspace.duplicates)
+        return draft.checked, Outcome(deltas, report)
 
     def _shown(self, program: CheckedProgram, outcome: Outcome[AnyRows]) -> Change:
         return Change(program, self.workspace.dictionary, outcome, self.turns)
@@ -184,6 +189,20 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             rows = numpy.ascontiguousarray(pattern.select(words, workspace.dictionary), numpy.int64)
             if len(rows):
                 workspace.change_words(pattern.relation, rows, asserts=False)
+
+    def _change_keys(self, relation: RelationType, columns: tuple[int, ...], words: Words, *, asserts: bool) -> None:
+        workspace, name = self.workspace, relation.name
+        if not asserts or len(columns) < len(relation.columns):
+            keys = distinct(words[:, list(columns)] if asserts else words)
+            waiting = [rows for each, asserted, rows in workspace.facts if asserted and each == name]
+            found = [rows[positions(keys, rows[:, list(columns)]) >= 0] for rows in waiting]
+            stored = self._facts(name)
+            if stored is not None:
+                found.append(numpy.array(stored.rows_with(columns, keys), numpy.int64))
+            for rows in found:
+                workspace.change_words(name, rows, asserts=False)
+        if asserts:
+            workspace.change_words(name, words, asserts=True)
 
     def options(self, **options: Any) -> None:
         """Set limits of an epoch, and the way in which views follow; None for no limit.

@@ -99,6 +99,8 @@ class Report:
     every: Callable[[], tuple[NodeReport, ...]] | None = field(default=None, repr=False, compare=False)
     moved: str | None = None
     """Why rows have moved to another number of partitions, where they have."""
+    duplicates: Mapping[str, int] = field(default_factory=dict)
+    """By relation, the number of rows that were equal to another one of the same call of `insert`."""
 
     @cached_property
     def nodes(self) -> tuple[NodeReport, ...]:
@@ -131,11 +133,14 @@ class Report:
             "bootstraps": self.bootstraps,
             "updates": self.updates,
             "impact": self.impact,
+            "duplicates": dict(self.duplicates),
             "nodes": [node.to_dict() for node in (self.nodes if every else self.visited)],
         }
 
     def _repr_html_(self) -> str:
         caption = f"{self.seconds:.3f} s, {self.bootstraps} bootstraps, {self.updates} updates, impact {self.impact:,}"
+        if self.duplicates:
+            caption += f", duplicates: {', '.join(f'{name} {count:,}' for name, count in self.duplicates.items())}"
         heads = ("relations", "rules", "strategy", "reason", "seconds", "impact")
         rows = []
         for node in self.nodes:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
+from tidelog.change import EqualRows
 from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError
 from tidelog.limits.interrupts import Deferring
@@ -32,7 +33,7 @@ class Changing(Committing[Made_co], Protocol[Made_co]):
     """A database as a transaction needs it."""
 
     @property
-    def insert(self) -> Callable[..., None]: ...
+    def insert(self) -> Callable[..., EqualRows | None]: ...
     def delete(self, relation: str, data: Any = ..., **parameters: Any) -> None: ...
     def clear(self, relation: str) -> None: ...
     @property
@@ -113,11 +114,11 @@ class Transaction(ChangeBlock[Made]):
         super().__init__(database, commit)
         self._database = database
 
-    def insert(self, relation: str, data: Any, **options: Any) -> None:
+    def insert(self, relation: str, data: Any, **options: Any) -> EqualRows | None:
         """Assert facts, see `insert` of the database and its options. UsageError (E0626) outside of the block or in
         another thread."""
         self._check()
-        self._database.insert(relation, data, **options)
+        return self._database.insert(relation, data, **options)
 
     def delete(self, relation: str, *data: Any, **parameters: Any) -> None:
         """Retract facts, see `delete` of the database. UsageError (E0626) outside of the block or in another thread."""

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
+from tidelog.change import EqualRows
 from tidelog.engine import Engine
 from tidelog.errors import Problem, UsageError
-from tidelog.io import at_hand
-from tidelog.language.syntax import Program
+from tidelog.io import at_hand, encode
+from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
+from tidelog.language.syntax import Program, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory
 from tidelog.programs import Reading
@@ -26,6 +28,7 @@ from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
 from tidelog.reading import Reads, RelationReads
 from tidelog.ruleset import RuleSet
+from tidelog.storage.equal_rows import equal_rows
 from tidelog.subscribers import SubscribedChange, Subscribers
 from tidelog.turns import Turns
 from tidelog.workspace import FactEntry, Workspace
@@ -224,29 +227,38 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
             for given in marked(source):
                 self.workspace.give(given)
 
-    def insert(self, relation: str, data: Any) -> None:
-        """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing.
+    def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
+        """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing. Return how
+        many rows are equal to others, and so add no fact, or None if all are different.
 
         `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`,
-        or a NumPy array. Raises UsageError (no such relation), DataError (does not fit) or LimitError (E0503: out of
-        memory), and then changes nothing.
+        or a NumPy array. With a `key` of some columns, each row replaces the facts of its key: those of the last epoch,
+        and those that wait. Raises UsageError (no such relation, E0485 and E0685: a wrong key), DataError (does not
+        fit, E0487: different rows have one key) or LimitError (E0503: out of memory), and then changes nothing.
         """
-        self._change(relation, data, asserts=True)
+        if key is None:
+            return self._change(relation, data, asserts=True)
+        return self._change_by_key(relation, data, key, asserts=True)
 
     def delete(self, relation: str, data: Any = MATCHING, **parameters: Any) -> None:
         """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing.
 
         Without `data`, `relation` is an atom, such as `edge(1, _)`, with values of `parameters` for some of its
-        variables: retract the asserted facts that match it, as of the last epoch and among those that wait. Raises
-        also ProgramError for a wrong atom, and UsageError (E0612, E0613).
+        variables: retract the asserted facts that match it, as of the last epoch and among those that wait. With data
+        and `key=[…]`, the rows have the columns of the key only: all facts of their keys go. Raises also ProgramError
+        for a wrong atom, and UsageError (E0612, E0613).
         """
         if data is not MATCHING:
+            key = parameters.pop("key", None)
             if parameters:
                 message = f"a call with data takes no parameters, found {', '.join(parameters)}"
                 raise UsageError(
                     Problem("E0612", message, hint="pass either data or values for the variables of an atom")
                 )
-            self._change(relation, data, asserts=False)
+            if key is None:
+                self._change(relation, data, asserts=False)
+            else:
+                self._change_by_key(relation, data, key, asserts=False)
             return
         self._check_usable()
         with self._changing(), changing_within_memory:
@@ -268,12 +280,30 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
     def _retract(self, pattern: Pattern) -> None:
         """Retract the asserted facts that match a pattern, as of the last epoch and among those that wait."""
 
-    def _change(self, relation: str, data: Any, *, asserts: bool) -> None:
+    def _change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
         self._check_usable()
         with changing_within_memory:
             data = at_hand(data, self.workspace.relation(relation).name)
         with self._changing(), changing_within_memory:
-            self.workspace.change(relation, data, asserts=asserts)
+            return self.workspace.change(relation, data, asserts=asserts)
+
+    def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> EqualRows | None:
+        """Replace, or retract, the facts of keys."""
+        self._check_usable()
+        with changing_within_memory:
+            data = at_hand(data, self.workspace.relation(relation).name)
+        with self._changing(), changing_within_memory:
+            own = self.workspace.with_tuples(relation)
+            columns = key_positions(own, names_of("key", key))
+            words = encode(data, own if asserts else with_columns(own, columns), self.workspace.dictionary)
+            if asserts:
+                refuse_undecided(own, words, columns)
+            self._change_keys(own, columns, words, asserts=asserts)
+            return self.workspace.note_equal(relation, len(words), equal_rows(words)) if asserts else None
+
+    @abstractmethod
+    def _change_keys(self, relation: RelationType, columns: tuple[int, ...], words: Words, *, asserts: bool) -> None:
+        """Replace the facts of the keys of rows, or retract those of keys; `columns` are those of the key."""
 
     def insert_words(self, relation: str, words: Words) -> None:
         """Assert facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""

@@ -18,6 +18,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.callables import GivenAggregate, GivenFunction, GivenFunctions
+from tidelog.change import EqualRows
 from tidelog.differing import difference
 from tidelog.engine import Outcome
 from tidelog.errors import Problem, UsageError, wrong_argument
@@ -38,6 +39,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.semantics.user_aggregates import given_of
 from tidelog.semantics.user_functors import check_signature
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.equal_rows import equal_rows
 
 Facts = TypeVar("Facts", bound="FactEntry")
 
@@ -77,6 +79,8 @@ class Pending(Generic[Facts]):
     core: CoreProgram | None
     facts: list[Facts] = field(default_factory=list)
     gone: frozenset[str] = frozenset()
+    duplicates: Mapping[str, int] = field(default_factory=dict)
+    """By relation, the number of rows of calls that were equal to others of the same call."""
 
 
 class Workspace(Generic[Facts]):
@@ -192,7 +196,7 @@ class Workspace(Generic[Facts]):
         pending = self._pending
         checked, core = self._compiled(program, pending.programs)
         facts = [*pending.facts, *self._encoded(checked, checked.facts[len(pending.checked.facts) :], asserts=True)]
-        self._pending = Pending(self._checker.programs, checked, core, facts, pending.gone)
+        self._go_to(checked, core, facts, pending.gone)
 
     def _encoded(self, checked: CheckedProgram, facts: Iterable[Fact], *, asserts: bool) -> list[Facts]:
         """Return entries of facts that a program states."""
@@ -222,7 +226,7 @@ class Workspace(Generic[Facts]):
         over = [each for each in pending.checked.facts if each not in stated and each.relation not in lost]
         facts = [*kept, *self._encoded(checked, over, asserts=False)]
         facts += self._encoded(checked, self._checker.facts_of(self._checker.programs[len(rest)]), asserts=True)
-        self._pending = Pending(self._checker.programs, checked, core, facts, gone)
+        self._go_to(checked, core, facts, gone)
 
     def _compiled(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
         """Return programs together, checked and compiled; the first one of a database from the cache, or for it."""
@@ -249,7 +253,7 @@ class Workspace(Generic[Facts]):
         checked, core = self._compiled(program, ())
         self.dictionary.add_records(checked.records)
         facts, gone = self._pending.facts, self._pending.gone
-        self._pending = Pending(self._checker.programs, checked, core, facts, gone)
+        self._go_to(checked, core, facts, gone)
         return self.draft()
 
     def remove_rules(self, *names: str) -> None:
@@ -286,12 +290,31 @@ class Workspace(Generic[Facts]):
         lost = self._pending.checked.relations.keys() - checked.relations.keys()
         facts = [each for each in self._pending.facts if each.relation not in lost]
         gone = self._pending.gone | (lost & self.committed.checked.relations.keys())
-        self._pending = Pending(self._checker.programs, checked, core, facts, gone)
+        self._go_to(checked, core, facts, gone)
 
-    def change(self, relation: str, data: Any, *, asserts: bool) -> None:
-        """Assert or retract facts. Raises UsageError (no such relation) or DataError (does not fit)."""
+    def _go_to(self, checked: CheckedProgram, core: CoreProgram, facts: list[Facts], gone: frozenset[str]) -> None:
+        """Make a program the one to go to, with facts."""
+        self._pending = Pending(self._checker.programs, checked, core, facts, gone, self._pending.duplicates)
+
+    def change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
+        """Assert or retract facts; return how many rows to assert are equal to others, None if none is. Raises
+        UsageError (no such relation) or DataError (does not fit)."""
         words = encode(data, self.with_tuples(relation), self.dictionary)
         self._pending.facts.append(self._entry(relation, asserts, words))
+        return self.note_equal(relation, len(words), equal_rows(words)) if asserts else None
+
+    def note_equal(self, relation: str, rows: int, duplicates: int) -> EqualRows | None:
+        """Note for the report that so many of some rows are equal to others; return it, None if there are none."""
+        if not duplicates:
+            return None
+        noted = self._pending.duplicates
+        self._pending.duplicates = {**noted, relation: noted.get(relation, 0) + duplicates}
+        return EqualRows(relation, rows, duplicates)
+
+    @property
+    def duplicates(self) -> Mapping[str, int]:
+        """Return by relation how many rows that wait are equal to others of the same call."""
+        return self._pending.duplicates
 
     def change_words(self, relation: str, words: Words, *, asserts: bool) -> None:
         """Assert or retract encoded facts. UsageError (E0604) where they cannot be rows of the relation."""

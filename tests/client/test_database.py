@@ -85,6 +85,17 @@ def test_columns_go_by_name_as_everywhere() -> None:
         assert db["later"] == {(1, 2)}
 
 
+def test_duplicates_are_reported() -> None:
+    with connected() as (db, _):
+        assert db.insert("edge", [(7, 8), (8, 9)]) is None
+        found = db.insert("edge", pandas.DataFrame({"x": [7, 7, 7], "y": [8, 8, 9]}))
+        assert found is not None
+        assert (found.rows, found.duplicates) == (3, 1)
+        assert db.commit().report["duplicates"] == {"edge": 1}
+        db.insert("edge", [(1, 1)])
+        assert db.commit().report["duplicates"] == {}
+
+
 def test_other_columns_are_an_error() -> None:
     with connected() as (db, _):
         for data, code in (

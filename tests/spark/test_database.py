@@ -159,6 +159,19 @@ def test_columns_go_by_name_as_everywhere(spark: SparkSession, db: Any) -> None:
     assert [tuple(row["p"]) for row in db["all"].collect()] == [("Oslo", 4)]
 
 
+@pytest.mark.parametrize("few", [2_000, 0])
+def test_duplicates_are_reported(spark: SparkSession, db: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.spark.sources.checked.FEW_ROWS", few)
+    frame = pairs(spark, (1, 2), (1, 2), (2, 3), (1, 2))
+    found = db.insert("e", frame)
+    assert (found.relation, found.rows, found.duplicates) == ("e", 4, 2)
+    assert db.insert("e", pairs(spark, (1, 2), (3, 4))) is None
+    assert db.insert("e", [(5, 6), (5, 6)]).duplicates == 1
+    assert db.insert("e", pairs(spark, (7, 7), (7, 7)), key="x").duplicates == 1
+    assert db.commit().report.duplicates == {"e": 4}
+    assert db.commit().report.duplicates == {}
+
+
 def test_values_out_of_range_are_told_by_their_kind(spark: SparkSession, db: Any) -> None:
     place = "named_struct('town', 'a', 'number', {})"
     sql = "select 1 n, {} u, {} f, {} s, " + place + " p"

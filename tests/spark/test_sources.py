@@ -252,7 +252,7 @@ def test_columns_map_to_names_and_expressions_and_callers_may_reject_rows(spark:
     ("source", "code", "said"),
     [
         (lambda frame: Source("e", frame=frame.select("x")), "E0480", "no column 'y' for e.y"),
-        (lambda frame: Source("e", frame=frame.toDF("X ", "y")), "E0480", "hint: pass columns={'x': 'X '}"),
+        (lambda frame: Source("e", frame=frame, columns={"x": "X"}), "E0480", "hint: pass columns={'x': 'x'}"),
         (
             lambda frame: Source("e", frame=frame.select("y", F.struct("x").alias("r")), columns={"x": "r.x"}),
             "E0480",

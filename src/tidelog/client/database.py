@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 from urllib.parse import quote
 
+from tidelog.change import EqualRows
 from tidelog.client.exchange import Exchange, error_of
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
@@ -32,6 +34,7 @@ class RemoteDatabase:
     def __init__(self, address: str, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> None:
         self._exchange = Exchange(address, token, ca)
         self._facts: dict[str, dict[Hashable, tuple[Sequence[Any], bool]]] = {}
+        self._duplicates: Counter[str] = Counter()
         self._added: list[str] = []
         self._replaced: list[str | dict[str, str]] = []
         self._removed: list[str] = []
@@ -141,18 +144,25 @@ class RemoteDatabase:
         self._key = None
         self._removed += names
 
-    def insert(self, relation: str, data: Any) -> None:
-        """Assert facts, to take effect with the next `commit`. `data` are those of `Database.insert`."""
-        self._note(relation, data, asserts=True)
+    def insert(self, relation: str, data: Any) -> EqualRows | None:
+        """Assert facts, to take effect with the next `commit`. `data` and the result are those of `Database.insert`."""
+        count, different = self._note(relation, data, asserts=True)
+        if count == different:
+            return None
+        self._duplicates[relation] += count - different
+        return EqualRows(relation, count, count - different)
 
     def delete(self, relation: str, data: Any) -> None:
         """Retract facts, to take effect with the next `commit`."""
         self._note(relation, data, asserts=False)
 
-    def _note(self, relation: str, data: Any, *, asserts: bool) -> None:
+    def _note(self, relation: str, data: Any, *, asserts: bool) -> tuple[int, int]:
+        """Note facts for `commit`; return how many rows there are, and how many different ones."""
         rows = rows_of(data, relation, partial(self._columns, relation))
+        found = {frozen(row): (row, asserts) for row in rows}
         self._key = None
-        self._facts.setdefault(relation, {}).update((frozen(row), (row, asserts)) for row in rows)
+        self._facts.setdefault(relation, {}).update(found)
+        return len(rows), len(found)
 
     def _columns(self, name: str) -> Sequence[str]:
         """Return the names of the columns of a relation, which may wait for `commit`. Raise UsageError (E0601)."""
@@ -174,6 +184,7 @@ class RemoteDatabase:
     def rollback(self) -> None:
         """Drop all changes that wait."""
         self._facts, self._added, self._replaced, self._removed, self._key = {}, [], [], [], None
+        self._duplicates.clear()
 
     def commit(self) -> RemoteChange:
         """Make all changes that wait one epoch. When it raises, they still wait, and nothing has changed in the server.
@@ -251,7 +262,9 @@ class RemoteDatabase:
                 body.setdefault("insert" if asserts else "delete", {}).setdefault(relation, []).append(row)
         headers = {} if key is None else {"Idempotency-Key": key}
         sent = {"change": "rows", **parameters}
-        return RemoteChange(self._exchange.send("POST", "/v1/transactions", sent, body=body, headers=headers).json())
+        answer = self._exchange.send("POST", "/v1/transactions", sent, body=body, headers=headers).json()
+        answer.get("report", {})["duplicates"] = dict(self._duplicates)  # The server gets each row once.
+        return RemoteChange(answer)
 
     def _check_nothing_waits(self) -> None:
         if self.has_pending:

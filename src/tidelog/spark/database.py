@@ -21,9 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, files_of
+from tidelog.change import EqualRows
 from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
 from tidelog.errors import DataError, TidelogError
-from tidelog.io import at_hand, encode
+from tidelog.io.keys import key_positions, with_columns
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
@@ -42,7 +43,7 @@ from tidelog.spark.frames.collect import brought
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.jobs import described
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
-from tidelog.spark.keyed import KeyedFacts, keyed_facts, refuse_undecided
+from tidelog.spark.keyed import KeyedFacts, keyed_facts
 from tidelog.spark.machine import check_session, check_workers
 from tidelog.spark.pending import difference, net_rows
 from tidelog.spark.reads import SparkReads
@@ -55,7 +56,7 @@ from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.changes import Operation
 from tidelog.spark.sources.checked import CheckedSource, check_sources, refuse_bad_rows
 from tidelog.spark.sources.facts import ChangeKey, PendingFacts, local_facts
-from tidelog.spark.sources.latest import Latest, key_positions, with_columns
+from tidelog.spark.sources.latest import Latest
 from tidelog.spark.sources.mapping import map_exactly, relation_type
 from tidelog.spark.sources.readers import analyzed, located
 from tidelog.spark.sources.streams import Streams
@@ -63,7 +64,6 @@ from tidelog.spark.sources.target import by_key, target_of
 from tidelog.storage.dictionary import bring_home
 from tidelog.store.keeper import RULES, known_since, note_of
 from tidelog.store.state import StateFolder
-from tidelog.verbs import MATCHING
 from tidelog.workspace import Draft, Workspace
 
 if TYPE_CHECKING:
@@ -119,37 +119,24 @@ class SparkDatabase(SparkReads):
         for path in files_of(source):
             ship(self.session, path)
 
-    def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> None:
-        """Assert facts, to take effect with the next `commit`.
+    def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
+        """Assert facts, to take effect with the next `commit`. Return how many rows are equal to others, as
+        `Database.insert`.
 
         `data` is a DataFrame, the name of a table or view of the session, or what `Database.insert` takes. Columns go
         by name as everywhere, and types are exact: integers for numbers, strings for symbols; see
         docs/how-to/spark.md. Frames are read now, and once. With a `key` of some columns, each
         row replaces the facts of its key. Raises UsageError or DataError, and then adds nothing.
         """
-        if key is None:
-            super().insert(relation, data)
-        else:
-            self._change_by_key(relation, data, key, asserts=True)
+        return super().insert(relation, data, key=key)
 
-    def delete(self, relation: str, data: Any = MATCHING, **parameters: Any) -> None:
-        """Retract facts, see `RelationVerbs.delete`. With `key=[…]`, `data` have the columns of the key only: all facts
-        of their keys go."""
-        if data is MATCHING or parameters.get("key") is None:
-            super().delete(relation, data, **parameters)
-        else:
-            key = parameters.pop("key")
-            if parameters:
-                super().delete(relation, data, **parameters)  # It raises the error for these.
-            self._change_by_key(relation, data, key, asserts=False)
-
-    def _change(self, relation: str, data: Any, *, asserts: bool) -> None:
+    def _change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
         if not isinstance(data, (str, DataFrame)):
-            super()._change(relation, data, asserts=asserts)
-            return
+            return super()._change(relation, data, asserts=asserts)
         with self._changing():
             checked = self._checked(relation_type(self.program, relation), data)
             self.workspace.facts.extend(replace(each, asserts=asserts) for each in checked.pending())
+            return self.workspace.note_equal(relation, checked.read, checked.equal_rows()) if asserts else None
 
     def _checked(
         self, declared: RelationType, data: str | DataFrame, operation: Operation | None = None
@@ -167,25 +154,21 @@ class SparkDatabase(SparkReads):
         self._sources.append(checked)
         return checked
 
-    def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> None:
-        """Replace, or retract, the facts of keys. Raise UsageError (E0485, E0685: a wrong key) and DataError."""
-        self._check_usable()
-        with changing_within_memory:
-            name = self.workspace.relation(relation).name
-            data = data if isinstance(data, (str, DataFrame)) else at_hand(data, name)
+    def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> EqualRows | None:
+        if not isinstance(data, (str, DataFrame)):
+            return super()._change_by_key(relation, data, key, asserts=asserts)
         with self._changing(), changing_within_memory:
             own, operation = self.workspace.with_tuples(relation), by_key(key)
             columns = key_positions(own, operation.key)
             given = own if asserts else with_columns(own, columns)
-            if isinstance(data, (str, DataFrame)):
-                [found] = self._checked(given, data, operation if asserts else None).pending()
-                found = replace(found, asserts=asserts, key=ChangeKey(columns))
-            else:
-                words = encode(data, given, self.workspace.dictionary)
-                if asserts:
-                    refuse_undecided(own, words, columns)
-                found = PendingFacts(relation, asserts, DriverRows(words), len(words), ChangeKey(columns))
-            self.workspace.facts.append(found)
+            checked = self._checked(given, data, operation if asserts else None)
+            [found] = checked.pending()
+            self.workspace.facts.append(replace(found, asserts=asserts, key=ChangeKey(columns)))
+            return self.workspace.note_equal(relation, checked.read, checked.equal_rows()) if asserts else None
+
+    def _change_keys(self, relation: RelationType, columns: tuple[int, ...], words: Words, *, asserts: bool) -> None:
+        pending = PendingFacts(relation.name, asserts, DriverRows(words), len(words), ChangeKey(columns))
+        self.workspace.facts.append(pending)
 
     def _retract(self, pattern: Pattern) -> None:
         name, dictionary = pattern.relation, self.workspace.dictionary
@@ -365,6 +348,7 @@ class SparkDatabase(SparkReads):
             self.engine.close()
             self.engine = engine
         keeper.retain(engine)
+        duplicates = self.workspace.duplicates if draft is not self.workspace.committed else {}
         if draft is not self.workspace.committed:
             self.workspace.settle(draft)
         self._epochs += 1
@@ -375,7 +359,7 @@ class SparkDatabase(SparkReads):
         self._translation.end_frames()
         report, seconds = outcome.report, time.perf_counter() - started
         known = seconds, report.visited, report.growing, report.every, report.moved
-        told = SparkReport(*known, engine=engine.name, switched=switched or report.moved)
+        told = SparkReport(*known, duplicates, engine=engine.name, switched=switched or report.moved)
         change = SparkChange(self._epochs, outcome.deltas, told, self._frame)
         keeper.note(keeping.notes)
         keeper.gather(
@@ -424,7 +408,7 @@ class SparkDatabase(SparkReads):
             own = declared(program.relations, name).columns
             return self._translation.values(name, no_rows(len(own)) if rows is None else rows, own)
 
-        report = SparkReport(outcome.report.seconds, (), engine=self.engine.name)
+        report = SparkReport(outcome.report.seconds, (), engine=self.engine.name, duplicates=self.workspace.duplicates)
         return SparkChange(self._epochs + 1, changes, report, frame)
 
     def _restore(self) -> None:

@@ -22,19 +22,19 @@ from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
 from tidelog.engine import Engine
-from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import Kind, RelationType
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.rounds import Lookup
 from tidelog.spark.embedded import Embedded
 from tidelog.spark.failures import letting_go
-from tidelog.spark.frames.collect import collect_words, distinct
+from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, no_rows, word_columns
 from tidelog.spark.sources.facts import ChangeKey, FactFrame, PendingFacts
 from tidelog.spark.sources.latest import Latest
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.equal_rows import distinct
 from tidelog.storage.positions import positions
 
 FEW_KEYS = 2_000
@@ -190,16 +190,6 @@ def later(ones: Words, others: Words, kinds: Sequence[Kind], dictionary: Diction
             mine, theirs = (str(dictionary.decode(int(words[row]), kind)) for words in (one, other))
             sign[row] = 1 if mine > theirs else -1
     return sign > 0
-
-
-def refuse_undecided(relation: RelationType, words: Words, key: Sequence[int]) -> None:
-    """Raise DataError (E0487) if rows of a relation are different and have the same key."""
-    rows = distinct(words)
-    different = len(rows) - len(np.unique(rows[:, list(key)], axis=0))
-    if different:
-        names = ", ".join(relation.columns[position].name for position in key)
-        message = f"{names}: {different:,} of {len(rows):,} rows have the key of another one"
-        raise DataError(Problem("E0487", message, place=f"relation {relation.name}", hint="keep one row of each key"))
 
 
 class SparkFacts(KeyedFacts):

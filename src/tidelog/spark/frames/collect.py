@@ -93,25 +93,6 @@ def _column_words(name: str, kind: Kind, leaves: Mapping[str, pa.ChunkedArray], 
     return ids
 
 
-def distinct(words: Words) -> Words:
-    """Return the rows of `words`, each once."""
-    if words.shape[1] == 0:
-        return words[:1]
-    keys = np.zeros(len(words), dtype=np.uint64)
-    for column in words.T:
-        keys = keys ^ column.view(np.uint64) if column.flags.c_contiguous else keys ^ column.copy().view(np.uint64)
-        keys *= np.uint64(0x9E3779B97F4A7C15)
-        keys ^= keys >> np.uint64(29)
-    order = np.argsort(keys, kind="stable")
-    same = keys[order[1:]] == keys[order[:-1]]
-    if not same.any():
-        return words
-    # Rows with equal keys are nearly always equal; those few are compared.
-    doubtful = np.zeros(len(words), dtype=np.bool_)
-    doubtful[order[1:][same]] = doubtful[order[:-1][same]] = True
-    return np.concatenate([words[~doubtful], np.unique(words[doubtful], axis=0)])
-
-
 def brought(facts: FactFrame, columns: Sequence[Column], dictionary: Dictionary, most: int) -> DriverRows:
     """Return the facts of a frame on the driver. Raise UsageError (E0688) where they are more than `most`."""
     if facts.rows > most:

@@ -30,7 +30,7 @@ from tidelog.spark.arrow import to_spark
 from tidelog.spark.change import Delivered, SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.failures import reading, working
-from tidelog.spark.frames.collect import collect_words, distinct
+from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.jobs import described, step
 from tidelog.spark.older import to_arrow
 from tidelog.spark.pipelines.description import PipelineDescription, Source
@@ -56,6 +56,7 @@ from tidelog.spark.sources.readers import (
     plain,
 )
 from tidelog.spark.sources.target import operation_of
+from tidelog.storage.equal_rows import distinct
 from tidelog.store.manifest import text_of
 
 LOGGER = logging.getLogger("tidelog")

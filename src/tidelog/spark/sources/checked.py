@@ -74,6 +74,16 @@ class CheckedSource:
             for asserts, rows in votes
         ]
 
+    def equal_rows(self) -> int:
+        """Return the number of good rows that are equal to another one."""
+        names, count, table = [leaf.name for leaf in self.source.leaves], self.read - self.quarantined, self._good_table
+        if not names or not count:
+            return max(0, count - 1)
+        if table is not None:
+            return count - int(table.group_by(names).aggregate([]).num_rows)
+        with step(f"duplicates of {self.relation}"):
+            return count - self._good.select(names).distinct().count()
+
     @property
     def bad(self) -> DataFrame:
         """Return the rows that do not fit, with the columns of QUARANTINE_COLUMNS."""

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, UsageError
+from tidelog.io.keys import key_positions
 from tidelog.language.syntax import CheckedProgram, Column, Kind, RelationType
 from tidelog.spark.sources.checks import WrongType
 from tidelog.spark.sources.orders import KINDS, OrderForm, form_of, kinds_of
@@ -60,27 +61,6 @@ class Latest:
     def order_kinds(self) -> list[Kind]:
         """The kinds of the words of the order."""
         return kinds_of(self.forms)
-
-
-def key_positions(relation: RelationType, names: Sequence[str] | None) -> tuple[int, ...]:
-    """Return the positions of the columns of a key, ascending; None is all of them. UsageError (E0485, E0685)."""
-    known = [column.name for column in relation.columns]
-    if names is None:
-        return tuple(range(len(known)))
-    for i, name in enumerate(names):
-        if name not in known:
-            hint = f"use some of: {', '.join(known)}"
-            raise UsageError(
-                Problem("E0485", f"{relation.name} has no column {name!r} for a key", place="key", hint=hint)
-            )
-        if name in names[:i]:
-            raise UsageError(Problem("E0685", f"the key names {name!r} twice", place="key", hint="name it once"))
-    return tuple(sorted(known.index(name) for name in names))
-
-
-def with_columns(relation: RelationType, positions: Sequence[int]) -> RelationType:
-    """Return the relation with some of its columns."""
-    return RelationType(relation.name, tuple(relation.columns[position] for position in positions))
 
 
 def latest_of(

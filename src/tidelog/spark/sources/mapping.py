@@ -16,12 +16,13 @@ from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.io.column_names import match_columns, positions_by_name
+from tidelog.io.keys import key_positions
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import reading
 from tidelog.spark.sources.changes import ASSERTS, Operation, change_columns, order_columns, undecided
 from tidelog.spark.sources.checks import Leaf, WrongType, leaves
 from tidelog.spark.sources.feeds import opened
-from tidelog.spark.sources.latest import Latest, key_positions, latest_of
+from tidelog.spark.sources.latest import Latest, latest_of
 from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
 
 REASON, ROW, FILE = "reason", "row", "source"
@@ -146,7 +147,7 @@ def map_exactly(
     relation = declared.name
     no_stream(frame, relation)
     names = [column.name for column in declared.columns]
-    way = f"pass its frame.toDF({', '.join(map(repr, names))})"
+    way = f"pass frame.toDF({', '.join(map(repr, names))})"
     order = match_columns(frame.columns, names, f"relation {relation}", way)
 
     def renamed(frame: DataFrame) -> DataFrame:

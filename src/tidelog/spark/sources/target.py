@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import Column as Expression
 
 from tidelog.errors import Problem, UsageError
+from tidelog.io.keys import names_of
 from tidelog.spark.sources.changes import Operation
 from tidelog.spark.sources.feeds import FEEDS
 
@@ -63,7 +64,7 @@ def operation_of(given: Mapping[str, Any]) -> Operation | None:
         message = f"'op' must be the name of a column, found {given['op']!r}"
         raise UsageError(Problem("E0685", message, place="op", hint="name the column with the operation"))
     keys = ("insert", "delete", "order", "key")
-    values: dict[str, Any] = {key: _texts(key, given[key]) for key in keys if key in given}
+    values: dict[str, Any] = {key: names_of(key, given[key]) for key in keys if key in given}
     operation = Operation(given.get("op"), **values)
     both = sorted(set(operation.insert) & set(operation.delete))
     if both:
@@ -84,7 +85,7 @@ def _of_feed(given: Mapping[str, Any]) -> Operation:
         if key in given:
             message = f"{key!r} beside 'feed', which knows the operations of {feed}"
             raise UsageError(Problem("E0685", message, place=key, hint="leave out one of the two"))
-    values: dict[str, Any] = {key: _texts(key, given[key]) for key in ("order", "key") if key in given}
+    values: dict[str, Any] = {key: names_of(key, given[key]) for key in ("order", "key") if key in given}
     if feed == "delta":
         return Operation("_change_type", **{"order": ("_commit_version",), **values})
     if "key" not in values:
@@ -95,13 +96,4 @@ def _of_feed(given: Mapping[str, Any]) -> Operation:
 
 def by_key(key: str | Sequence[str]) -> Operation:
     """Return the Operation of rows that replace those of a key. UsageError (E0685)."""
-    return Operation(None, key=_texts("key", key))
-
-
-def _texts(key: str, given: str | Sequence[str]) -> tuple[str, ...]:
-    texts = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else ()
-    if not texts or not all(isinstance(text, str) for text in texts):
-        message = f"{key!r} must be a text or a list of texts, found {given!r}"
-        example = '["I", "U"]' if key in ("insert", "delete") else '["id"]'
-        raise UsageError(Problem("E0685", message, place=key, hint=f"pass for example {example}"))
-    return texts
+    return Operation(None, key=names_of("key", key))
