@@ -29,6 +29,9 @@ w(x) :- n(x), x % 2 = 0.
 """
 
 
+OVER = r"^\[\w+\] error\[E0687\]: .*\n  hint: ask the database for it again"
+
+
 def value(x: int) -> tuple[Any, ...]:
     return (x, f"s{x % 7}", x / 2, ("Oslo", Decimal(x)))
 
@@ -74,9 +77,7 @@ def test_a_frame_of_an_epoch_that_is_over(db: SparkDatabase, tmp_path: Path, mon
     db.insert("n", [(-1,)])
     change = db.commit()
     for frame in (unread, read):
-        with pytest.raises(
-            PySparkException, match=r"^\[\w+\] error\[E0687\]: .*\n  hint: ask the database for it again"
-        ):
+        with pytest.raises(PySparkException, match=OVER):
             frame.collect()
     with pytest.raises(DataError, match=r"E0482.*this frame belongs to an earlier epoch"):
         db.insert("n", unread)
@@ -90,6 +91,79 @@ def test_a_frame_of_an_epoch_that_is_over(db: SparkDatabase, tmp_path: Path, mon
     with pytest.raises(PySparkException, match="E0687"):
         late.count()
     assert db["n"].count() == 21
+
+
+def test_few_rows_end_with_their_epoch(db: SparkDatabase, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "MOST_IN_JAVA", 1_000)
+    db.load(".decl none(x: number)\n.decl on()\non() :- n(_).")
+    change = db.commit()
+    view, answer = db["v"], db.query("n(X), X < 3")
+    derived, empty, changed, unit = view.where("x > 3").select("s"), db["none"], change["on"].inserted, db["on"]
+    frames = [view, derived, empty, answer, changed, unit]
+    sizes = [20, 16, 0, 3, 1, 1]
+    assert [len(frame.collect()) for frame in frames] == [frame.count() for frame in frames] == sizes
+    kept = db["n"].persist()
+    assert kept.count() == 20
+    for name, frame in (("old_v", view), ("old_none", empty)):
+        frame.createOrReplaceTempView(name)
+    db.insert("n", [(100,), (101,)])
+    db.options(max_rows=1)
+    with pytest.raises(tidelog.LimitError):
+        db.commit()
+    assert [frame.count() for frame in frames] == sizes
+    db.options(max_rows=None)
+    db.rollback()
+    db.insert("none", [(1,)])
+    db.delete("n", [(1,)])
+    db.commit()
+    for read in (
+        *(frame.collect for frame in frames),
+        *(frame.count for frame in frames),
+        lambda: spark.sql("select count(*) from old_v where x = 77").collect(),
+        lambda: spark.sql("select x from old_none").collect(),
+    ):
+        with pytest.raises(PySparkException, match=OVER):
+            read()
+    assert (kept.count(), db["n"].count(), db["none"].count(), db["on"].count()) == (20, 19, 1, 1)
+    last = db["n"]
+    db.close()
+    with pytest.raises(PySparkException, match="E0687"):
+        last.collect()
+    kept.unpersist()
+
+
+def test_frames_of_few_rows_in_queries(db: SparkDatabase, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(translation, "MOST_IN_JAVA", 1_000)
+    db.create_views("n", "w")
+    assert spark.sql("select x from n where exists (select 1 from w where w.x = n.x + 2)").count() == 9
+    largest = "(select max(w.x) from w where w.x = n.x)"
+    assert spark.sql(f"select x, {largest} from n where x in (select x from w)").count() == 10
+    assert spark.range(100).withColumnRenamed("id", "x").join(db["n"], "x", "left_anti").count() == 80
+
+
+def test_temporary_views_follow(db: SparkDatabase, spark: SparkSession) -> None:
+    def count(view: str) -> int:
+        return int(spark.sql(f"select count(*) from {view}").first()[0])  # type: ignore[index]
+
+    db.create_views("n")
+    db.create_views(prefix="all_")
+    assert (count("n"), count("all_n"), count("all_v")) == (20, 20, 20)
+    db.insert("n", [(100,)])
+    db.load(".init c = C\n.comp C {\n.decl more(x: number)\nmore(x) :- n(x).\n}")
+    db.commit()
+    assert (count("n"), count("all_v"), count("`all_c.more`")) == (21, 21, 21)
+    with pytest.raises(tidelog.UsageError, match="E0601"):
+        db.create_views("nobody")
+    spark.range(1).createOrReplaceTempView("taken_n")
+    with pytest.raises(tidelog.UsageError, match=r"E0603.*'taken_n' already"):
+        db.create_views("n", prefix="taken_")
+    assert count("taken_n") == 1
+    db.rules.remove_instance("c")
+    db.commit()
+    assert not spark.catalog.tableExists("`all_c.more`")
+    db.close()
+    assert not [view for view in ("n", "all_n", "all_v") if spark.catalog.tableExists(view)]
+    spark.catalog.dropTempView("taken_n")
 
 
 def test_a_commit_that_fails_leaves_frames_alone(db: SparkDatabase) -> None:

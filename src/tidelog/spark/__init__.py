@@ -15,6 +15,7 @@ A row goes through the modules in this order:
     embedded     the engine of this process, with rows as in `rows`
     cluster/     the engine in the executors; `aside` evaluates for it what its partitions do not hold
     keyed        changes by key to changes of facts, without late events; `pending` makes rows for an engine of them
+    temporary_views  views of the session that follow the relations
     database     the object that a user holds, which is read by `reads`; `change` is what a commit returns, and
                  `keeping` writes what outlives it
     sinks/       views and changes to folders, tables, databases and topics

@@ -61,6 +61,7 @@ from tidelog.spark.sources.mapping import map_exactly, relation_type
 from tidelog.spark.sources.readers import analyzed, located
 from tidelog.spark.sources.streams import Streams
 from tidelog.spark.sources.target import by_key, target_of
+from tidelog.spark.temporary_views import TemporaryViews
 from tidelog.storage.dictionary import bring_home
 from tidelog.store.keeper import RULES, known_since, note_of
 from tidelog.store.state import StateFolder
@@ -96,6 +97,8 @@ class SparkDatabase(SparkReads):
         self._streams = Streams(self)
         self._deliveries = Deliveries(self)
         self.follow("the sinks of streams", lambda change: self._deliveries.deliver())
+        self._temporary_views = TemporaryViews(session, self.__getitem__)
+        self.follow("temporary views", lambda change: self._temporary_views.follow(self.relations))
         self.workspace.dictionary.hold(self)
         self.keeper = StateKeeper(None if state is None else StateFolder(state, "spark"))
         """The state folder, if there is one, and the notes in it: for modules of this package."""
@@ -531,6 +534,15 @@ class SparkDatabase(SparkReads):
 
     # --- the rest ------------------------------------------------------------------------------------------------
 
+    def create_views(self, *relations: str, prefix: str = "") -> None:
+        """Create a temporary view of the session for each of these relations, or for all, named like it behind the
+        `prefix`. Until `close`, each commit makes them anew, so that `session.sql` reads the last epoch. Raise
+        UsageError: no such relation (E0601), or a table or view has the name of one already (E0603)."""
+        with self._using():
+            for name in relations:
+                self.workspace.relation(name)
+            self._temporary_views.create(relations, prefix, self.relations)
+
     def close(self) -> None:
         """Stop the streams, and remove everything that is kept in the session, in memory and in temporary folders.
         Frames of relations and changes must not be used any more."""
@@ -540,6 +552,7 @@ class SparkDatabase(SparkReads):
 
     def _end(self) -> None:
         self._drop()
+        self._temporary_views.close()
         self._aside.close()
         self.keeper.save(self.session, self.engine)
         self.engine.close()

@@ -52,11 +52,10 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
             yield
 
     def __getitem__(self, name: str) -> DataFrame:
-        """Return a relation as of the last committed epoch: a frame that does not change with later epochs.
+        """Return a relation as of the last committed epoch: a frame that raises E0687 after the next commit.
 
-        With many rows, and on the cluster engine, its rows are read when you use it; use or persist it before the next
-        commit. Raise UsageError (E0601) if there is no relation of this name, SetupError (E0704) if workers cannot
-        read.
+        Use or persist it before. With many rows, and on the cluster engine, its rows are read when you use it. Raise
+        UsageError (E0601) if there is no relation of this name, SetupError (E0704) if workers cannot read.
         """
         with self._using():
             if not isinstance(name, str) or name not in self._views:

@@ -28,6 +28,7 @@ from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.deferred import Lender
 from tidelog.spark.failures import letting_go
 from tidelog.spark.frames.collect import collect_words
+from tidelog.spark.frames.ending import EndingFrames
 from tidelog.spark.frames.symbols import SymbolTable
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, driver_change, no_rows, word_columns
 from tidelog.spark.sessions import Shared, is_connect, shared
@@ -51,6 +52,7 @@ class Translation:
         self._shared: dict[tuple[int, ...], Shared] = {}
         """The dictionary on the workers, by what it then had."""
         self._lender = Lender(session)
+        self._ending = EndingFrames(session)
 
     def place_symbols(self, place: object) -> None:
         """Have symbols in the folder of an engine, if it is the cluster engine, when they are many. An epoch that has
@@ -63,10 +65,12 @@ class Translation:
         self._symbols.close()
         self._share_no_more()
         self._lender.close()
+        self._ending.end()
 
     def end_frames(self) -> None:
         """End the epoch whose rows frames have."""
         self._lender.end()
+        self._ending.end()
         self._symbols.settle()
         self._share_no_more(but=self._size)
 
@@ -148,15 +152,16 @@ class Translation:
     def local_values(
         self, name: str, count: int, rows: Callable[[], LocalRows], columns: Sequence[Column]
     ) -> DataFrame:
-        """`count` rows of words on the driver as a frame of values; where they are many, they are asked for when the
-        frame is used, see `Lender.frame`."""
+        """`count` rows of words on the driver as a frame of values, until `end_frames`; where they are many, they are
+        asked for when the frame is used, see `Lender.frame`."""
         import pyarrow as pa
 
         def table(some: Words) -> pa.Table:
             return Relation(name, LocalRows(tuple(columns), self.dictionary, some)).to_arrow()
 
         if count <= MOST_IN_JAVA:
-            return to_spark(self._session, Relation(name, rows()).to_arrow())
+            local = to_spark(self._session, Relation(name, rows()).to_arrow())
+            return local if is_connect(self._session) else self._ending.frame(local, count)
         if is_connect(self._session):  # Tasks cannot reach this process, so that the rows go to the server now.
             words = rows().words()
             parts = [table(words[i : i + MOST_IN_JAVA]) for i in range(0, count, MOST_IN_JAVA)]
