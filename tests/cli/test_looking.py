@@ -108,6 +108,19 @@ def test_a_server_stops_a_query_that_needs_too_much_memory(store: Path) -> None:
         assert server.wait(60) == 130
 
 
+def test_a_server_with_a_new_store_reads_the_facts_of_its_program(closure: Path) -> None:
+    (closure / "facts").mkdir()
+    (closure / "e.facts").rename(closure / "facts" / "e.facts")
+    command = [sys.executable, "-m", "tidelog", "serve", "new", "--program", "closure.dl", "-F", "facts", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=closure) as server:
+        assert server.stdout is not None
+        address = next(word for word in server.stdout.readline().split() if word.startswith("http:")).rstrip(";")
+        with library.connect(address) as db:
+            assert set(db["t"]) == {(1, 2), (2, 3), (1, 3)}
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 130
+
+
 def test_watch_of_a_folder_says_what_to_do(store: Path, tidelog: Run) -> None:
     outcome = tidelog("watch", "s")
     assert outcome.code == 2

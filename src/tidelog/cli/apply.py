@@ -1,6 +1,8 @@
 """`tidelog apply STORE`: change the facts and the rules of a store as one epoch, and show the changes.
 
-FILE is anything that `.input` reads, or - for standard input. Without a change nothing happens.
+FACTS are REL=FILE, where FILE is anything that `.input` reads, or - for standard input; or one fact, such as
+'edge("a", 3)'. The options of the relation's `.input` hold for the file, unless REL(OPTIONS)=FILE says otherwise.
+Without a change nothing happens.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.shared import add_functors, add_limits, functors_of, limits_of
+from tidelog.cli.facts import facts_argument
+from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, functors_of, limits_of
 
 if TYPE_CHECKING:
-    from tidelog.arrays import Words
     from tidelog.change import Change
     from tidelog.store import StoredDatabase
 
@@ -26,11 +28,12 @@ def add(commands: Commands) -> None:
     command.add_argument("store", metavar="STORE", type=Path)
     for option, verb in (("--insert", "assert"), ("--delete", "retract")):
         command.add_argument(
-            option, metavar="REL=FILE", type=_facts, action="append", default=[], help=f"{verb} the facts of a file"
+            option, metavar="FACTS", type=facts_argument, action="append", default=[], help=f"{verb} facts"
         )
     command.add_argument(
         "--add-rules", metavar="FILE", type=Path, action="append", default=[], help="add a program: rules, declarations"
     )
+    add_fact_folder(command)
     command.add_argument(
         "--remove-rule", metavar="NAME", action="append", default=[], help="remove the rule of this name"
     )
@@ -49,34 +52,30 @@ def add(commands: Commands) -> None:
     command.set_defaults(execute=execute)
 
 
-def _facts(text: str) -> tuple[str, str]:
-    """Return the relation and the file of REL=FILE."""
-    relation, equals, file = text.partition("=")
-    if not (relation and equals and file):
-        raise argparse.ArgumentTypeError(f"expected REL=FILE, found {text!r}")
-    return relation, file
-
-
 def execute(arguments: argparse.Namespace) -> int:
     """Make the changes one epoch and show them."""
+    from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.cli.report import print_json, stats
     from tidelog.cli.run import check_folders
     from tidelog.cli.shared import existing
 
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
-    check_folders(Path(), folder)
+    check_folders(arguments.fact_dir, folder)
     with existing(arguments.store, functors=functors_of(arguments)) as db:
         db.options(**limits_of(arguments))
         for name in arguments.remove_rule:
             db.rules.remove(name)
         for name in arguments.remove_instance:
             db.rules.remove_instance(name)
+        before = db.program.directives
         for program in arguments.add_rules:
             db.load(program)
-        for name, file in arguments.delete:
-            db.delete_words(name, _read(db, name, file))
-        for name, file in arguments.insert:
-            db.insert_words(name, _read(db, name, file))
+        added = [directive for directive in inputs_of(db.program.directives) if directive not in before]
+        read_inputs(db, arguments.fact_dir, added)
+        for facts in arguments.delete:
+            facts.delete_from(db)
+        for facts in arguments.insert:
+            facts.insert_into(db)
         change = db.commit()
         files = _write(db, change, folder) if folder is not None else []
         if arguments.json:
@@ -91,15 +90,6 @@ def execute(arguments: argparse.Namespace) -> int:
                 sys.stdout.flush()
                 print(stats(change.report, db.stats()), file=sys.stderr)
     return 0
-
-
-def _read(db: StoredDatabase, name: str, file: str) -> Words:
-    """Return the facts of a file. Raise DataError if it is missing or wrong, UsageError (E0601) for an unknown
-    relation."""
-    from tidelog.io import read_facts
-
-    relation = db.program.relations[db[name].name]
-    return read_facts({"IO": "stdin"} if file == "-" else {"filename": file}, Path(), relation, db.dictionary)
 
 
 def _write(db: StoredDatabase, change: Change, folder: Path) -> list[Path]:

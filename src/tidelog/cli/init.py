@@ -37,8 +37,9 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Make the store, or nothing."""
     import tidelog
+    from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.cli.report import print_json, stats
-    from tidelog.cli.run import check_folders, read_inputs
+    from tidelog.cli.run import check_folders
     from tidelog.errors import Problem, UsageError
     from tidelog.store import is_marked
 
@@ -51,7 +52,7 @@ def execute(arguments: argparse.Namespace) -> int:
         with tidelog.connect(arguments.store, functors=functors_of(arguments)) as db:
             db.options(**limits_of(arguments))
             db.load(parsed(arguments))
-            read_inputs(db, arguments.fact_dir)
+            read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives))
             report = db.commit().report
             sizes = {name: len(db[name]) for name in db.relations}
             if arguments.json:

@@ -59,8 +59,7 @@ class Session:
                 return self.commands[word](rest.strip())
             if is_query(statement):
                 return self._query(statement)
-            self.db.load(f"{statement}\n", replace=True)  # With a line break it is no path.
-            return _shown(self.db.commit())
+            return self._added(f"{statement}\n")  # With a line break it is no path.
         except BaseException:
             self.db.rollback()
             raise
@@ -86,7 +85,17 @@ class Session:
         return _shown(self.db.commit())
 
     def _load(self, path: str) -> str:
-        self.db.load(Path(path), replace=True)
+        return self._added(Path(path))
+
+    def _added(self, program: str | Path) -> str:
+        """Add a program, and the facts of its `.input`."""
+        from tidelog.cli.facts import inputs_of, read_inputs
+
+        before, reading = self.db.program.directives, self.db.workspace.reading(program)
+        self.db.load(reading, replace=True)
+        inputs = inputs_of(self.db.program.directives)  # Those of instances of components are not in the program.
+        stated = reading.program.directives
+        read_inputs(self.db, Path(), [each for each in inputs if each in stated or each not in before])
         return _shown(self.db.commit())
 
     def _profile(self, _: str) -> str:

@@ -72,6 +72,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
+    from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.cli.report import print_json, stats
     from tidelog.errors import Problem, UsageError
     from tidelog.programs import Demanded
@@ -98,7 +99,7 @@ def execute(arguments: argparse.Namespace) -> int:
         found = warnings_of(arguments, db.program, db.workspace.draft().core)
         if not arguments.json:
             print_warnings(found)
-        read_inputs(db, arguments.fact_dir, needed(db.program))
+        read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program))
         if isinstance(db, tidelog.Database) and arguments.explain is None:
             load_by_sizes(db, program)
         change = db.commit()
@@ -207,43 +208,6 @@ def needed(program: CheckedProgram) -> frozenset[str]:
             found.add(name)
             waiting += reading.get(name, ())
     return frozenset(found)
-
-
-def read_inputs(db: Database | SparkDatabase, folder: Path, needed: frozenset[str] | None = None) -> None:
-    """Insert the facts of the program's `.input` directives. Raise DataError for a file that cannot be read.
-
-    The file of a relation that is not in `needed` may be missing, as for Soufflé.
-    """
-    from tidelog.errors import DataError
-    from tidelog.io import read_facts
-    from tidelog.limits.progress import step_of
-
-    inputs = _directives(db, "input")
-    _check_standard_input(inputs)
-    for number, directive in enumerate(inputs):
-        relation = db.program.relations[directive.relation]
-        try:
-            with step_of(f"reading {relation.name}", number, len(inputs)):
-                words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
-        except DataError as error:
-            if error.code == "E0410" and needed is not None and directive.relation not in needed:
-                continue
-            raise
-        db.insert_words(directive.relation, words)
-
-
-def _check_standard_input(inputs: list[Directive]) -> None:
-    """Raise DataError (E0413) if several relations read the standard input, which the first one would read to its
-    end."""
-    from tidelog.errors import DataError, Problem
-
-    reading = [directive for directive in inputs if directive.options.get("IO") == "stdin"]
-    if len(reading) > 1:
-        first, second = reading[:2]
-        message = f"`{first.relation}` and `{second.relation}` both read the standard input"
-        notes = ((first.span, f"`{first.relation}` reads it to its end"),) if first.span is not None else ()
-        hint = 'read all but one from files, such as `filename="/dev/fd/3"`'
-        raise DataError(Problem("E0413", message, second.span, notes, hint))
 
 
 def load_by_sizes(db: Database, demanded: Demanded) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tidelog.cli.serving import add_address, certificate_of, need_packages, tokens_of
-from tidelog.cli.shared import add_functors, functors_of, size
+from tidelog.cli.shared import add_fact_folder, add_functors, functors_of, size
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -22,6 +22,7 @@ def add(commands: Commands) -> None:
     )
     command.add_argument("store", metavar="STORE", type=Path, help="the folder of a store, made if it does not exist")
     command.add_argument("--program", metavar="FILE", type=Path, help="the program of a store that has none yet")
+    add_fact_folder(command)
     command.add_argument("--read-only", action="store_true", help="change nothing; others may have the store as well")
     command.add_argument("--mcp", action="store_true", help="offer tools of the Model Context Protocol for reading")
     command.add_argument("--mcp-write", action="store_true", help="offer tools that change facts and rules as well")
@@ -40,6 +41,7 @@ def serve(arguments: argparse.Namespace) -> int:
     mcp: Literal["read", "write"] | None = "write" if arguments.mcp_write else "read" if arguments.mcp else None
     if mcp is not None:
         need_packages("mcp", extras=("serve", "mcp"))
+    from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.limits.progress import step_of
     from tidelog.serve.bodies import ServerLimits
     from tidelog.serve.running import address_of, listening, run
@@ -56,6 +58,7 @@ def serve(arguments: argparse.Namespace) -> int:
         with db:
             if arguments.program is not None and not len(db.rules) and not db.relations:
                 db.load(arguments.program)
+                read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives))
                 db.commit()
             elif arguments.program is not None and not is_new:
                 print(f"the store has a program already; {arguments.program} is not read", flush=True)

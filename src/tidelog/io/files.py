@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -25,7 +25,7 @@ from tidelog.arrays import Words
 from tidelog.durable.whole_files import whole_file, writing
 from tidelog.errors import DataError, Problem
 from tidelog.io.json_files import json_of, read_json
-from tidelog.io.options import FileOptions
+from tidelog.io.options import FileOptions, GivenOptions
 from tidelog.io.packed import file_bytes, unpacked
 from tidelog.io.sorting import sorted_words
 from tidelog.io.sqlite_files import read_sqlite, write_sqlite
@@ -52,7 +52,7 @@ _DEFAULT_OUTPUT = {"file": ".csv", "parquet": ".parquet", "arrow": ".arrow", "js
 _SEARCHED = (".facts", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".json")
 
 
-def input_options(options: Mapping[str, str | int | bool], relation: RelationType, span: Span | None) -> FileOptions:
+def input_options(options: GivenOptions, relation: RelationType, span: Span | None) -> FileOptions:
     """Return the options of an `.input` directive of a relation. Raise DataError (E0413) for wrong ones."""
     wanted = FileOptions.of(options, span)
     if wanted.columns and len(wanted.columns) != len(relation.columns):
@@ -61,8 +61,41 @@ def input_options(options: Mapping[str, str | int | bool], relation: RelationTyp
     return wanted
 
 
+def options_for_file(file: str, own: GivenOptions, declared: Sequence[GivenOptions], name: str) -> GivenOptions:
+    """Return the options to read a file with, or standard input for "-": its `own` ones, and for the rest those of the
+    relation's `.input`, as far as they are for this format. The ending of the file names the format, unless it is the
+    ending of the declared file, or "-", .txt or unknown.
+
+    Of several directives, the one that names the file counts. Raise DataError (E0413) if none does and they differ,
+    unless there are `own` options.
+    """
+    same = [each for each in declared if Path(str(each.get("filename", ""))).name == Path(file).name]
+    found = [_for_file(file, own, each) for each in same or declared or [{}]]
+    if any(each != found[0] for each in found):
+        if not own:
+            message = f"{name} has {len(declared)} directives `.input`, whose options differ"
+            hint = f"add the options for {file}, such as '{name}(rfc4180=true)={file}'"
+            raise DataError(Problem("E0413", message, hint=hint))
+        return _for_file(file, own, {})
+    return found[0]
+
+
+def _for_file(file: str, own: GivenOptions, declared: GivenOptions) -> dict[str, str | int | bool]:
+    options = {key: value for key, value in declared.items() if key not in ("filename", "dbname", "IO")}
+    declared_file = Path(str(declared.get("filename", declared.get("dbname", ""))))
+    declared_io = str(declared.get("IO", _format_of(declared_file)))
+    declared_io = {"jsonfile": "json", "stdin": "file"}.get(declared_io, declared_io)
+    suffixes = [Path(each.removesuffix(".gz")).suffix for each in (file, declared_file.name)]
+    names_format = suffixes[0] in _SUFFIXES and suffixes[0] not in (".txt", suffixes[1])
+    io = str(own.get("IO", _SUFFIXES[suffixes[0]] if names_format else declared_io))
+    options = {**(options if io == declared_io else {}), **own, "IO": io}
+    if file != "-":
+        return {**options, "filename": file}
+    return {**options, "IO": "stdin"} if io == "file" else {**options, "filename": "/dev/stdin"}
+
+
 def read_facts(
-    options: Mapping[str, str | int | bool],
+    options: GivenOptions,
     folder: Path | str,
     relation: RelationType,
     dictionary: Dictionary,
@@ -98,7 +131,7 @@ def read_facts(
 
 
 def write_view(
-    options: Mapping[str, str | int | bool],
+    options: GivenOptions,
     folder: Path | str | None,
     relation: RelationType,
     words: Words,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tidelog.errors import DataError, Problem
 from tidelog.io.column_names import match_columns
@@ -14,6 +15,9 @@ from tidelog.source import Span
 
 FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+GivenOptions: TypeAlias = Mapping[str, str | int | bool]
+"""The options of a directive as the program writes them."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class FileOptions:
     span: Span | None = None
 
     @staticmethod
-    def of(options: Mapping[str, str | int | bool], span: Span | None = None) -> FileOptions:
+    def of(options: GivenOptions, span: Span | None = None) -> FileOptions:
         """Return the options of a directive. Raise DataError (E0413) for one that has a bad value, and ignore others
         than these."""
         io = options.get("IO")
@@ -73,7 +77,7 @@ def as_they_stand(count: int) -> str:
     return f'add columns="{":".join(map(str, range(count)))}" to .input'
 
 
-def _delimiter(options: Mapping[str, str | int | bool], span: Span | None) -> str | None:
+def _delimiter(options: GivenOptions, span: Span | None) -> str | None:
     if "delimiter" not in options:
         return "," if _flag(options, "rfc4180", span) else None
     delimiter = str(options["delimiter"]).replace("\\t", "\t")
@@ -82,7 +86,7 @@ def _delimiter(options: Mapping[str, str | int | bool], span: Span | None) -> st
     return delimiter
 
 
-def _columns(options: Mapping[str, str | int | bool], span: Span | None) -> tuple[int, ...]:
+def _columns(options: GivenOptions, span: Span | None) -> tuple[int, ...]:
     if "columns" not in options:
         return ()
     parts = str(options["columns"]).split(":")
@@ -92,7 +96,7 @@ def _columns(options: Mapping[str, str | int | bool], span: Span | None) -> tupl
     return tuple(map(int, parts))
 
 
-def _flag(options: Mapping[str, str | int | bool], name: str, span: Span | None) -> bool:
+def _flag(options: GivenOptions, name: str, span: Span | None) -> bool:
     value = options.get(name, False)
     if isinstance(value, bool):
         return value

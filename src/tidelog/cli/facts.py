@@ -1,0 +1,120 @@
+"""Facts that commands read: from the files of `.input`, and as arguments such as `edge=new.csv` and `edge("a", 3)`.
+
+A file that an argument names is read with the options of the relation's `.input`. Options in the argument override
+these: `edge(delimiter=";")=new.csv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tidelog.arrays import Words
+    from tidelog.database import Database
+    from tidelog.io.options import GivenOptions
+    from tidelog.language.syntax import Directive
+    from tidelog.spark import SparkDatabase
+
+_FILE = re.compile(r'([^\s=("]+)\s*(\((?:[^"()]|"[^"]*")*\))?=(.+)', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class FactsArgument:
+    """Facts to insert or to delete: the `file` of a relation, read with `options` such as `(headers=true)`, or the
+    `text` of one fact."""
+
+    text: str
+    relation: str = ""
+    options: str = ""
+    file: str | None = None
+
+    def insert_into(self, db: Database) -> None:
+        """Assert the facts. Raise DataError for a file that is missing or wrong, UsageError (E0601) for an unknown
+        relation, ProgramError or UsageError (E0673) for a text that is no fact."""
+        from tidelog.cli.explain import goal_of
+
+        if self.file is None:
+            relation, values = goal_of(self.text, db)
+            db.insert(relation, [values])
+        else:
+            db.insert_words(self.relation, _words(db, self.relation, self.options, self.file))
+
+    def delete_from(self, db: Database) -> None:
+        """Retract the facts, of a text those that match its atom. Raise as `insert_into`."""
+        if self.file is None:
+            db.delete(self.text)
+        else:
+            db.delete_words(self.relation, _words(db, self.relation, self.options, self.file))
+
+
+def facts_argument(text: str) -> FactsArgument:
+    """Return what an argument names: REL=FILE, REL(OPTIONS)=FILE, or one fact."""
+    found = _FILE.fullmatch(text)
+    if found is not None:
+        return FactsArgument(text, found[1], found[2] or "", found[3])
+    fact = text.strip().removesuffix(".")
+    if not fact.endswith(")"):
+        raise argparse.ArgumentTypeError(f"expected REL=FILE, or a fact such as 'edge(1, 2)', found {text!r}")
+    return FactsArgument(fact)
+
+
+def _words(db: Database, name: str, options: str, file: str) -> Words:
+    """Return the facts of a file."""
+    from tidelog.io import options_for_file, read_facts
+    from tidelog.language import read
+
+    relation = db.program.relations[db[name].name]
+    own: GivenOptions = {}
+    if options:
+        (directive,) = read(f".input {relation.name}{options}\n", name=f"{name}{options}").directives
+        own = directive.options
+    declared = [each.options for each in inputs_of(db.program.directives) if each.relation == relation.name]
+    return read_facts(options_for_file(file, own, declared, relation.name), Path(), relation, db.dictionary)
+
+
+def inputs_of(directives: Iterable[Directive]) -> list[Directive]:
+    """Return the `.input` directives, in the order of the text."""
+    return [directive for directive in directives if directive.name == "input"]
+
+
+def read_inputs(
+    db: Database | SparkDatabase, folder: Path, inputs: list[Directive], needed: Collection[str] | None = None
+) -> None:
+    """Insert the facts of `.input` directives. Raise DataError for a file that cannot be read.
+
+    The file of a relation that is not in `needed` may be missing, as for Soufflé.
+    """
+    from tidelog.errors import DataError
+    from tidelog.io import read_facts
+    from tidelog.limits.progress import step_of
+
+    _check_standard_input(inputs)
+    for number, directive in enumerate(inputs):
+        relation = db.program.relations[directive.relation]
+        try:
+            with step_of(f"reading {relation.name}", number, len(inputs)):
+                words = read_facts(directive.options, folder, relation, db.dictionary, directive.span)
+        except DataError as error:
+            if error.code == "E0410" and needed is not None and directive.relation not in needed:
+                continue
+            raise
+        db.insert_words(directive.relation, words)
+
+
+def _check_standard_input(inputs: list[Directive]) -> None:
+    """Raise DataError (E0413) if several relations read the standard input, which the first one would read to its
+    end."""
+    from tidelog.errors import DataError, Problem
+
+    reading = [directive for directive in inputs if directive.options.get("IO") == "stdin"]
+    if len(reading) > 1:
+        first, second = reading[:2]
+        message = f"`{first.relation}` and `{second.relation}` both read the standard input"
+        notes = ((first.span, f"`{first.relation}` reads it to its end"),) if first.span is not None else ()
+        hint = 'read all but one from files, such as `filename="/dev/fd/3"`'
+        raise DataError(Problem("E0413", message, second.span, notes, hint))
