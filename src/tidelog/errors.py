@@ -131,6 +131,7 @@ CODES: dict[str, str] = {
     "E0411": "a file cannot be read",
     "E0412": "a file cannot be written",
     "E0413": "an input or output option is wrong",
+    "E0414": "a row would not read back as it is",
     "E0415": "a word encodes no value",
     "E0416": "the store of a node cannot be read",
     "E0460": "an RDF text cannot be parsed",

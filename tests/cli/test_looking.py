@@ -13,6 +13,7 @@ import pytest
 import tidelog as library
 from tests.cli.conftest import Run
 from tests.workbench.serving import serving
+from tidelog.io import read_facts
 
 
 @pytest.fixture
@@ -38,6 +39,27 @@ def test_a_query_of_texts_that_csv_has_to_quote(folder: Path, tidelog: Run) -> N
     (folder / "p.dl").write_text('.decl n(x: symbol) n("a,b"). n("c\\"d").')
     tidelog("init", "s", "p.dl")
     assert tidelog("query", "s", "n(x)", "--csv").out == 'x\n"a,b"\n"c""d"\n'
+
+
+def test_answers_read_back_or_are_rejected(folder: Path, tidelog: Run) -> None:
+    rows = [("two\nlines", ""), ("a\tb", 'say "hi"'), (" nil ", "a\r"), ("\ufeff", "\0")]
+    with library.connect(folder / "s") as db:
+        db.load(".decl n(x: symbol, y: symbol)")
+        db.insert("n", rows)
+        db.commit()
+    with library.connect() as db:
+        db.load(".decl n(x: symbol, y: symbol)")
+        relation = db.program.relations["n"]
+        (folder / "n.csv").write_bytes(tidelog("query", "s", "n(x, y)", "--csv").out.encode())
+        found = read_facts({"filename": "n.csv", "rfc4180": True, "headers": True}, folder, relation, db.dictionary)
+        db.insert_words("n", found)
+        db.commit()
+        assert set(db["n"]) == set(rows)
+    shown = tidelog("show", "s", "n")
+    assert (shown.code, shown.out) == (1, "")
+    assert "error[E0414]" in shown.err
+    assert "hint: pass --json" in shown.err
+    assert {tuple(row) for row in json.loads(tidelog("show", "s", "n", "--json").out)["tuples"]} == set(rows)
 
 
 def test_a_query_for_records_that_json_cannot_nest(folder: Path, tidelog: Run) -> None:

@@ -99,6 +99,23 @@ def test_changes_as_files(store: Path, tidelog: Run) -> None:
     assert (store / "out/t.deleted.csv").read_text() == ""
 
 
+@pytest.mark.parametrize(
+    "options", ["", ", rfc4180=true, headers=true", ', delimiter=";", headers=true', ', columns="2:0"']
+)
+def test_changes_as_files_read_back(folder: Path, tidelog: Run, options: str) -> None:
+    """By `apply` on another store, with the options of the declaration; as JSON where text cannot have them."""
+    (folder / "r.dl").write_text(f'.decl r(x: symbol, y: symbol)\n.input r(filename="none"{options})\n')
+    (folder / "none").write_text("x;y\n" if ";" in options else "x,y\n" if "headers" in options else "")
+    for store in "st":
+        assert tidelog("init", store, "r.dl").code == 0
+    for facts in (["a", "b"], ["two\\nlines", "a;b"]):
+        fact = f'r("{facts[0]}", "{facts[1]}")'
+        assert tidelog("apply", "s", "--insert", fact, "--changes", "out").err == ""
+        (inserted,) = (folder / "out").glob("r.inserted.*")
+        changed = tidelog("apply", "t", "--insert", f"r={inserted}", "--changes", "-")
+        assert changed.out == tidelog("apply", "s", "--delete", fact, "--changes", "-").out.replace("- ", "+ ", 1)
+
+
 def test_changes_as_json(store: Path, tidelog: Run) -> None:
     document = json.loads(tidelog("apply", "s", "--delete", "e=e.facts", "--changes", "-", "--json").out)
     assert document["changes"]["t"] == {"inserted": [], "deleted": [[1, 2], [1, 3], [2, 3]]}

@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from tests.workbench.serving import Server, serving
+from tidelog.io import read_facts
+from tidelog.relation import Relation, WordRows
 
 PATHS = [[1, 2], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]]
 
@@ -76,11 +79,22 @@ def test_rows_come_as_lines_csv_and_arrow(server: Server) -> None:
     assert sorted(map(json.loads, lines.text.splitlines())) == PATHS
     assert lines.headers["tidelog-epoch"] == "2"
     text = server.send("GET", "/v1/relations/mixed?order=u", Accept="text/csv").text
-    assert text == 's,f,u,p\r\n"a""<b>",2.5,7,"[1, -2]"\r\n,inf,18446744073709551615,nil\r\n'
+    assert text == 's,f,u,p\n"a""<b>",2.5,7,"[1, -2]"\n,inf,18446744073709551615,nil\n'
     arrow = server.send("GET", "/v1/relations/mixed", Accept="application/vnd.apache.arrow.stream")
     table = pa.ipc.open_stream(io.BytesIO(arrow.body)).read_all()
     assert sorted(table.column("u").to_pylist()) == [7, 2**64 - 1]
     assert table.schema.field("p").type == pa.struct([("x", pa.int64()), ("y", pa.int64())])
+
+
+def test_csv_reads_back(tmp_path: Path) -> None:
+    rows = [("two\nlines", ""), ("a\r", 'say "hi"'), (" nil ", "\ufeff"), ("a,b", "\0")]
+    with serving() as server:
+        server.change(rules={"add": [".decl texts(x: symbol, y: symbol)"]}, insert={"texts": rows})
+        (tmp_path / "texts.csv").write_bytes(server.send("GET", "/v1/relations/texts", Accept="text/csv").body)
+        relation, dictionary = server.db.program.relations["texts"], server.db.dictionary
+        options = {"filename": "texts.csv", "rfc4180": True, "headers": True}
+        words = read_facts(options, tmp_path, relation, dictionary)
+        assert set(Relation("texts", WordRows(relation.columns, dictionary, words))) == set(rows)
 
 
 def test_queries_are_bodies_of_rules_with_parameters(server: Server) -> None:

@@ -16,6 +16,7 @@ from tidelog.cli.facts import facts_argument
 from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, functors_of, limits_of
 
 if TYPE_CHECKING:
+    from tidelog.arrays import Words
     from tidelog.change import Change
     from tidelog.store import StoredDatabase
 
@@ -95,16 +96,32 @@ def execute(arguments: argparse.Namespace) -> int:
 def _write(db: StoredDatabase, change: Change, folder: Path) -> list[Path]:
     """Write the inserted and the deleted tuples, a file per relation and direction, empty ones included; return the
     files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        _written(db, name, getattr(change[name], direction).words(), folder, f"{name}.{direction}")
+        for name in db.program.relations
+        for direction in ("inserted", "deleted")
+    ]
+
+
+def _written(db: StoredDatabase, name: str, words: Words, folder: Path, stem: str) -> Path:
+    """Write tuples as text that `apply` reads with the options of the relation's `.input`; as JSON where such a text
+    does not read back. Remove the file of the other kind: it is of an earlier epoch."""
+    from tidelog.cli.facts import declared_options
+    from tidelog.errors import DataError
     from tidelog.io import write_view
 
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name, relation in db.program.relations.items():
-        for direction in ("inserted", "deleted"):
-            rows = getattr(change[name], direction)
-            options = {"filename": f"{name}.{direction}.csv"}
-            files.append(write_view(options, folder, relation, rows.words(), db.dictionary))
-    return [file for file in files if file is not None]
+    relation, csv, json = db.program.relations[name], f"{stem}.csv", f"{stem}.json"
+    try:
+        write_view(declared_options(db, name, csv), folder, relation, words, db.dictionary)
+        file, other = csv, json
+    except DataError as error:
+        if error.code not in ("E0413", "E0414"):
+            raise
+        write_view({"filename": json}, folder, relation, words, db.dictionary)
+        file, other = json, csv
+    (folder / other).unlink(missing_ok=True)
+    return folder / file
 
 
 def _show(change: Change, *, rows: bool) -> None:

@@ -65,7 +65,7 @@ def facts_argument(text: str) -> FactsArgument:
 
 def _words(db: Database, name: str, options: str, file: str) -> Words:
     """Return the facts of a file."""
-    from tidelog.io import options_for_file, read_facts
+    from tidelog.io import read_facts
     from tidelog.language import read
 
     relation = db.program.relations[db[name].name]
@@ -73,8 +73,15 @@ def _words(db: Database, name: str, options: str, file: str) -> Words:
     if options:
         (directive,) = read(f".input {relation.name}{options}\n", name=f"{name}{options}").directives
         own = directive.options
-    declared = [each.options for each in inputs_of(db.program.directives) if each.relation == relation.name]
-    return read_facts(options_for_file(file, own, declared, relation.name), Path(), relation, db.dictionary)
+    return read_facts(declared_options(db, relation.name, file, own), Path(), relation, db.dictionary)
+
+
+def declared_options(db: Database, name: str, file: str, own: GivenOptions | None = None) -> GivenOptions:
+    """Return the options to read a file of a relation with, see `options_for_file`."""
+    from tidelog.io import options_for_file
+
+    declared = [each.options for each in inputs_of(db.program.directives) if each.relation == name]
+    return options_for_file(file, own or {}, declared, name)
 
 
 def inputs_of(directives: Iterable[Directive]) -> list[Directive]:

@@ -34,12 +34,11 @@ def execute(arguments: argparse.Namespace) -> int:
 
         print_json({"ok": True, "store": arguments.store, "columns": columns, "tuples": rows})
     elif arguments.csv:
-        import csv
-        import sys
+        from tidelog.io.text_writer import csv_line
 
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([_text(value) for value in row] for row in rows)
+        print(csv_line(columns))
+        for row in rows:
+            print(csv_line([_text(value) for value in row]) if row else "()")
     else:
         from tidelog.cli.report import table
 

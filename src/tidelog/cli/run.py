@@ -234,13 +234,16 @@ def _directives(db: Database | SparkDatabase, name: str) -> list[Directive]:
 def _write(db: Database | SparkDatabase, directive: Directive, folder: Path | None) -> Path | None:
     """Write a view into `folder`, which is made if missing, or print it without a folder; return the file's path."""
     from tidelog.io import write_view
+    from tidelog.io.text_writer import REMEDY
 
     sys.stdout.flush()  # what follows goes to the bytes below
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     view = db.local(directive.relation)
     relation = db.program.relations[directive.relation]
-    return write_view(directive.options, folder, relation, view.words(), db.dictionary, directive.span)
+    printed = folder is None or directive.options.get("IO") == "stdout"
+    remedy = "add rfc4180=true to `.output`, or pass -D - --json" if printed else REMEDY
+    return write_view(directive.options, folder, relation, view.words(), db.dictionary, directive.span, remedy=remedy)
 
 
 def _answer(db: Database | SparkDatabase, folder: Path | None) -> None:

@@ -56,7 +56,8 @@ def execute(arguments: argparse.Namespace) -> int:
             print_json({**document, "tuples": sorted_rows(view)})
         else:
             sys.stdout.flush()
-            write_view({"IO": "stdout"}, None, RelationType(view.name, view.columns), view.words(), db.dictionary)
+            relation = RelationType(view.name, view.columns)
+            write_view({"IO": "stdout"}, None, relation, view.words(), db.dictionary, remedy="pass --json")
     return 0
 
 

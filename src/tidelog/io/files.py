@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -31,7 +31,7 @@ from tidelog.io.sorting import sorted_words
 from tidelog.io.sqlite_files import read_sqlite, write_sqlite
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
 from tidelog.io.text_reader import TextFormat, read_text
-from tidelog.io.text_writer import header_of, text_of
+from tidelog.io.text_writer import REMEDY, text_of
 from tidelog.language.syntax import RelationType
 from tidelog.source import Span
 from tidelog.storage.dictionary import Dictionary
@@ -112,7 +112,7 @@ def read_facts(
         if wanted.io == "stdout":
             raise DataError(Problem("E0413", "IO=stdout cannot be read", span=span, hint="write IO=stdin"))
         data = unpacked(sys.stdin.buffer.read(), "<stdin>")
-        return read_text(data, "<stdin>", _text_format(wanted, "", b""), relation, dictionary)
+        return read_text(data, "<stdin>", _text_format(wanted, "", b"", relation), relation, dictionary)
     path = _input_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
     if wanted.columns and io == "json":
@@ -138,8 +138,10 @@ def write_view(
     dictionary: Dictionary,
     span: Span | None = None,
     stream: BinaryIO | None = None,
+    remedy: str = REMEDY,
 ) -> Path | None:
-    """Write the rows of a relation, sorted, as an `.output` directive says; return the path of the file.
+    """Write the rows of a relation, sorted, as an `.output` directive says; return the path of the file. Raise
+    DataError: E0412, E0413, and E0414 with the hint `remedy` for a row that would read back as something else.
 
     The file is `filename`, or REL.csv (REL.parquet, …), in `folder`. With IO=stdout, or without a folder, the rows go
     to `stream` (standard output) between Soufflé's lines instead; without a folder under the names of the columns.
@@ -153,7 +155,8 @@ def write_view(
         raise DataError(Problem("E0413", "IO=stdin cannot be written", span=span, hint="write IO=stdout"))
     if wanted.io == "stdout" or folder is None:
         headers = wanted.headers or folder is None
-        _print(wanted, relation, rows, dictionary, stream or sys.stdout.buffer, headers)
+        form = replace(_text_format(wanted, "", b"", relation), headers=headers)
+        _print(relation, form, text_of(rows, relation.columns, dictionary, form, span, remedy), stream)
         return None
     path = _output_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
@@ -172,8 +175,8 @@ def write_view(
                 if io == "json":
                     file.write(json_of(rows, relation, dictionary, wanted.objects))
                 else:
-                    form = _text_format(wanted, path.name, b"")
-                    for piece in text_of(rows, relation.columns, dictionary, form):
+                    form = _text_format(wanted, path.name, b"", relation)
+                    for piece in text_of(rows, relation.columns, dictionary, form, span, remedy):
                         file.write(piece)
     return path
 
@@ -232,15 +235,16 @@ def _output_path(wanted: FileOptions, folder: Path, relation: RelationType) -> P
 def _read_text_file(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
     data = file_bytes(path)
     first_line = data[: data.find(b"\n") + 1] or data
-    return read_text(data, str(path), _text_format(options, path.name, first_line), relation, dictionary)
+    return read_text(data, str(path), _text_format(options, path.name, first_line, relation), relation, dictionary)
 
 
-def _text_format(options: FileOptions, name: str, first_line: bytes) -> TextFormat:
-    """Return the format of a text file. The default delimiter is TAB, but a comma for a .csv file whose first line has
-    commas and no TAB."""
+def _text_format(options: FileOptions, name: str, first_line: bytes, relation: RelationType) -> TextFormat:
+    """Return the format of a text file. The default delimiter is TAB, but a comma for a .csv file of several columns
+    whose first line has commas and no TAB."""
     delimiter = options.delimiter
     if delimiter is None:
         is_csv = name.removesuffix(".gz").endswith(".csv")
+        is_csv &= len(relation.columns) > 1 or options.headers or bool(options.columns)
         delimiter = "," if is_csv and b"," in first_line and b"\t" not in first_line else "\t"
     return TextFormat(delimiter, options.headers, options.rfc4180, options.columns, options.names)
 
@@ -248,21 +252,12 @@ def _text_format(options: FileOptions, name: str, first_line: bytes) -> TextForm
 _RULE = {False: "---------------\n", True: "===============\n"}
 
 
-def _print(
-    options: FileOptions,
-    relation: RelationType,
-    words: Words,
-    dictionary: Dictionary,
-    stream: BinaryIO,
-    headers: bool,
-) -> None:
+def _print(relation: RelationType, form: TextFormat, pieces: Iterator[bytes], stream: BinaryIO | None) -> None:
     """Print a relation as Soufflé does, with or without the names of its columns."""
-    form = _text_format(options, "", b"")
-    stream.write(f"{_RULE[False]}{relation.name}\n".encode())
-    if headers:
-        stream.write((header_of(relation.columns, form) + "\n").encode())
-    stream.write(_RULE[True].encode())
-    for piece in text_of(words, relation.columns, dictionary, replace(form, headers=False)):
-        stream.write(piece)
-    stream.write(_RULE[True].encode())
-    stream.flush()
+    found = list(pieces)  # An error comes before the first line.
+    found.insert(int(form.headers), _RULE[True].encode())
+    to = stream or sys.stdout.buffer
+    to.write(f"{_RULE[False]}{relation.name}\n".encode())
+    to.writelines(found)
+    to.write(_RULE[True].encode())
+    to.flush()

@@ -99,7 +99,7 @@ def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationTy
         raise Complaint("E0411", "expected a line with the names of the columns, found nothing").at(f"{name}:1:1")
     end = data.find(b"\n") + 1 or len(data)
     line = _decoded(data[:end], name)
-    fields = next(_rows(line, form, False, name, 0))
+    fields = next(rows_of(line, form, False, name, 0))
     if form.columns:
         return end, 1, []
     names = [column.name for column in relation.columns]
@@ -145,7 +145,7 @@ def _read_quickly(
     width = len(order)
     if form.columns:
         first = bytes(body[: data.find(b"\n", start) + 1 or len(body)])
-        width = len(next(_rows(first.decode(errors="replace"), replace(form, delimiter=delimiter), False, "", 0)))
+        width = len(next(rows_of(first.decode(errors="replace"), replace(form, delimiter=delimiter), False, "", 0)))
     table = _read_table(body, delimiter, form, dict(zip(order, columns, strict=True)), width)
     if table is None:
         return None
@@ -166,15 +166,18 @@ def _prepare(
     """Return the bytes to read and a delimiter that pyarrow can use; None if pyarrow reads them in another way than
     tidelog."""
     delimiter = form.delimiter
+    is_usual = len(delimiter.encode()) == 1 and delimiter != "\0"  # pyarrow takes no others
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         return None  # pyarrow ends lines at a CR alone
+    if data.startswith(_BYTE_ORDER_MARK, start):
+        return None  # pyarrow would skip a second one, or one behind the headers
     if form.quoted:
-        if data.count(b'"') % 2 or len(delimiter.encode()) > 1:
+        if data.count(b'"') % 2 or not is_usual:
             return None
         return memoryview(data)[start:], delimiter
     if set(delimiter) & set(", []()") and any(column.kind not in PRIMITIVES for column in columns):
         return None
-    if len(delimiter.encode()) == 1:
+    if is_usual:
         return memoryview(data)[start:], delimiter
     substitute = next((c for c in _SUBSTITUTES if c.encode() not in data), None)
     return substitute and (data[start:].replace(delimiter.encode(), substitute.encode()), substitute)  # type: ignore[return-value]
@@ -239,7 +242,7 @@ def _read_exactly(
     places = sorted(zip(order, range(len(columns)), strict=True))
     most = None if form.columns else len(columns)
     words: list[list[int]] = []
-    for fields in _rows(text, form, has_records, name, lines, most):
+    for fields in rows_of(text, form, has_records, name, lines, most):
         line, start, first = fields[0]
         if len(fields) == 1 and not first and not _blank_counts(columns, form):
             continue
@@ -278,7 +281,7 @@ def _value(field: str, column: Column, dictionary: Dictionary) -> Value | Compla
     return value_of_text(field, column.kind) if found is None else found
 
 
-def _rows(
+def rows_of(
     text: str, form: TextFormat, has_records: bool, name: str, lines: int, most: int | None = None
 ) -> Iterator[Fields]:
     """Yield the fields of each row. All that is behind `most` fields of a line may be one field: there may be as many

@@ -11,6 +11,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from tidelog.io.json_values import json_text, rows_text
+from tidelog.io.text_reader import TextFormat
+from tidelog.io.text_writer import text_of
 from tidelog.relation import Relation
 from tidelog.serve.bodies import Parameters
 from tidelog.serve.media import MediaFormat, accepted
@@ -28,6 +30,7 @@ PAGE = 1_000
 """Rows of an answer in JSON that asks for no other number."""
 MOST = 100_000
 """Rows of an answer in JSON at most."""
+_CSV = TextFormat(",", headers=True, quoted=True)
 _CHUNK = 20_000
 _AT_ONCE = 1_000
 
@@ -60,7 +63,13 @@ def respond(request: Request, service: Service, answer: PagedAnswer, limit: int 
         text += json.dumps(_kept(service, answer)) + "}"
         return Response(text, media_type=JSON.media_type, headers=headers)
     page = answer.page(limit)
-    parts = _lines(page, dictionary) if format is NDJSON else _csv(page) if format is CSV else _arrow(page)
+    parts = (
+        _lines(page, dictionary)
+        if format is NDJSON
+        else text_of(page.words(), page.columns, dictionary, _CSV)
+        if format is CSV
+        else _arrow(page)
+    )
     return StreamingResponse(_closing(parts, answer), media_type=format.media_type, headers=headers)
 
 
@@ -107,28 +116,6 @@ def _lines(page: Relation, dictionary: Dictionary) -> Iterator[bytes]:
             lines = []
     if lines:
         yield ("\n".join(lines) + "\n").encode()
-
-
-def _csv(page: Relation) -> Iterator[bytes]:
-    import csv
-
-    from tidelog.storage.record_text import format_value
-
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow([column.name for column in page.columns])
-    for number, row in enumerate(page, 1):
-        writer.writerow([each if isinstance(each, str) else format_value(each) for each in row])
-        if number % _CHUNK == 0:
-            yield _taken(text)
-    yield _taken(text)
-
-
-def _taken(text: io.StringIO) -> bytes:
-    data = text.getvalue().encode()
-    text.seek(0)
-    text.truncate()
-    return data
 
 
 def _arrow(page: Relation) -> Iterator[bytes]:
