@@ -204,6 +204,7 @@ CODES: dict[str, str] = {
     "E0656": "the folder for files of arrays cannot be used",
     "E0657": "a store of RDF has other rules",
     "E0658": "a certificate or a key of TLS cannot be used",
+    "E0659": "warning: a part of shapes is not validated",
     "E0660": "unknown RDF format",
     "E0661": "undeclared prefix",
     "E0662": "unknown rules for RDF",
@@ -390,6 +391,10 @@ class InternalError(TidelogError):
 
 class KernelCacheWarning(UserWarning):
     """The compiled kernels cannot be kept, so that each process compiles them anew."""
+
+
+class ShapesWarning(UserWarning):
+    """A part of shapes of SHACL is not validated (E0659): tidelog does not know it, or cannot validate it."""
 
 
 def wrong_argument(what: str, expected: str, found: object) -> UsageError:

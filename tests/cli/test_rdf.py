@@ -114,6 +114,11 @@ def test_validate_prints_violations(tidelog: Run, folder: Path) -> None:
     assert "sh:conforms false" in tidelog("rdf", "validate", "pets.ttl", "shapes.ttl", "--format", "turtle").out
     outcome = tidelog("rdf", "validate", "more.ttl", "shapes.ttl")
     assert (outcome.code, outcome.out) == (0, "conforms\n")
+    (folder / "odd.ttl").write_text(f"{prefixes} :S sh:targetClass :Animal ; sh:js [ ] ; sh:shape :T .")
+    outcome = tidelog("rdf", "validate", "more.ttl", "odd.ttl")
+    assert (outcome.code, outcome.out, outcome.err.count("warning[E0659]")) == (0, "conforms\n", 2)
+    outcome = tidelog("rdf", "validate", "more.ttl", "odd.ttl", "--strict")
+    assert (outcome.code, "error[E0674]" in outcome.err) == (1, True), outcome.err
     outcome = tidelog("rdf", "validate", "shapes.ttl", "more.ttl")
     assert (outcome.code, "error[E0674]" in outcome.err) == (1, True), outcome.err
 

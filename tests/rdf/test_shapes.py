@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tidelog import DataError, UsageError
-from tidelog.rdf import Store, ValidationResult, connect, literal
+from tidelog import DataError, TidelogError, UsageError
+from tidelog.rdf import ShapesWarning, Store, ValidationResult, connect, literal
 from tidelog.rdf.shapes.paths import path_triples
 from tidelog.rdf.shapes.testing import compared
 from tidelog.rdf.shapes.vocabulary import SH
@@ -265,7 +266,7 @@ def test_inferred_triples_are_validated_unless_asserted_ones_are_asked_for() -> 
     store.commit()
     assert store.validate("all").conforms
     assert [shown(each.focus_node) for each in store.validate("asserted")] == ["c"]
-    with pytest.raises(UsageError, match=r"E0675.*sh:closed"):
+    with pytest.warns(ShapesWarning, match=r"sh:closed.*asserted triples alone"):
         store.shapes(PREFIXES + ":S sh:targetNode :a ; sh:closed true .", "closed", inferred=False)
 
 
@@ -367,7 +368,6 @@ def test_messages_without_a_text_of_the_shape_name_the_parameter() -> None:
         ("sh:path _:x . _:x sh:inversePath _:x", "contains itself"),
         ("sh:path :p ; sh:minCount 'one'", 'sh:minCount of the shape <.*S> needs an integer, found "one"'),
         ("sh:minCount 1", "node shape"),
-        ("sh:path :p ; sh:minCont 1", "sh:minCont .*is unknown\n.*did you mean sh:minCount"),
         ("sh:nodeKind :IRI", "needs one of sh:BlankNode"),
         ("sh:datatype 'integer'", "needs an IRI"),
         ("sh:pattern '('", "is no pattern"),
@@ -380,6 +380,13 @@ def test_messages_without_a_text_of_the_shape_name_the_parameter() -> None:
         ("sh:node [ sh:path :p ]", "has a sh:path"),
         ("sh:closed 'yes'", "true or false"),
         ("sh:targetNode []", "needs an IRI or a literal"),
+        ("sh:qualifiedValueShape [ sh:class :L ] ; sh:qualifiedMinCount 1", "node shape"),
+        ("sh:path :p ; sh:qualifiedValueShape [ sh:class :L ]", "needs sh:qualifiedMinCount or sh:qualifiedMaxCount"),
+        (
+            "sh:path :p ; sh:qualifiedMinCount 1 ; sh:qualifiedValueShape [ sh:class :L ], [ sh:class :M ]",
+            "sh:qualifiedValueShape .* needs one value",
+        ),
+        ("sh:class :L ; sh:deactivated 'yes'", "true or false"),
     ],
 )
 def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
@@ -390,14 +397,6 @@ def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ("sh:sparql [ sh:select 'SELECT $this { }' ]", "SHACL-SPARQL.*store.view"),
-        ("sh:target [ a sh:SPARQLTarget ]", "advanced"),
-        ("sh:not :S", "asks for itself through sh:not"),
-        ("sh:node :T . :T sh:xone (:S)", "asks for itself through sh:xone"),
-        (
-            "a sh:NodeShape ; :most 1 . :C a sh:ConstraintComponent ; sh:parameter [ sh:path :most ]",
-            "/most> of the shape <[^>]*/S> cannot be validated: <[^>]*/C> is a component of one's own",
-        ),
         (
             "a sh:NodeShape . :g sh:entailment <http://www.w3.org/ns/entailment/RDFS>",
             "entailment/RDFS.*connect with rules",
@@ -409,6 +408,118 @@ def test_ill_formed_shapes_are_refused(shape: str, message: str) -> None:
 def test_shapes_beyond_the_core_are_refused(shape: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"(?s)E0675.*{message}"):
         connect().shapes(f"{PREFIXES} :S {shape} .")
+
+
+PASSED_OVER = [
+    ("sh:shape :T", "sh:shape of <.*/S> is unknown.*did you mean sh:node?", "E0674"),
+    ("sh:minCont 1", "sh:minCont of <.*/S> is unknown.*did you mean sh:minCount?", "E0674"),
+    ("a sh:NodeShap", "the type sh:NodeShap of <.*/S> is unknown.*did you mean sh:NodeShape?", "E0674"),
+    ("sh:codeIdentifier 'x'", "sh:codeIdentifier of <.*/S> is unknown.*SHACL 1.0", "E0674"),
+    ("sh:property [ sh:path :r ; sh:singleLine true ]", "singleLine of .* sh:path <.*/r> .*is unknown", "E0674"),
+    ("rdfs:label 'x' . :Sole sh:targetClas :L", "sh:targetClas of <.*/Sole> is unknown", "E0674"),
+    ("sh:flags 'i'", "sh:flags .* says nothing without sh:pattern", "E0674"),
+    ("sh:ignoredProperties (:p)", "sh:ignoredProperties .* says nothing without sh:closed", "E0674"),
+    ("sh:qualifiedValueShapesDisjoint true", "says nothing without sh:qualifiedValueShape", "E0674"),
+    ("sh:qualifiedMinCount 1", "says nothing without sh:qualifiedValueShape", "E0674"),
+    ("sh:qualifiedMaxCount 1", "says nothing without sh:qualifiedValueShape", "E0674"),
+    ("sh:target [ a sh:SPARQLTarget ]", "sh:target of the shape <.*/S> cannot be validated.*advanced", "E0675"),
+    ("sh:js [ ]", "sh:js of the shape <.*/S> cannot be validated.*JavaScript", "E0675"),
+    ("sh:expression [ ]", "sh:expression of the shape <.*/S> cannot be validated.*advanced", "E0675"),
+    ("sh:not :S", "sh:not .*asks for itself through a negation", "E0675"),
+    ("sh:node :T . :T sh:xone (:S)", "sh:xone of the shape <.*/T> .*asks for itself through a negation", "E0675"),
+    (
+        ":most 1 . :C a sh:ConstraintComponent ; sh:parameter [ sh:path :most ]",
+        "/most> of the shape <[^>]*/S> cannot be validated: <[^>]*/C> is a component of one's own",
+        "E0675",
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "message", "code"), PASSED_OVER)
+def test_parts_that_are_not_validated_are_warnings_that_name_them(part: str, message: str, code: str) -> None:
+    shapes = f":S sh:targetNode :a ; sh:property [ sh:path :q ; sh:maxCount 0 ] ; {part} ."
+    with pytest.warns(ShapesWarning, match=f"(?s)E0659.*{message}"):
+        store = validated(shapes)
+    assert violations(store) == ["a q  MaxCount"]
+    (warning,) = store.validate().warnings
+    assert (warning.code, warning.severity) == ("E0659", "warning")
+    with pytest.raises(TidelogError, match=f"(?s){code}.*{message}"):
+        store.shapes(PREFIXES + shapes, "again", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("sh:not :T", []),
+        ("sh:not [ sh:node :T ]", []),
+        ("sh:not [ sh:property [ sh:path :q ; sh:node :T ] ]", []),
+        ("sh:xone (:T [ sh:class :M ])", []),
+        ("sh:and (:T) ; sh:node :T", ["a  a And", "a  a Node"]),
+        ("sh:or (:T [ sh:class :M ])", ["a  a Or"]),
+        ("sh:property [ sh:path :q ; sh:qualifiedValueShape :T ; sh:qualifiedMaxCount 0 ]", []),
+        (
+            """sh:property [ sh:path :q ; sh:qualifiedValueShape [ sh:class :L ] ; sh:qualifiedMinCount 1 ;
+            sh:qualifiedValueShapesDisjoint true ], [ sh:path :q ; sh:qualifiedValueShape :T ; sh:qualifiedMinCount 1 ]
+            """,
+            [],
+        ),
+        ("sh:property [ sh:path :q ; sh:not :T ; sh:minLength 99 ]", ["a q b MinLength"]),
+    ],
+)
+def test_a_part_that_is_passed_over_causes_no_violation_elsewhere(part: str, expected: list[str]) -> None:
+    with pytest.warns(ShapesWarning):
+        store = validated(f":S sh:targetNode :a ; {part} . :T sh:js [ ] ; sh:class :M .")
+    assert violations(store) == expected
+    (first, *others) = store.validate().warnings
+    assert "sh:js" in first.message
+    has_negation = any(word in part for word in ("sh:not", "sh:xone", "sh:qualified"))
+    assert [True for each in others if "asks for a shape with a part" in each.message] == [True] * len(others)
+    assert bool(others) == has_negation
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "sh:js [ ]",
+        "sh:minCount 'one'",
+        "sh:shape :T",
+        "sh:or :list",
+        "sh:property [ sh:path :q ; sh:minCount 'one' ; sh:js [ ] ; sh:property [ sh:path (:p) ; sh:shape :T ] ]",
+        "sh:node :T . :T sh:qualifiedMinCount 1",
+    ],
+)
+@pytest.mark.parametrize("place", ["sh:deactivated true", "sh:property [ sh:path :p ; sh:deactivated true"])
+def test_a_deactivated_shape_is_not_looked_into(content: str, place: str) -> None:
+    inner, dot, rest = content.partition(" . ")
+    shapes = f":S sh:targetNode :a ; {place} ; {inner} {']' * ('[' in place)} . {rest}{dot and '.'}"
+    store = validated(f"{shapes} :U sh:targetNode :a ; sh:path :q ; sh:maxCount 0 .")
+    assert violations(store) == ["a q  MaxCount"]
+    assert not store.validate().warnings
+
+
+def test_a_shape_that_an_active_one_asks_for_too_is_looked_into() -> None:
+    with pytest.raises(DataError, match="E0674"):
+        validated(":S sh:node :T . :U sh:deactivated true ; sh:node :T . :T sh:closed 'yes' .")
+
+
+def test_a_closed_shape_allows_the_property_of_a_deactivated_one() -> None:
+    shape = "sh:closed true ; sh:property [ sh:path :q ; sh:deactivated true ; sh:js [ ] ], [ sh:path :p ]"
+    assert violations(validated(f":S sh:targetNode :b ; {shape} .", ":b :q 1 ; :p 2 ; :r 3 .")) == ["b r 3 Closed"]
+
+
+def test_warnings_last_as_long_as_the_shapes(tmp_path: Path) -> None:
+    with connect(tmp_path / "kg.tide") as store, pytest.warns(ShapesWarning):
+        store.shapes(PREFIXES + ":S sh:targetNode :a ; sh:js [ ] .")
+        store.commit()
+    with connect(tmp_path / "kg.tide") as store:
+        report = store.validate()
+        assert report.conforms
+        assert "sh:js" in report.warnings[0].message
+        assert "1 warnings" in repr(report)
+        store.drop_view("shapes")
+        store.commit()
+        with pytest.raises(UsageError, match="E0601"):
+            store.validate()
 
 
 def test_components_that_no_shape_uses_and_their_parameters_find_nothing() -> None:

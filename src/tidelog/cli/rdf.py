@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,8 @@ def add(commands: Commands) -> None:
         default="text",
         help="a line for each violation, a list of them, or a sh:ValidationReport (default: text)",
     )
+    help_text = "reject shapes with parts that tidelog does not know or validate (default: print warnings)"
+    command.add_argument("--strict", action="store_true", help=help_text)
     command.set_defaults(execute=validate)
     help_text = "print contradictions, each with the triples that it follows from"
     command = verbs.add_parser("inconsistencies", help=help_text, allow_abbrev=False)
@@ -87,7 +90,9 @@ def _add_rules(command: argparse.ArgumentParser) -> None:
 
 def validate(arguments: argparse.Namespace) -> int:
     """Print the violations; return 1 if there are any."""
-    from tidelog.rdf import ValidationReport
+    from warnings import catch_warnings, simplefilter
+
+    from tidelog.rdf import ShapesWarning, ValidationReport
 
     *data, last = arguments.data
     has_shapes = last.suffix != _STORE
@@ -96,12 +101,15 @@ def validate(arguments: argparse.Namespace) -> int:
         raise UsageError(Problem("E0603", f"{last} alone is not enough", hint=hint))
     with _read(data if has_shapes else [*data, last], arguments) as store:
         if has_shapes:  # A trial, because a store in a folder stays as it is.
-            with store.what_if() as trial:
-                trial.shapes(last, _NAME)
+            with catch_warnings(), store.what_if() as trial:
+                simplefilter("ignore", ShapesWarning)  # The report has them.
+                trial.shapes(last, _NAME, strict=arguments.strict)
             assert trial.change is not None
             report = ValidationReport.of_change(trial.change, _NAME, store.prefixes)
         else:
             report = store.validate()
+    for warning in report.warnings:
+        print(warning, file=sys.stderr)
     if arguments.format == "text":
         for result in report:
             print(result)

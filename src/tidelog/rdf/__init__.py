@@ -31,6 +31,7 @@
 True
 """
 
+from tidelog.errors import ShapesWarning
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
 from tidelog.rdf.graphwise import GraphwiseStore
@@ -47,6 +48,7 @@ __all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
     "GraphwiseChange",
     "GraphwiseStore",
     "Justification",
+    "ShapesWarning",
     "Solutions",
     "Store",
     "StoreChange",

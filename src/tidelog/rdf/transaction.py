@@ -19,7 +19,14 @@ class ChangingStore(Committing[StoreChange], Protocol):
     def view(self, name: str, text: str, /) -> None: ...
     def drop_view(self, name: str, /) -> None: ...
     def shapes(
-        self, data: Any, name: str = ..., format: str | None = None, *, base: str | None = None, inferred: bool = True
+        self,
+        data: Any,
+        name: str = ...,
+        format: str | None = None,
+        *,
+        base: str | None = None,
+        inferred: bool = True,
+        strict: bool = False,
     ) -> None: ...
     def insert(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
@@ -71,10 +78,11 @@ class StoreTransaction(ChangeBlock[StoreChange]):
         *,
         base: str | None = None,
         inferred: bool = True,
+        strict: bool = False,
     ) -> None:
         """Validate by shapes of SHACL, see `Store.shapes`."""
         self._check()
-        self._store.shapes(data, name, format, base=base, inferred=inferred)
+        self._store.shapes(data, name, format, base=base, inferred=inferred, strict=strict)
 
     def insert(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None

@@ -15,14 +15,15 @@ of the classes that shapes ask for, and `below(c, d)` the subclasses of these.
 asked_S. So nothing is evaluated for nodes of which nobody asks, and a change costs what it touches.
 
 Shapes may ask for themselves as long as no negation is between: then a node fails only if it has to. SHACL leaves
-recursion undefined, and through negation neither answer would be right (E0675, see `links`).
+recursion undefined, and through negation neither answer would be right (`links.knowable` passes it over).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from tidelog.errors import Problem
 from tidelog.rdf.names import local_name
 from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, number_of, quoted
 from tidelog.rdf.shapes.links import links_of, reached, siblings
@@ -38,21 +39,27 @@ COLUMNS = ("focus", "path", "value", "shape", "component", "severity", "message"
 the parameter; for uniqueLang the language, for lessThan the value that is not greater."""
 MESSAGES = "messages"
 """The relation beside the view with the messages of shapes that have several."""
+WARNINGS = "warnings"
+"""The relation beside the view with the messages and hints of warnings."""
 _RULES = 20_000
 """Shapes may need so many rules: some five for each constraint of a property."""
 _LONGEST = 30
 
 
 def shape_rules(
-    name: str, shapes: Mapping[str, ParsedShape], property: Callable[[str], str], members: Callable[[str], str] | None
+    name: str,
+    shapes: Mapping[str, ParsedShape],
+    property: Callable[[str], str],
+    members: Callable[[str], str] | None,
+    warnings: Sequence[Problem] = (),
 ) -> str:
     """Return the rules of a view of violations.
 
     `property` gives the relation of a property, which for rdf:type has everything with its classes. `members` gives
-    that of the members of a class with those of its subclasses, None without such a relation. Raise UsageError (E0675)
-    for recursion through negation.
+    that of the members of a class with those of its subclasses, None without such a relation. `warnings` are about
+    what is not validated.
     """
-    return _Compiler(name, shapes, property, members).text()
+    return _Compiler(name, shapes, property, members, warnings).text()
 
 
 class _Compiler:
@@ -62,8 +69,10 @@ class _Compiler:
         shapes: Mapping[str, ParsedShape],
         property: Callable[[str], str],
         members: Callable[[str], str] | None,
+        warnings: Sequence[Problem],
     ) -> None:
         self._name = name
+        self._warnings = warnings
         self._shapes = shapes
         self._property = property
         self._members = members
@@ -102,6 +111,11 @@ class _Compiler:
             for shape in several:
                 for each in shape.messages:
                     self._derive(f"{relation}({quoted(shape.name)}, {quoted(each)})")
+        if self._warnings:
+            relation = self._rules.name(WARNINGS)
+            self._rules.declare(relation, ["message", "hint"])
+            for problem in self._warnings:
+                self._derive(f"{relation}({quoted(problem.message)}, {quoted(problem.hint or '')})")
 
     def _shape(self, shape: ParsedShape) -> None:
         """Add the rules of a shape."""

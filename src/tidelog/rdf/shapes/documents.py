@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from tidelog.errors import DataError, Problem, UsageError
+from tidelog.errors import DataError, Problem, TidelogError, UsageError
 from tidelog.rdf import reader
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.shapes.vocabulary import SH
@@ -15,9 +16,12 @@ _FIRST, _REST, _NIL = f"{RDF}first", f"{RDF}rest", f"{RDF}nil"
 
 
 class ShapesGraph:
-    """Triples by subject and predicate, and how messages name their terms."""
+    """Triples by subject and predicate, and how messages name their terms. `warnings` are about parts that are not
+    validated; none if the graph is strict, which refuses these parts."""
 
-    def __init__(self, data: Any, format: str | None, base: str | None, labels: Labels) -> None:
+    def __init__(self, data: Any, format: str | None, base: str | None, labels: Labels, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
+        self.warnings: list[Problem] = []
         columns = reader.read(data, format, base, labels)
         texts = (part.to_pylist() for part in (columns.subjects, columns.predicates, columns.objects))
         self._objects: dict[str, dict[str, dict[str, None]]] = {}
@@ -80,3 +84,9 @@ class ShapesGraph:
         shown = self.shown(predicate) if ":" in predicate else f"sh:{predicate}"
         message = f"{shown} of the shape {self.shown(shape)} cannot be validated: {reason}"
         return UsageError(Problem("E0675", message, place="<shapes>", hint=hint))
+
+    def pass_over(self, error: TidelogError) -> None:
+        """Note the error about a part that is not validated as a warning (E0659), or raise it if the graph is strict."""
+        if self._is_strict:
+            raise error
+        self.warnings += [replace(each, code="E0659", severity="warning") for each in error.problems]

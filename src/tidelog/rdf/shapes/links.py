@@ -1,14 +1,14 @@
-"""Which shapes ask which others: what has to be evaluated, and recursion."""
+"""Which shapes ask which others: what has to be evaluated, and constraints whose violations cannot be known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
-from tidelog.errors import Problem, UsageError
+from tidelog.rdf.shapes.documents import ShapesGraph
 from tidelog.rdf.shapes.shape import ParsedShape
 from tidelog.rdf.shapes.vocabulary import SHAPE_LISTS, SHAPES
-from tidelog.rdf.terms import is_iri
 from tidelog.rules.components import components
 
 Links: TypeAlias = Mapping[str, tuple[tuple[str, str], ...]]
@@ -31,18 +31,55 @@ def siblings(name: str, shapes: Mapping[str, ParsedShape]) -> tuple[str, ...]:
 
 
 def links_of(shapes: Mapping[str, ParsedShape]) -> Links:
-    """Return the links of shapes. Raise UsageError (E0675) for recursion through negation."""
-    found = {name: tuple(_links(shape, shapes)) for name, shape in shapes.items()}
-    cycles = components({name: [inner for _, inner in links] for name, links in found.items()})
-    numbers = {name: number for number, names in enumerate(cycles) for name in names}
-    for name, links in found.items():
-        for parameter, inner in links:
-            if parameter in _NEGATIVE and numbers[inner] == numbers[name]:
-                shown = f"<{name}>" if is_iri(name) else "without a name"
-                message = f"the shape {shown} asks for itself through sh:{parameter}"
-                hint = "end the recursion: neither answer would be right, and SHACL leaves it open"
-                raise UsageError(Problem("E0675", message, place="<shapes>", hint=hint))
+    """Return the links of shapes."""
+    return {name: tuple(_links(shape, shapes)) for name, shape in shapes.items()}
+
+
+def knowable(shapes: Mapping[str, ParsedShape], graph: ShapesGraph) -> Mapping[str, ParsedShape]:
+    """Return shapes without the negative constraints whose violations cannot be known. These ask for themselves, or for
+    shapes that are partial: a node may fail such a shape without a known violation, and to say that it conforms would
+    report violations that there are not. They are passed over, which makes their shapes partial, too."""
+    while True:
+        links = links_of(shapes)
+        cycles = components({name: [inner for _, inner in asked] for name, asked in links.items()})
+        numbers = {name: number for number, names in enumerate(cycles) for name in names}
+        partial = _partial(shapes, links)
+        dropped = dict[str, set[str]]()
+        for name, asked in links.items():
+            for parameter, inner in asked:
+                if parameter not in _NEGATIVE or (numbers[inner] != numbers[name] and inner not in partial):
+                    continue
+                reason, hint = "it asks for a shape with a part that is not validated", "correct that part first"
+                if numbers[inner] == numbers[name]:
+                    reason = "the shape asks for itself through a negation"
+                    hint = "end the recursion: neither answer would be right, and SHACL leaves it open"
+                if parameter not in dropped.setdefault(name, set()):
+                    graph.pass_over(graph.unsupported(name, parameter, reason, hint))
+                    dropped[name].add(parameter)
+        if not dropped:
+            return shapes
+        shapes = {name: _without(shape, dropped.get(name, set())) for name, shape in shapes.items()}
+
+
+def _partial(shapes: Mapping[str, ParsedShape], links: Links) -> set[str]:
+    """Return the shapes that are partial, or ask for one that is."""
+    asking: dict[str, list[str]] = {}
+    for name, asked in links.items():
+        for _, inner in asked:
+            asking.setdefault(inner, []).append(name)
+    found = {name for name, shape in shapes.items() if shape.is_partial}
+    waiting = list(found)
+    while waiting:
+        more = {*asking.get(waiting.pop(), ())} - found
+        found |= more
+        waiting += more
     return found
+
+
+def _without(shape: ParsedShape, parameters: set[str]) -> ParsedShape:
+    """Return a shape without the constraints of some parameters, partial if there are any."""
+    left = tuple(each for each in shape.constraints if each.parameter not in parameters)
+    return replace(shape, constraints=left, is_partial=True) if parameters else shape
 
 
 def _links(shape: ParsedShape, shapes: Mapping[str, ParsedShape]) -> Iterator[tuple[str, str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidelog.errors import Problem
 from tidelog.rdf import output
 from tidelog.rdf.names import COLON
-from tidelog.rdf.shapes.compiling import MESSAGES
+from tidelog.rdf.shapes.compiling import MESSAGES, WARNINGS
 from tidelog.rdf.shapes.paths import path_triples
 from tidelog.rdf.shapes.vocabulary import SH
 from tidelog.rdf.terms import TYPE, literal
@@ -39,7 +40,7 @@ class ValidationResult(NamedTuple):
         return f"{what}: {parts(self.message)[0]} ({self.component.removeprefix(SH)})"
 
 
-def messages_of(pairs: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, ...]]:
+def _messages_of(pairs: Iterable[tuple[Any, ...]]) -> dict[str, tuple[str, ...]]:
     """Return the messages of each shape."""
     found: dict[str, tuple[str, ...]] = {}
     for shape, message in pairs:
@@ -51,19 +52,24 @@ class ValidationReport:
     """The violations of a commit, in order; `conforms` is True without any."""
 
     def __init__(
-        self, rows: Iterable[tuple[Any, ...]], messages: Mapping[str, tuple[str, ...]], prefixes: Mapping[str, str]
+        self, names: Iterable[str], rows: Callable[[str], Iterable[tuple[Any, ...]]], prefixes: Mapping[str, str]
     ) -> None:
-        self.results = tuple(sorted(ValidationResult(*row) for row in rows))
+        """Make the report of the shapes with some names. `rows` gives those of a relation, none if it is not there."""
+        self.results = tuple(sorted({ValidationResult(*row) for name in names for row in rows(name)}))
         """The violations."""
-        self._messages = messages
+        found = {pair: None for name in names for pair in rows(f"{name}{COLON}{WARNINGS}")}
+        self.warnings = tuple(
+            Problem("E0659", str(message), place="<shapes>", hint=str(hint), severity="warning")
+            for message, hint in found
+        )
+        """The parts of the shapes that are not validated."""
+        self._messages = _messages_of(pair for name in names for pair in rows(f"{name}{COLON}{MESSAGES}"))
         self._prefixes = {**prefixes, "sh": SH}
 
     @classmethod
     def of_change(cls, change: StoreChange, name: str, prefixes: Mapping[str, str]) -> ValidationReport:
         """Return the violations that a change brings to the shapes with a name: all, if it brings the shapes."""
-        beside = f"{name}{COLON}{MESSAGES}"
-        pairs = change[beside].inserted if change.knows(beside) else ()
-        return cls(change[name].inserted, messages_of(pairs), prefixes)
+        return cls([name], lambda each: change[each].inserted if change.knows(each) else (), prefixes)
 
     @property
     def conforms(self) -> bool:
@@ -77,7 +83,8 @@ class ValidationReport:
         return len(self.results)
 
     def __repr__(self) -> str:
-        return f"<ValidationReport: conforms={self.conforms}, {len(self.results)} results>"
+        more = f", {len(self.warnings)} warnings" if self.warnings else ""
+        return f"<ValidationReport: conforms={self.conforms}, {len(self.results)} results{more}>"
 
     def triples(self) -> list[tuple[str, str, str]]:
         """Return the report as triples in SHACL's vocabulary: a sh:ValidationReport with its results."""

@@ -5,28 +5,29 @@ Source: SHACL Core, sections 2 and 4, and the syntax rules of its appendix A.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tidelog.errors import DataError, Problem
 from tidelog.rdf.shapes.documents import ShapesGraph
+from tidelog.rdf.shapes.finding import is_deactivated, is_true, names_of, note_unknown
 from tidelog.rdf.shapes.paths import ShapePath, read_path
 from tidelog.rdf.shapes.patterns import why_wrong
 from tidelog.rdf.shapes.vocabulary import (
     BOUNDS,
     COUNTS,
-    KNOWN,
     NODE_KINDS,
     OF_PROPERTIES,
     PAIRS,
     PARAMETERS,
-    REFUSED,
     SH,
     SHAPE_LISTS,
     SHAPES,
     SINGLE,
     TARGETS,
+    UNSUPPORTED,
+    USELESS_ALONE,
     VIOLATION,
 )
 from tidelog.rdf.terms import RDFS, TYPE, XSD, is_iri
@@ -60,6 +61,8 @@ class ParsedShape:
     severity: str
     messages: tuple[str, ...]
     is_active: bool
+    is_partial: bool = False
+    """Whether constraints were passed over, so that more nodes may fail than are known to."""
 
     def values(self, parameter: str) -> tuple[str, ...]:
         """Return the values of a parameter."""
@@ -75,82 +78,58 @@ class ParsedShape:
         return value is not None and is_true(value)
 
 
-def is_true(literal: str) -> bool:
-    """Return True for the literal true. W3C's tests want this term: `"1"^^xsd:boolean` is another one."""
-    return literal == f'"true"^^<{XSD}boolean>'
-
-
-def read_shapes(graph: ShapesGraph) -> dict[str, ParsedShape]:
+def read_shapes(graph: ShapesGraph, *, inferred: bool) -> dict[str, ParsedShape]:
     """Return the shapes of a graph by their names, those with targets first. Raise DataError (E0674) for one that is
-    ill-formed, UsageError (E0675) for one that SHACL Core does not have."""
+    ill-formed. Parts that tidelog does not know or validate are passed over: `sh:closed` is one for asserted triples
+    alone."""
     classes = {_CLASS}
     while more := {each for each in graph.subjects if classes & {*graph.objects(each, _SUBCLASS)}} - classes:
         classes |= more
-    names = _names(graph)
-    _refuse_components(graph, names)
-    found = {name: _Reader(graph, name, classes).shape() for name in names}
+    names = names_of(graph)
+    note_unknown(graph, names)
+    unsupported = _components(graph)
+    found = {name: _Reader(graph, name, classes, unsupported, inferred).shape() for name in names}
     if not found:
         hint = "pass the graph of shapes, which has sh:NodeShape, sh:targetClass and the like"
         raise DataError(Problem("E0674", "there are no shapes of SHACL here", place="<shapes>", hint=hint))
     return dict(sorted(found.items(), key=lambda pair: not pair[1].targets))
 
 
-def _refuse_components(graph: ShapesGraph, names: Iterable[str]) -> None:
-    """Raise UsageError (E0675) for a shape with a parameter of a component of one's own. Components that no shape uses
-    find no violations: the vocabulary of SHACL declares its own ones, and DASH has many."""
+def _components(graph: ShapesGraph) -> dict[str, str]:
+    """Return the components of one's own by the paths of their parameters. Those that no shape uses find no violations:
+    the vocabulary of SHACL declares its own ones, and DASH has many."""
     components = [each for each in graph.subjects if f"{SH}ConstraintComponent" in graph.objects(each, TYPE)]
-    own = {
+    return {
         path: component
         for component in components
         if not component.startswith(SH)
         for parameter in graph.objects(component, "parameter")
         for path in graph.objects(parameter, "path")
     }
-    for name in names:
-        for predicate in graph.predicates(name):
-            if predicate in own:
-                reason = f"{graph.shown(own[predicate])} is a component of one's own, which belongs to SHACL-SPARQL"
-                hint = "write the constraint with the components of SHACL Core, or as a view in SPARQL"
-                raise graph.unsupported(name, predicate, reason, hint)
-
-
-def _names(graph: ShapesGraph) -> dict[str, None]:
-    """Return the names of the nodes of a graph that are shapes, without parameters of components and functions."""
-    parameters = {value for each in graph.subjects for value in graph.objects(each, "parameter")}
-    marks = {f"{SH}{name}" for name in (*TARGETS, *PARAMETERS, *REFUSED, "path")}
-    types = {f"{SH}NodeShape", f"{SH}PropertyShape"}
-    found = {
-        each: None
-        for each in graph.subjects
-        if each not in parameters
-        and (marks.intersection(graph.predicates(each)) or types.intersection(graph.objects(each, TYPE)))
-    }
-    waiting = list(found)
-    while waiting:
-        name = waiting.pop()
-        inner = [value for parameter in SHAPES for value in graph.objects(name, parameter)]
-        for parameter in SHAPE_LISTS:
-            for node in graph.objects(name, parameter):
-                inner += graph.members(node, name, parameter)
-        waiting += [each for each in inner if each not in found]
-        found |= dict.fromkeys(inner)
-    return found
 
 
 class _Reader:
     """A shape that is being read."""
 
-    def __init__(self, graph: ShapesGraph, name: str, classes: set[str]) -> None:
+    def __init__(
+        self, graph: ShapesGraph, name: str, classes: set[str], components: Mapping[str, str], inferred: bool
+    ) -> None:
         self._graph = graph
         self._name = name
         self._classes = classes
+        self._components = components
+        self._inferred = inferred
+        self._is_partial = False
 
     def shape(self) -> ParsedShape:
         """Return the shape."""
         graph, name = self._graph, self._name
         if name.startswith('"'):
             raise graph.ill_formed(name, "node", "is used as a shape, but is a literal", "name a shape")
-        self._refuse_unknown()
+        self._checked("deactivated")
+        if is_deactivated(graph, name):
+            return self._deactivated()
+        self._pass_over_unsupported()
         path = self._path()
         targets = [(target, value) for target in TARGETS for value in self._checked(target)]
         if self._classes.intersection(graph.objects(name, TYPE)) and self._is_declared():
@@ -160,8 +139,14 @@ class _Reader:
         constraints = tuple(self._constraints(path is not None))
         severity = next(iter(self._checked("severity")), VIOLATION)
         messages = self._checked("message")
-        is_active = not any(map(is_true, self._checked("deactivated")))
-        return ParsedShape(name, path, tuple(targets), constraints, severity, messages, is_active)
+        return ParsedShape(name, path, tuple(targets), constraints, severity, messages, True, self._is_partial)
+
+    def _deactivated(self) -> ParsedShape:
+        """Return a shape that has nothing to validate: its path is one of those that a closed shape allows."""
+        path = None
+        with suppress(DataError):
+            path = self._path()
+        return ParsedShape(self._name, path, (), (), VIOLATION, (), False)
 
     def _is_declared(self) -> bool:
         types = self._graph.objects(self._name, TYPE)
@@ -178,17 +163,22 @@ class _Reader:
             raise graph.ill_formed(name, "path", "stands in a node shape", hint)
         return read_path(graph, name, paths[0]) if paths else None
 
-    def _refuse_unknown(self) -> None:
-        for predicate in self._graph.predicates(self._name):
+    def _pass_over_unsupported(self) -> None:
+        """Pass over the constraints and targets that tidelog does not validate."""
+        graph, name = self._graph, self._name
+        for predicate in graph.predicates(name):
             word = predicate.removeprefix(SH)
-            if word == predicate or word in KNOWN:
-                continue
-            if word in REFUSED:
-                hint = "write it as a view in SPARQL: store.view(name, query)"
-                raise self._graph.unsupported(self._name, word, REFUSED[word], hint)
-            near = difflib.get_close_matches(word, KNOWN, 1)
-            hint = f"did you mean sh:{near[0]}?" if near else "use the properties of SHACL Core"
-            raise self._graph.ill_formed(self._name, word, "is unknown", hint)
+            if predicate in self._components:
+                component = graph.shown(self._components[predicate])
+                reason = f"{component} is a component of one's own, which belongs to SHACL-SPARQL"
+                hint = "write the constraint with the components of SHACL Core, or as a view in SPARQL"
+                self._pass_over(predicate, reason, hint)
+            elif word != predicate and word in UNSUPPORTED:
+                self._pass_over(word, UNSUPPORTED[word], "write it as a view in SPARQL: store.view(name, query)")
+
+    def _pass_over(self, predicate: str, reason: str, hint: str) -> None:
+        self._graph.pass_over(self._graph.unsupported(self._name, predicate, reason, hint))
+        self._is_partial |= predicate != "target"
 
     def _constraints(self, is_property: bool) -> Iterator[Constraint]:
         graph, name = self._graph, self._name
@@ -197,8 +187,19 @@ class _Reader:
             if values and parameter in OF_PROPERTIES and not is_property:
                 hint = "put it into a property shape, with sh:path"
                 raise graph.ill_formed(name, parameter, "stands in a node shape", hint)
+            if values and (other := USELESS_ALONE.get(parameter)) and not graph.objects(name, other):
+                error = graph.ill_formed(name, parameter, f"says nothing without sh:{other}", f"add sh:{other}")
+                graph.pass_over(error)
+            if parameter == "closed" and not self._inferred and any(map(is_true, values)):
+                hint = "leave out inferred=False, or sh:closed"
+                self._pass_over("closed", "it cannot be validated over asserted triples alone", hint)
+                continue
             for value in values:
                 yield Constraint(parameter, value, self._members(parameter, value))
+        counts = *graph.objects(name, "qualifiedMinCount"), *graph.objects(name, "qualifiedMaxCount")
+        if graph.objects(name, "qualifiedValueShape") and not counts:
+            reason = "needs sh:qualifiedMinCount or sh:qualifiedMaxCount beside it"
+            raise graph.ill_formed(name, "qualifiedValueShape", reason, "add one, or use sh:node for all values")
         for value in graph.objects(name, "property"):
             if not graph.objects(value, "path"):
                 reason = f"needs a property shape, but {graph.shown(value)} has no sh:path"

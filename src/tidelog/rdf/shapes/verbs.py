@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, ShapesWarning, UsageError
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.functions import with_functions
-from tidelog.rdf.names import COLON, TRIPLE, Names
-from tidelog.rdf.shapes.compiling import COLUMNS, MESSAGES, shape_rules
+from tidelog.rdf.names import Names
+from tidelog.rdf.shapes.compiling import COLUMNS, shape_rules
 from tidelog.rdf.shapes.documents import ShapesGraph
-from tidelog.rdf.shapes.report import ValidationReport, messages_of
+from tidelog.rdf.shapes.links import knowable
+from tidelog.rdf.shapes.report import ValidationReport
 from tidelog.rdf.shapes.shape import read_shapes
 from tidelog.rdf.shapes.testing import FUNCTIONS
 from tidelog.rdf.sparql.bodies import Unsupported
@@ -34,6 +36,7 @@ class ShapeVerbs(SparqlVerbs):
         *,
         base: str | None = None,
         inferred: bool = True,
+        strict: bool = False,
     ) -> None:
         """Validate by shapes of SHACL from the next `commit` on: the relation `name` has the violations.
 
@@ -42,31 +45,33 @@ class ShapeVerbs(SparqlVerbs):
         path, value, shape, component, severity, message and detail, all symbols. `validate` returns a report,
         `subscribe` follows the view, `drop_view` removes it.
 
+        Parts that tidelog does not know or validate are passed over with a ShapesWarning (E0659) for each, which the
+        report of `validate` has, too; with `strict`, they are errors.
+
         Raise DataError as `insert`, and E0674 for shapes that are ill-formed; UsageError (E0663: the name is taken,
         E0675: beyond SHACL Core).
         """
         with self._changing(), changing_within_memory:
             refuse_wrong(name)
-            graph = ShapesGraph(data, format, base, self._labels)
+            refuse_taken(name, self.database.program)
+            graph = ShapesGraph(data, format, base, self._labels, is_strict=strict)
             infers = any(rule.name in ("cax-sco", "rdfs9") for rule in self._table)
             try:
-                shapes = read_shapes(graph)
+                shapes = knowable(read_shapes(graph, inferred=inferred), graph)
                 self._refuse_entailment(graph)
                 rules = shape_rules(
                     name,
                     shapes,
                     self._names.property if inferred else self._names.given,
                     self._names.class_ if inferred and infers else None,
+                    graph.warnings,
                 )
             except Unsupported as error:
                 raise _too_much(str(error), "split them among several calls of `store.shapes`") from None
             except RecursionError:
                 raise _too_much("a path or a list is nested too deeply", "write the path in fewer steps") from None
-            if not inferred and f"{TRIPLE}(" in rules:
-                hint = "leave out inferred=False, or sh:closed"
-                problem = Problem("E0675", "sh:closed cannot be validated over asserted triples alone", hint=hint)
-                raise UsageError(problem)
-            refuse_taken(name, self.database.program)
+            for problem in graph.warnings:
+                warnings.warn(str(problem), ShapesWarning, stacklevel=2)
             self.load(with_functions(rules, self.database, FUNCTIONS))
             self._asks_nodes |= not inferred
 
@@ -93,10 +98,9 @@ class ShapeVerbs(SparqlVerbs):
                     hint = "add shapes with `store.shapes(…)`, and commit"
                     raise UsageError(Problem("E0601", f"there are no shapes called {name}", hint=hint))
             asked = names or tuple(there)
-            rows = {row for name in asked for row in self.database[name]}
-            beside = [each for name in asked if (each := f"{name}{COLON}{MESSAGES}") in relations]
-            messages = messages_of(pair for name in beside for pair in self.database[name])
-            return ValidationReport(rows, messages, self.prefixes)
+            return ValidationReport(
+                asked, lambda each: self.database[each] if each in relations else (), self.prefixes
+            )
 
 
 def _too_much(reason: str, hint: str) -> UsageError:

@@ -18,7 +18,7 @@ SHAPE_LISTS = ("and", "or", "xone")
 BOUNDS = ("minExclusive", "minInclusive", "maxExclusive", "maxInclusive")
 COUNTS = ("minCount", "maxCount", "minLength", "maxLength", "qualifiedMinCount", "qualifiedMaxCount")
 PAIRS = ("equals", "disjoint", "lessThan", "lessThanOrEquals")
-OF_PROPERTIES = ("minCount", "maxCount", "uniqueLang", "lessThan", "lessThanOrEquals")
+OF_PROPERTIES = ("minCount", "maxCount", "uniqueLang", "lessThan", "lessThanOrEquals", "qualifiedValueShape")
 """Parameters that only property shapes have."""
 PARAMETERS = (
     "class", "datatype", "nodeKind", *COUNTS, *BOUNDS, "pattern", "flags", "languageIn", "uniqueLang", *PAIRS,
@@ -26,19 +26,53 @@ PARAMETERS = (
 )  # fmt: skip
 SINGLE = (
     "datatype", "nodeKind", *COUNTS, *BOUNDS, "pattern", "flags", "languageIn", "uniqueLang",
-    "qualifiedValueShapesDisjoint", "closed", "ignoredProperties", "in", "deactivated", "severity", "path",
+    "qualifiedValueShape", "qualifiedValueShapesDisjoint", "closed", "ignoredProperties", "in", "deactivated", "severity",
+    "path",
 )  # fmt: skip
 """Properties of which a shape has one value at most."""
-OTHERS = ("name", "description", "order", "group", "defaultValue", "rule", "declare", "prefixes", "shapesGraph")
-"""Properties of shapes that say nothing about validation."""
-KNOWN = frozenset((*TARGETS, *PARAMETERS, *OTHERS, "path", "deactivated", "severity", "message"))
-REFUSED = {
+USELESS_ALONE = {
+    **dict.fromkeys(("qualifiedMinCount", "qualifiedMaxCount", "qualifiedValueShapesDisjoint"), "qualifiedValueShape"),
+    "flags": "pattern",
+    "ignoredProperties": "closed",
+}
+"""Parameters that say nothing without another one."""
+UNSUPPORTED = {
     "sparql": "constraints in SPARQL belong to SHACL-SPARQL",
     "target": "targets in SPARQL belong to SHACL's advanced features",
     "js": "constraints in JavaScript belong to SHACL's extensions",
     "expression": "expressions belong to SHACL's advanced features",
 }
-"""Properties of shapes that SHACL Core does not have, and whose neglect would hide violations."""
+"""Properties of shapes that tidelog does not validate, and whose neglect hides violations."""
+WORDS = frozenset((
+    *TARGETS, *PARAMETERS, *UNSUPPORTED, "path", "deactivated", "severity", "message",
+    # of shapes, without a say in validation
+    "name", "description", "order", "group", "defaultValue", "rule",
+    # of paths, prefixes, graphs, executables and components
+    "inversePath", "alternativePath", "zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath",
+    "declare", "prefixes", "prefix", "namespace", "shapesGraph", "entailment", "suggestedShapesGraph",
+    "select", "ask", "construct", "update", "returnType",
+    "parameter", "optional", "labelTemplate", "validator", "nodeValidator", "propertyValidator",
+    # of reports
+    "conforms", "result", "shapesGraphWellFormed", "focusNode", "value", "resultPath", "resultMessage", "resultSeverity",
+    "sourceShape", "sourceConstraint", "sourceConstraintComponent", "detail",
+    # of the advanced features and of JavaScript
+    "resultAnnotation", "annotationProperty", "annotationValue", "annotationVarName", "condition", "subject", "predicate",
+    "object", "filterShape", "nodes", "intersection", "union", "if", "then", "else", "count", "distinct", "min", "max",
+    "sum", "groupConcat", "separator", "orderBy", "desc", "limit", "offset", "exists", "minus", "targetValidator",
+    "jsFunctionName", "jsLibrary", "jsLibraryURL",
+))  # fmt: skip
+"""The properties of SHACL and its advanced features. Others have no meaning."""
+CLASSES = frozenset((
+    "Shape", "NodeShape", "PropertyShape", "PropertyGroup", "NodeKind", "Severity", "PrefixDeclaration", "Validator",
+    "AbstractResult", "ValidationReport", "ValidationResult", "ResultAnnotation", "ConstraintComponent", "Parameter",
+    "Parameterizable", "Target", "TargetType", "Rule", "TripleRule", "Function", "SPARQLConstraint", "SPARQLExecutable",
+    "SPARQLAskExecutable", "SPARQLSelectExecutable", "SPARQLConstructExecutable", "SPARQLUpdateExecutable",
+    "SPARQLAskValidator", "SPARQLSelectValidator", "SPARQLFunction", "SPARQLRule", "SPARQLTarget", "SPARQLTargetType",
+    "JSConstraint", "JSExecutable", "JSFunction", "JSLibrary", "JSRule", "JSTarget", "JSTargetType", "JSValidator",
+))  # fmt: skip
+"""The classes of SHACL and its advanced features."""
+MEANT = {"shape": "node", "valueShape": "node"}
+"""Words that shapes have by mistake, with the ones of SHACL."""
 
 
 def component(parameter: str) -> str:
