@@ -220,7 +220,7 @@ CODES: dict[str, str] = {
     "E0672": "a tuple whose absence is asked for holds",
     "E0673": "not a tuple to explain",
     "E0674": "ill-formed shapes",
-    "E0675": "shapes beyond SHACL Core",
+    "E0675": "shapes beyond SHACL",
     "E0676": "a proof that another checker has no form for",
     "E0677": "an explanation that nodes cannot give",
     "E0678": "N3 that no rule can have",

@@ -60,6 +60,8 @@ QUERIES = [
     "SELECT DISTINCT ?x ?y { VALUES (?x ?y) { (:a UNDEF) (:b :c) } ?x :p ?y }",
 ]
 REFUSED = [
+    ("SELECT ?x ?y { ?x :p ?y FILTER (false) }", "a filter is a constant"),
+    ("SELECT ?x ?y { ?x :p ?y OPTIONAL { ?y :q ?x FILTER (0) } }", "a filter is a constant"),
     ("SELECT ?x (COUNT(*) AS ?n) { ?x :p/:p ?y } GROUP BY ?x", "COUNT(DISTINCT"),
     ("SELECT (COUNT(*) AS ?n) { ?x :p ?y } GROUP BY ?x", "write SELECT DISTINCT"),
     ("SELECT ?x (GROUP_CONCAT(?y) AS ?n) { ?x :p ?y } GROUP BY ?x", "GROUP_CONCAT"),

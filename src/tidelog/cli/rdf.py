@@ -92,7 +92,7 @@ def validate(arguments: argparse.Namespace) -> int:
     """Print the violations; return 1 if there are any."""
     from warnings import catch_warnings, simplefilter
 
-    from tidelog.rdf import ShapesWarning, ValidationReport
+    from tidelog.rdf import ShapesWarning
 
     *data, last = arguments.data
     has_shapes = last.suffix != _STORE
@@ -105,7 +105,7 @@ def validate(arguments: argparse.Namespace) -> int:
                 simplefilter("ignore", ShapesWarning)  # The report has them.
                 trial.shapes(last, _NAME, strict=arguments.strict)
             assert trial.change is not None
-            report = ValidationReport.of_change(trial.change, _NAME, store.prefixes)
+            report = store.validated(trial.change, _NAME)
         else:
             report = store.validate()
     for warning in report.warnings:

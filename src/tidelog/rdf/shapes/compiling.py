@@ -14,6 +14,9 @@ of the classes that shapes ask for, and `below(c, d)` the subclasses of these.
 `constraints` gives the bodies that find violations: each is a rule of the view over focus_S, and of fails_S over
 asked_S. So nothing is evaluated for nodes of which nobody asks, and a change costs what it touches.
 
+Queries of SHACL-SPARQL that the compiler of SPARQL's views takes are rules as well. `queries` has the others, which
+`evaluating` asks at each validation.
+
 Shapes may ask for themselves as long as no negation is between: then a node fails only if it has to. SHACL leaves
 recursion undefined, and through negation neither answer would be right (`links.knowable` passes it over).
 """
@@ -25,14 +28,19 @@ from functools import partial
 
 from tidelog.errors import Problem
 from tidelog.rdf.names import local_name
-from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, number_of, quoted
+from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, number_of
+from tidelog.rdf.shapes.evaluating import QUERIES, StoredQuery
 from tidelog.rdf.shapes.links import links_of, reached, siblings
+from tidelog.rdf.shapes.matching import bound, matches
 from tidelog.rdf.shapes.paths import PathRules, Property, forward, spelled
+from tidelog.rdf.shapes.queries import ShapeQuery
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape
+from tidelog.rdf.shapes.testing import FILLED
 from tidelog.rdf.shapes.vocabulary import component
-from tidelog.rdf.shapes.wording import message_of
+from tidelog.rdf.shapes.wording import message_of, query_message
 from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_resource, rule_prefix
-from tidelog.rdf.terms import RDFS, TYPE
+from tidelog.rdf.sparql.paths import quoted
+from tidelog.rdf.terms import RDFS, TYPE, literal
 
 COLUMNS = ("focus", "path", "value", "shape", "component", "severity", "message", "detail")
 """The columns of a view of violations, all symbols; `path` and `value` may be the empty text. `detail` is the value of
@@ -51,15 +59,17 @@ def shape_rules(
     shapes: Mapping[str, ParsedShape],
     property: Callable[[str], str],
     members: Callable[[str], str] | None,
-    warnings: Sequence[Problem] = (),
+    warnings: Sequence[Problem],
+    *,
+    inferred: bool,
 ) -> str:
     """Return the rules of a view of violations.
 
     `property` gives the relation of a property, which for rdf:type has everything with its classes. `members` gives
     that of the members of a class with those of its subclasses, None without such a relation. `warnings` are about
-    what is not validated.
+    what is not validated. Queries that no view has see triples that follow if they are `inferred`.
     """
-    return _Compiler(name, shapes, property, members, warnings).text()
+    return _Compiler(name, shapes, property, members, warnings, inferred).text()
 
 
 class _Compiler:
@@ -70,8 +80,10 @@ class _Compiler:
         property: Callable[[str], str],
         members: Callable[[str], str] | None,
         warnings: Sequence[Problem],
+        inferred: bool,
     ) -> None:
         self._name = name
+        self._scope = "inferred" if inferred else "asserted"
         self._warnings = warnings
         self._shapes = shapes
         self._property = property
@@ -111,11 +123,42 @@ class _Compiler:
             for shape in several:
                 for each in shape.messages:
                     self._derive(f"{relation}({quoted(shape.name)}, {quoted(each)})")
+        self._stored_queries()
         if self._warnings:
             relation = self._rules.name(WARNINGS)
             self._rules.declare(relation, ["message", "hint"])
             for problem in self._warnings:
                 self._derive(f"{relation}({quoted(problem.message)}, {quoted(problem.hint or '')})")
+
+    def _stored_queries(self) -> None:
+        """Add the queries that no view has."""
+        found = [(self._shapes[name], each) for name in self._reported for each in self._shapes[name].queries]
+        evaluated = [pair for pair in found if pair[1].algebra is None]
+        if evaluated:
+            relation = self._rules.name(QUERIES)
+            self._rules.declare(relation, StoredQuery._fields)
+            for shape, query in evaluated:
+                focus = self._beside("focus", shape.name)
+                fixed = shape.name, query.component, shape.severity, query_message(shape, query), query.detail
+                constants = "\t".join(map(" ".join, query.constants))
+                row = StoredQuery(focus, _path(shape), *fixed, literal(query.text), constants, self._scope)
+                self._derive(f"{relation}({', '.join(map(quoted, row))})")
+
+    def _query(self, shape: ParsedShape, query: ShapeQuery, focus: str) -> None:
+        """Add the rules of a query, for the nodes of a relation."""
+        name, message = shape.name, query_message(shape, query)
+        for body in matches(query.algebra, bound(f"{focus}(v_this)", query.constants), self._rules):
+            seen = {each: f"v_{each}" for each in (*query.columns, "this") if each in body.variables}
+            seen |= {each: quoted(value) for each, value in query.constants}
+            if name in self._reported:
+                value = seen.get("value", "v_this" if shape.path is None else '""')
+                text = seen.get("message", _filled(message, seen))
+                fixed = map(quoted, (name, query.component, shape.severity))
+                head = "v_this", seen.get("path", quoted(_path(shape))), value, *fixed, text, quoted(query.detail)
+                literals = (*body.literals, f"{self._beside('focus', name)}(v_this)")
+                self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys(literals))
+            if name in self._needed:
+                self._derive(f"{self._beside('fails', name)}(v_this)", *body.literals)
 
     def _shape(self, shape: ParsedShape) -> None:
         """Add the rules of a shape."""
@@ -140,6 +183,9 @@ class _Compiler:
             if constraint.parameter == "property" and name in self._needed and self._failing(constraint.value):
                 fails = f"{self._failing(constraint.value)}({values.value})"
                 self._derive(f"{self._beside('fails', name)}(v_x)", *values.literals, fails)
+        for query in shape.queries:
+            if query.algebra is not None:
+                self._query(shape, query, self._beside("asked" if name in self._needed else "focus", name))
 
     def _constants(self, shape: ParsedShape, constraint: Constraint) -> tuple[str, ...]:
         which = component(constraint.parameter)
@@ -258,6 +304,15 @@ def _path(shape: ParsedShape) -> str:
     if shape.path is None:
         return ""
     return shape.path.iri if isinstance(shape.path, Property) else spelled(shape.path)
+
+
+def _filled(message: str, seen: Mapping[str, str]) -> str:
+    """Return a message as an argument of a head, with the values of variables."""
+    names = [each for each in seen if f"{{?{each}}}" in message or f"{{${each}}}" in message]
+    if not names:
+        return quoted(message)
+    terms = ', "\t", '.join(seen[each] for each in names)
+    return f"@{FILLED}({quoted(message)}, {quoted(chr(9).join(names))}, {f'cat({terms})' if len(names) > 1 else terms})"
 
 
 def _label(name: str, number: int) -> str:

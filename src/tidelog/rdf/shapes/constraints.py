@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from tidelog.rdf.names import TRIPLE
-from tidelog.rdf.shapes.shape import Constraint, ParsedShape, is_true
+from tidelog.rdf.shapes.finding import is_true
+from tidelog.rdf.shapes.shape import Constraint, ParsedShape
 from tidelog.rdf.shapes.testing import HOLDS, LANGUAGE
 from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_literal
+from tidelog.rdf.sparql.paths import quoted
 from tidelog.rdf.values import parts
 
 
@@ -53,12 +55,6 @@ class ShapeSource:
     fails: Callable[[str], str]
     siblings: Callable[[str], Sequence[str]]
     properties: Callable[[ParsedShape], Sequence[str]]
-
-
-def quoted(symbol: str) -> str:
-    """Return a symbol as a constant of rules."""
-    text = symbol.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
 
 
 def number_of(atom: str) -> str:

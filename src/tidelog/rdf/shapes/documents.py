@@ -76,17 +76,19 @@ class ShapesGraph:
 
     def ill_formed(self, shape: str, predicate: str, reason: str, hint: str) -> DataError:
         """Return the error about a value of a predicate of a shape."""
-        message = f"sh:{predicate} of the shape {self.shown(shape)} {reason}"
+        message = f"{self._property(predicate)} of the shape {self.shown(shape)} {reason}"
         return DataError(Problem("E0674", message, place="<shapes>", hint=hint))
 
     def unsupported(self, shape: str, predicate: str, reason: str, hint: str) -> UsageError:
         """Return the error about a part of a shape that tidelog does not validate."""
-        shown = self.shown(predicate) if ":" in predicate else f"sh:{predicate}"
-        message = f"{shown} of the shape {self.shown(shape)} cannot be validated: {reason}"
+        message = f"{self._property(predicate)} of the shape {self.shown(shape)} cannot be validated: {reason}"
         return UsageError(Problem("E0675", message, place="<shapes>", hint=hint))
 
+    def _property(self, predicate: str) -> str:
+        return self.shown(predicate) if ":" in predicate else f"sh:{predicate}"
+
     def pass_over(self, error: TidelogError) -> None:
-        """Note the error about a part that is not validated as a warning (E0659), or raise it if the graph is strict."""
+        """Note the error about a part that is not validated as a warning (E0659); raise it if the graph is strict."""
         if self._is_strict:
             raise error
         self.warnings += [replace(each, code="E0659", severity="warning") for each in error.problems]

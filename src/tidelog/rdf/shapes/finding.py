@@ -24,7 +24,7 @@ from tidelog.rdf.shapes.vocabulary import (
 )
 from tidelog.rdf.terms import TYPE, XSD
 
-_MARKS = frozenset(f"{SH}{name}" for name in (*TARGETS, *PARAMETERS, *UNSUPPORTED, "path"))
+_MARKS = frozenset(f"{SH}{name}" for name in (*TARGETS, *PARAMETERS, *UNSUPPORTED, "sparql", "path"))
 _TYPES = frozenset((f"{SH}NodeShape", f"{SH}PropertyShape"))
 _TARGETS = frozenset(f"{SH}{name}" for name in TARGETS)
 

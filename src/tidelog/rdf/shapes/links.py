@@ -57,6 +57,12 @@ def knowable(shapes: Mapping[str, ParsedShape], graph: ShapesGraph) -> Mapping[s
                     graph.pass_over(graph.unsupported(name, parameter, reason, hint))
                     dropped[name].add(parameter)
         if not dropped:
+            for name in reached(shapes, links)[1]:
+                for query in shapes[name].queries:
+                    if query.algebra is None:
+                        reason = f"another shape asks for it, and its query is no view: {query.reason}"
+                        hint = "give the shape targets, or sh:property, so that it is validated alone"
+                        graph.pass_over(graph.unsupported(name, "sparql", reason, hint))
             return shapes
         shapes = {name: _without(shape, dropped.get(name, set())) for name, shape in shapes.items()}
 

@@ -10,16 +10,15 @@ from tidelog.errors import Problem
 from tidelog.rdf import output
 from tidelog.rdf.names import COLON
 from tidelog.rdf.shapes.compiling import MESSAGES, WARNINGS
+from tidelog.rdf.shapes.evaluating import QUERIES, Ask, StoredQuery
 from tidelog.rdf.shapes.paths import path_triples
-from tidelog.rdf.shapes.vocabulary import SH
+from tidelog.rdf.shapes.vocabulary import SH, SPARQL
 from tidelog.rdf.terms import TYPE, literal
 from tidelog.rdf.values import parts
 from tidelog.relation import Relation
 
 if TYPE_CHECKING:
     import rdflib
-
-    from tidelog.rdf.change import StoreChange
 
 
 class ValidationResult(NamedTuple):
@@ -52,24 +51,27 @@ class ValidationReport:
     """The violations of a commit, in order; `conforms` is True without any."""
 
     def __init__(
-        self, names: Iterable[str], rows: Callable[[str], Iterable[tuple[Any, ...]]], prefixes: Mapping[str, str]
+        self,
+        names: Iterable[str],
+        rows: Callable[[str], Iterable[tuple[Any, ...]]],
+        ask: Ask,
+        prefixes: Mapping[str, str],
     ) -> None:
-        """Make the report of the shapes with some names. `rows` gives those of a relation, none if it is not there."""
-        self.results = tuple(sorted({ValidationResult(*row) for name in names for row in rows(name)}))
+        """Make the report of the shapes with some names. `rows` gives those of a relation, none if it is not there;
+        `ask` evaluates queries that no view has."""
+        queries = [StoredQuery(*row) for name in names for row in rows(f"{name}{COLON}{QUERIES}")]
+        evaluated = (row for each in queries for row in each.rows((str(node) for (node,) in rows(each.focus)), ask))
+        found = {*evaluated, *(row for name in names for row in rows(name))}
+        self.results = tuple(sorted(ValidationResult(*row) for row in found))
         """The violations."""
-        found = {pair: None for name in names for pair in rows(f"{name}{COLON}{WARNINGS}")}
         self.warnings = tuple(
             Problem("E0659", str(message), place="<shapes>", hint=str(hint), severity="warning")
-            for message, hint in found
+            for name in names
+            for message, hint in rows(f"{name}{COLON}{WARNINGS}")
         )
         """The parts of the shapes that are not validated."""
         self._messages = _messages_of(pair for name in names for pair in rows(f"{name}{COLON}{MESSAGES}"))
         self._prefixes = {**prefixes, "sh": SH}
-
-    @classmethod
-    def of_change(cls, change: StoreChange, name: str, prefixes: Mapping[str, str]) -> ValidationReport:
-        """Return the violations that a change brings to the shapes with a name: all, if it brings the shapes."""
-        return cls([name], lambda each: change[each].inserted if change.knows(each) else (), prefixes)
 
     @property
     def conforms(self) -> bool:
@@ -105,10 +107,12 @@ class ValidationReport:
                 "value": each.value,
                 "sourceShape": each.source_shape,
                 "sourceConstraintComponent": each.component,
+                "sourceConstraint": each.detail if each.component == SPARQL else "",
                 "resultSeverity": each.severity,
             }
             found += [(node, f"{SH}{name}", term) for name, term in terms.items() if term]
-            messages = self._messages.get(each.source_shape, (each.message,))
+            messages = self._messages.get(each.source_shape, ())
+            messages = messages if each.message in messages else (each.message,)
             found += [(node, f"{SH}resultMessage", message) for message in messages]
         return found
 

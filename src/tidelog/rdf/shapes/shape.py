@@ -14,6 +14,7 @@ from tidelog.rdf.shapes.documents import ShapesGraph
 from tidelog.rdf.shapes.finding import is_deactivated, is_true, names_of, note_unknown
 from tidelog.rdf.shapes.paths import ShapePath, read_path
 from tidelog.rdf.shapes.patterns import why_wrong
+from tidelog.rdf.shapes.queries import QueryReader, ShapeQuery
 from tidelog.rdf.shapes.vocabulary import (
     BOUNDS,
     COUNTS,
@@ -61,8 +62,9 @@ class ParsedShape:
     severity: str
     messages: tuple[str, ...]
     is_active: bool
+    queries: tuple[ShapeQuery, ...] = ()
     is_partial: bool = False
-    """Whether constraints were passed over, so that more nodes may fail than are known to."""
+    """Whether constraints were passed over, or are no views, so that more nodes may fail than are known to."""
 
     def values(self, parameter: str) -> tuple[str, ...]:
         """Return the values of a parameter."""
@@ -78,46 +80,31 @@ class ParsedShape:
         return value is not None and is_true(value)
 
 
-def read_shapes(graph: ShapesGraph, *, inferred: bool) -> dict[str, ParsedShape]:
+def read_shapes(graph: ShapesGraph, prefixes: Mapping[str, str], *, inferred: bool) -> dict[str, ParsedShape]:
     """Return the shapes of a graph by their names, those with targets first. Raise DataError (E0674) for one that is
     ill-formed. Parts that tidelog does not know or validate are passed over: `sh:closed` is one for asserted triples
-    alone."""
+    alone. Queries may use `prefixes`."""
     classes = {_CLASS}
     while more := {each for each in graph.subjects if classes & {*graph.objects(each, _SUBCLASS)}} - classes:
         classes |= more
     names = names_of(graph)
     note_unknown(graph, names)
-    unsupported = _components(graph)
-    found = {name: _Reader(graph, name, classes, unsupported, inferred).shape() for name in names}
+    queries = QueryReader(graph, prefixes, maintains=inferred)
+    found = {name: _Reader(graph, name, classes, queries, inferred).shape() for name in names}
     if not found:
         hint = "pass the graph of shapes, which has sh:NodeShape, sh:targetClass and the like"
         raise DataError(Problem("E0674", "there are no shapes of SHACL here", place="<shapes>", hint=hint))
     return dict(sorted(found.items(), key=lambda pair: not pair[1].targets))
 
 
-def _components(graph: ShapesGraph) -> dict[str, str]:
-    """Return the components of one's own by the paths of their parameters. Those that no shape uses find no violations:
-    the vocabulary of SHACL declares its own ones, and DASH has many."""
-    components = [each for each in graph.subjects if f"{SH}ConstraintComponent" in graph.objects(each, TYPE)]
-    return {
-        path: component
-        for component in components
-        if not component.startswith(SH)
-        for parameter in graph.objects(component, "parameter")
-        for path in graph.objects(parameter, "path")
-    }
-
-
 class _Reader:
     """A shape that is being read."""
 
-    def __init__(
-        self, graph: ShapesGraph, name: str, classes: set[str], components: Mapping[str, str], inferred: bool
-    ) -> None:
+    def __init__(self, graph: ShapesGraph, name: str, classes: set[str], queries: QueryReader, inferred: bool) -> None:
         self._graph = graph
         self._name = name
         self._classes = classes
-        self._components = components
+        self._queries = queries
         self._inferred = inferred
         self._is_partial = False
 
@@ -139,7 +126,11 @@ class _Reader:
         constraints = tuple(self._constraints(path is not None))
         severity = next(iter(self._checked("severity")), VIOLATION)
         messages = self._checked("message")
-        return ParsedShape(name, path, tuple(targets), constraints, severity, messages, True, self._is_partial)
+        queries = [each for each in self._queries.queries(name, path) if isinstance(each, ShapeQuery)]
+        self._is_partial |= self._queries.passed_over or any(each.algebra is None for each in queries)
+        return ParsedShape(
+            name, path, tuple(targets), constraints, severity, messages, True, tuple(queries), self._is_partial
+        )
 
     def _deactivated(self) -> ParsedShape:
         """Return a shape that has nothing to validate: its path is one of those that a closed shape allows."""
@@ -168,12 +159,7 @@ class _Reader:
         graph, name = self._graph, self._name
         for predicate in graph.predicates(name):
             word = predicate.removeprefix(SH)
-            if predicate in self._components:
-                component = graph.shown(self._components[predicate])
-                reason = f"{component} is a component of one's own, which belongs to SHACL-SPARQL"
-                hint = "write the constraint with the components of SHACL Core, or as a view in SPARQL"
-                self._pass_over(predicate, reason, hint)
-            elif word != predicate and word in UNSUPPORTED:
+            if word != predicate and word in UNSUPPORTED:
                 self._pass_over(word, UNSUPPORTED[word], "write it as a view in SPARQL: store.view(name, query)")
 
     def _pass_over(self, predicate: str, reason: str, hint: str) -> None:

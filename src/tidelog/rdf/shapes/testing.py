@@ -16,13 +16,16 @@ from tidelog.rdf.datatypes import SPELLINGS
 from tidelog.rdf.names import COLON
 from tidelog.rdf.shapes.patterns import compiled
 from tidelog.rdf.shapes.vocabulary import SH
-from tidelog.rdf.terms import RDF, XSD, is_iri
+from tidelog.rdf.terms import RDF, XSD, is_iri, literal
 from tidelog.rdf.values import DATATYPES, parts, value_of
 
 HOLDS = f"shape{COLON}holds"
 """The functor of a test, its parameters and a value."""
+FILLED = f"shape{COLON}filled"
+"""The functor that fills a message with the values of variables."""
 LANGUAGE = f"shape{COLON}language"
 """The functor that gives the language of a literal, no value for other terms."""
+_PLACE = re.compile(r"\{[?$](\w+)\}")
 _ZONE = timedelta(hours=14)
 """No time zone is farther than this from UTC."""
 
@@ -39,7 +42,20 @@ def language(term: str) -> str | None:
     return (parts(term)[1] or None) if term.startswith('"') else None
 
 
-FUNCTIONS = (holds, language)
+@functor("symbol, symbol, symbol -> symbol", name=FILLED)
+def filled(message: str, names: str, terms: str) -> str:
+    """Return a message, a literal, with terms in the place of `{?name}` and `{$name}`; names and terms have tabs
+    between."""
+    values = dict(zip(names.split("\t"), terms.split("\t"), strict=True))
+    return _PLACE.sub(lambda found: _escaped(values.get(found[1], found[0])), message)
+
+
+def _escaped(term: str) -> str:
+    """Return a term for a message, as a part of a literal."""
+    return literal(parts(term)[0] if term.startswith('"') else term)[1:-1]
+
+
+FUNCTIONS = (holds, language, filled)
 """The functions that the rules of shapes may call."""
 
 

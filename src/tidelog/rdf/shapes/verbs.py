@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tidelog.errors import Problem, ShapesWarning, UsageError
+from tidelog.errors import LimitError, Problem, ProgramError, ShapesWarning, UsageError
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
+from tidelog.rdf.change import StoreChange
 from tidelog.rdf.functions import with_functions
 from tidelog.rdf.names import Names
 from tidelog.rdf.shapes.compiling import COLUMNS, shape_rules
@@ -15,7 +18,10 @@ from tidelog.rdf.shapes.links import knowable
 from tidelog.rdf.shapes.report import ValidationReport
 from tidelog.rdf.shapes.shape import read_shapes
 from tidelog.rdf.shapes.testing import FUNCTIONS
-from tidelog.rdf.sparql.bodies import Unsupported
+from tidelog.rdf.sparql.bodies import Unsupported, too_large
+from tidelog.rdf.sparql.computing import FUNCTIONS as SPARQL_FUNCTIONS
+from tidelog.rdf.sparql.evaluation import dataset
+from tidelog.rdf.sparql.problems import failed
 from tidelog.rdf.sparql.verbs import SparqlVerbs
 from tidelog.rdf.sparql.views import refuse_taken, refuse_wrong
 from tidelog.rdf.tables import TableRule
@@ -49,7 +55,7 @@ class ShapeVerbs(SparqlVerbs):
         report of `validate` has, too; with `strict`, they are errors.
 
         Raise DataError as `insert`, and E0674 for shapes that are ill-formed; UsageError (E0663: the name is taken,
-        E0675: beyond SHACL Core).
+        E0675: beyond SHACL).
         """
         with self._changing(), changing_within_memory:
             refuse_wrong(name)
@@ -57,7 +63,7 @@ class ShapeVerbs(SparqlVerbs):
             graph = ShapesGraph(data, format, base, self._labels, is_strict=strict)
             infers = any(rule.name in ("cax-sco", "rdfs9") for rule in self._table)
             try:
-                shapes = knowable(read_shapes(graph, inferred=inferred), graph)
+                shapes = knowable(read_shapes(graph, self._declared, inferred=inferred), graph)
                 self._refuse_entailment(graph)
                 rules = shape_rules(
                     name,
@@ -65,6 +71,7 @@ class ShapeVerbs(SparqlVerbs):
                     self._names.property if inferred else self._names.given,
                     self._names.class_ if inferred and infers else None,
                     graph.warnings,
+                    inferred=inferred,
                 )
             except Unsupported as error:
                 raise _too_much(str(error), "split them among several calls of `store.shapes`") from None
@@ -72,7 +79,10 @@ class ShapeVerbs(SparqlVerbs):
                 raise _too_much("a path or a list is nested too deeply", "write the path in fewer steps") from None
             for problem in graph.warnings:
                 warnings.warn(str(problem), ShapesWarning, stacklevel=2)
-            self.load(with_functions(rules, self.database, FUNCTIONS))
+            try:
+                self.load(with_functions(rules, self.database, (*FUNCTIONS, *SPARQL_FUNCTIONS)))
+            except (ProgramError, RecursionError) as error:
+                raise too_large(name, error) from None
             self._asks_nodes |= not inferred
 
     def _refuse_entailment(self, graph: ShapesGraph) -> None:
@@ -98,9 +108,26 @@ class ShapeVerbs(SparqlVerbs):
                     hint = "add shapes with `store.shapes(…)`, and commit"
                     raise UsageError(Problem("E0601", f"there are no shapes called {name}", hint=hint))
             asked = names or tuple(there)
-            return ValidationReport(
-                asked, lambda each: self.database[each] if each in relations else (), self.prefixes
-            )
+            return self._report(asked, lambda each: self.database[each] if each in relations else ())
+
+    def validated(self, change: StoreChange, name: str) -> ValidationReport:
+        """Return the violations that a change of shapes alone brings to those with a name: all, if it brings them. For
+        modules of this package."""
+        return self._report([name], lambda each: change[each].inserted if change.knows(each) else ())
+
+    def _report(self, names: Sequence[str], rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> ValidationReport:
+        """Return the report of shapes, whose relations have certain `rows`, over the triples of the last commit."""
+        end = None if self._time_limit is None else time.monotonic() + self._time_limit
+
+        def ask(text: str, options: Mapping[str, Any], inferred: bool) -> Any:
+            if end is not None and time.monotonic() > end:
+                hint = "raise the limit with store.options(timeout=…), or validate fewer nodes"
+                message = f"the validation took longer than {self._time_limit:g} seconds"
+                raise LimitError(Problem("E0501", message, hint=hint))
+            with self._sharing(union=True, inferred=inferred) as copy, failed(text, "<shapes>"):
+                return copy.store.query(text, **dataset(copy.store, inferred, union=True), **options)
+
+        return ValidationReport(names, rows, ask, self.prefixes)
 
 
 def _too_much(reason: str, hint: str) -> UsageError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 SH = "http://www.w3.org/ns/shacl#"
 VIOLATION = f"{SH}Violation"
+SPARQL = f"{SH}SPARQLConstraintComponent"
 
 TARGETS = ("targetClass", "targetNode", "targetObjectsOf", "targetSubjectsOf")
 """Properties that give a shape focus nodes."""
@@ -26,8 +27,8 @@ PARAMETERS = (
 )  # fmt: skip
 SINGLE = (
     "datatype", "nodeKind", *COUNTS, *BOUNDS, "pattern", "flags", "languageIn", "uniqueLang",
-    "qualifiedValueShape", "qualifiedValueShapesDisjoint", "closed", "ignoredProperties", "in", "deactivated", "severity",
-    "path",
+    "qualifiedValueShape", "qualifiedValueShapesDisjoint", "closed", "ignoredProperties", "in", "deactivated",
+    "severity", "path",
 )  # fmt: skip
 """Properties of which a shape has one value at most."""
 USELESS_ALONE = {
@@ -37,14 +38,13 @@ USELESS_ALONE = {
 }
 """Parameters that say nothing without another one."""
 UNSUPPORTED = {
-    "sparql": "constraints in SPARQL belong to SHACL-SPARQL",
     "target": "targets in SPARQL belong to SHACL's advanced features",
     "js": "constraints in JavaScript belong to SHACL's extensions",
     "expression": "expressions belong to SHACL's advanced features",
 }
 """Properties of shapes that tidelog does not validate, and whose neglect hides violations."""
 WORDS = frozenset((
-    *TARGETS, *PARAMETERS, *UNSUPPORTED, "path", "deactivated", "severity", "message",
+    *TARGETS, *PARAMETERS, *UNSUPPORTED, "sparql", "path", "deactivated", "severity", "message",
     # of shapes, without a say in validation
     "name", "description", "order", "group", "defaultValue", "rule",
     # of paths, prefixes, graphs, executables and components
@@ -53,11 +53,12 @@ WORDS = frozenset((
     "select", "ask", "construct", "update", "returnType",
     "parameter", "optional", "labelTemplate", "validator", "nodeValidator", "propertyValidator",
     # of reports
-    "conforms", "result", "shapesGraphWellFormed", "focusNode", "value", "resultPath", "resultMessage", "resultSeverity",
-    "sourceShape", "sourceConstraint", "sourceConstraintComponent", "detail",
+    "conforms", "result", "shapesGraphWellFormed", "focusNode", "value", "resultPath", "resultMessage",
+    "resultSeverity", "sourceShape", "sourceConstraint", "sourceConstraintComponent", "detail",
     # of the advanced features and of JavaScript
-    "resultAnnotation", "annotationProperty", "annotationValue", "annotationVarName", "condition", "subject", "predicate",
-    "object", "filterShape", "nodes", "intersection", "union", "if", "then", "else", "count", "distinct", "min", "max",
+    "resultAnnotation", "annotationProperty", "annotationValue", "annotationVarName", "condition", "subject",
+    "predicate", "object",
+    "filterShape", "nodes", "intersection", "union", "if", "then", "else", "count", "distinct", "min", "max",
     "sum", "groupConcat", "separator", "orderBy", "desc", "limit", "offset", "exists", "minus", "targetValidator",
     "jsFunctionName", "jsLibrary", "jsLibraryURL",
 ))  # fmt: skip

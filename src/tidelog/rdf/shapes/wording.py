@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tidelog.rdf.shapes.queries import ShapeQuery
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape
-from tidelog.rdf.shapes.vocabulary import SH
+from tidelog.rdf.shapes.vocabulary import SH, SPARQL
 from tidelog.rdf.terms import literal, ntriples
 from tidelog.rdf.values import parts
 
@@ -44,11 +45,23 @@ _MOST = 5
 def message_of(shape: ParsedShape, constraint: Constraint) -> str:
     """Return the message of a violation, a literal: that of the shape, in English if there are several languages."""
     if shape.messages:
-        return min(shape.messages, key=lambda each: (parts(each)[1] not in ("", "en"), each))
+        return _chosen(shape.messages)
     members = [_shown(each) for each in constraint.members[:_MOST]]
     if len(constraint.members) > _MOST:
         members.append("…")
     return literal(_TEXTS[constraint.parameter].format(", ".join(members) if members else _shown(constraint.value)))
+
+
+def query_message(shape: ParsedShape, query: ShapeQuery) -> str:
+    """Return the message of the rows of a query, a literal that may have variables."""
+    if query.messages or shape.messages:
+        return _chosen(query.messages or shape.messages)
+    what = "the query of the shape" if query.component == SPARQL else ntriples(query.component)
+    return literal(f"the value violates {what}")
+
+
+def _chosen(messages: tuple[str, ...]) -> str:
+    return min(messages, key=lambda each: (parts(each)[1] not in ("", "en"), each))
 
 
 def _shown(term: str) -> str:

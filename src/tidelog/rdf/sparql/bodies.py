@@ -117,6 +117,8 @@ class ViewRules:
         self._named: list[str] | None = None
         self._count = 0
         self._work = 0
+        self.given = ViewBody()
+        """Variables that have values in every part of a pattern."""
 
     def spend(self, bodies: Iterable[ViewBody]) -> Iterator[ViewBody]:
         """Yield bodies. Raise Unsupported if the view has gone through too many literals with them: patterns in
@@ -126,6 +128,15 @@ class ViewRules:
             if self._work > _WORK:
                 raise Unsupported("its patterns, one in another, have too many ways to match")
             yield body
+
+    @contextmanager
+    def binding(self, given: ViewBody) -> Iterator[None]:
+        """Give variables values in every part of a pattern, as pre-binding does."""
+        before, self.given = self.given, given
+        try:
+            yield
+        finally:
+            self.given = before
 
     # --- graphs --------------------------------------------------------------------------------------------------
 

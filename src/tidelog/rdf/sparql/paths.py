@@ -40,7 +40,12 @@ def operand_of(value: Any) -> str:
     name = name_of(value)
     if name is not None:
         return f"v_{name}"
-    text = term(value).replace("\\", "\\\\").replace('"', '\\"')
+    return quoted(term(value))
+
+
+def quoted(symbol: str) -> str:
+    """Return a symbol as a constant of rules."""
+    text = symbol.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
 
 

@@ -7,7 +7,7 @@ So it reads the query as a part of an update, which fails before it runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tidelog.errors import Problem, SetupError, how_to_install
@@ -59,8 +59,12 @@ def algebra(text: str, prefixes: Mapping[str, str]) -> Any:
 
     try:
         parsed = parseQuery(text)
-        if _triples(parsed) > _TRIPLES:
+        nodes = list(_parts(parsed))
+        if sum(len(terms) // 3 for node in nodes if "triples" in node for terms in node["triples"]) > _TRIPLES:
             raise Unsupported(f"it has more than {_TRIPLES} triple patterns", "split it into several views")
+        # rdflib's algebra has no filters that are false.
+        if any(node.name == "Filter" and _is_constant(node.expr) for node in nodes):
+            raise Unsupported("a filter is a constant", "leave out the filter, or the group that it is in")
         return translateQuery(parsed, initNs=dict(prefixes)).algebra
     except (RecursionError, Unsupported):
         raise
@@ -88,19 +92,27 @@ def _refuse_deep(found: list[Word]) -> None:
             raise Unsupported(f"it has more than {_DEEP} brackets in one another", "nest fewer brackets")
 
 
-def _triples(parsed: Any) -> int:
-    """Return the number of triples in what rdflib's parser returns."""
+def _parts(parsed: Any) -> Iterator[Any]:
+    """Yield the nodes of what rdflib's parser returns."""
     from rdflib.plugins.sparql.parserutils import CompValue
 
-    count, left = 0, [parsed]
+    left = [parsed]
     while left:
         part = left.pop()
         if isinstance(part, CompValue):
-            count += sum(len(terms) // 3 for terms in part["triples"]) if "triples" in part else 0
+            yield part
             left.extend(part.values())
         elif isinstance(part, Iterable) and not isinstance(part, str):
             left.extend(part)
-    return count
+
+
+def _is_constant(expression: Any) -> bool:
+    """Return True for a literal, which rdflib's parser wraps into operators without a second operand."""
+    from rdflib import Literal
+
+    while list(getattr(expression, "keys", tuple)()) == ["expr"] and not expression.name.startswith("Unary"):
+        expression = expression.expr
+    return isinstance(expression, Literal)
 
 
 def _is_part(text: str, rest: list[Word], prefixes: Mapping[str, str]) -> bool:

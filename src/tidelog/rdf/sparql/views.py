@@ -72,7 +72,7 @@ def program(name: str, text: str, prefixes: dict[str, str]) -> str:
 
 
 def _rules(name: str, query: Any) -> str:
-    node, is_distinct = _projection(query.p)
+    node, is_distinct = projection(query.p)
     rules = ViewRules(name)
     if query.datasetClause:
         rules.choose(*(_graphs(query.datasetClause, sort) for sort in ("default", "named")))
@@ -100,7 +100,7 @@ def _graphs(clauses: Any, sort: str) -> list[str]:
     return [operand_of(clause[sort]) for clause in clauses if sort in clause]
 
 
-def _projection(node: Any) -> tuple[Any, bool]:
+def projection(node: Any) -> tuple[Any, bool]:
     """Return the projection of a SELECT, and whether it is DISTINCT."""
     is_distinct = False
     while node.name in ("Distinct", "Reduced"):
@@ -118,7 +118,7 @@ def bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
 def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
     match node.name:
         case "BGP":
-            yield patterns(node.triples, rules)
+            yield rules.given & patterns(node.triples, rules)
         case "Graph":
             yield from _in_graph(node, rules, outer)
         case "Join":
@@ -141,7 +141,7 @@ def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
         case "ToMultiSet" if node.p.name == "values":
             yield from _values(node.p.res, rules)
         case "ToMultiSet":
-            project, is_distinct = _projection(node.p)
+            project, is_distinct = projection(node.p)
             found = list(bodies(project.p, rules, ViewBody()))
             yield from selected([str(variable) for variable in project.PV], found, is_distinct, rules)
         case "AggregateJoin":
