@@ -202,7 +202,7 @@ def test_nodes_end_with_a_demo_that_is_killed(tmp_path: Path) -> None:
     assert len(nodes) == 6
     assert list(tmp_path.iterdir()) == []
     demo.kill()
-    assert demo.communicate(timeout=300)[1] == ""
+    assert "Traceback" not in demo.communicate(timeout=300)[1]
     for node in nodes:
         assert select.select([node], [], [], 300)[0] == [node]  # it has ended
         os.close(node)
