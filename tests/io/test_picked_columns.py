@@ -99,17 +99,20 @@ def test_names_in_the_first_line_of_an_output(tmp_path: Path) -> None:
 
 
 def test_a_line_with_far_too_many_fields_takes_little_memory(tmp_path: Path) -> None:
-    text = "1\t" * 2_000_000
-    (tmp_path / "e.facts").write_text(text)
     db = tidelog.connect()
     db.load(PROGRAM)
     relation = db.program.relations["e"]
-    tracemalloc.start()
-    try:
-        with pytest.raises(tidelog.DataError) as raised:
-            read_facts({}, tmp_path, relation, db.dictionary)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert "expected 2 columns, found 2000001: " in str(raised.value)
-    assert peak < 10 * len(text)
+
+    def peak(fields: int) -> int:
+        """Return the most bytes that objects of Python have at a time."""
+        (tmp_path / "e.facts").write_text("1\t" * (fields - 1))
+        tracemalloc.start()
+        try:
+            with pytest.raises(tidelog.DataError, match=f"expected 2 columns, found {fields}: "):
+                read_facts({}, tmp_path, relation, db.dictionary)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(2_000_001)  # Modules that are loaded when first needed do not count.
+    assert peak(2_000_001) < 10 * 4_000_000

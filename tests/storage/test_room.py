@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,11 +85,16 @@ def test_what_there_is_in_all_is_that_of_the_system_or_of_a_control_group(
 
 
 @linux
-def test_a_process_has_the_memory_that_it_writes() -> None:
-    before = room.resident()
+def test_a_process_has_the_pages_that_it_does_not_share_with_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     block = Block(40_000_000)
     block.view("int8", 40_000_000)[:] = 1
-    assert 30_000_000 < room.resident() - before < 80_000_000
+    assert room.resident() > 40_000_000
+    monkeypatch.setattr(room, "_ROOT", tmp_path)
+    assert room.resident() == 0
+    system(tmp_path, proc__self__statm="900 70 20 1 0 10 0\n")
+    assert room.resident() == 50 * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_small_requests_are_not_looked_at() -> None:
