@@ -10,15 +10,20 @@ The n-th attempt sends SIGINT when its block comes to the n-th line that it runs
 first that runs to its end without. With `opcodes`, places are those between bytecodes where CPython looks for signals:
 behind a call of a C function, and where a function or the next turn of a loop begins. KeyboardInterrupt ends the block
 and no more.
+
+`pressed_inside` presses Ctrl-C in a function of a library, which makes of it what `LIBRARIES` do.
 """
 
 from __future__ import annotations
 
 import dis
 import signal
+import socket
 import sys
 import time
+import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -77,6 +82,72 @@ class Press:
         looked = name in _BEGINS or self._called is frame
         self._called = frame if name in _CALLS else None
         return looked
+
+
+def _passes_it_on() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def _ignores_it() -> None:
+    """Python ignores what callbacks of weak references raise."""
+    thing: set[int] = set()
+    reference = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+    del thing
+    assert reference() is None
+
+
+class _Finalized:
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _ignores_it_at_an_end() -> None:
+    _Finalized()
+
+
+def _fails_to_clean_up() -> None:
+    try:
+        signal.raise_signal(signal.SIGINT)
+        connection = socket.socket()
+    finally:
+        connection.close()
+
+
+def _raises_its_own() -> None:
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise RuntimeError("Query interrupted") from None
+
+
+LIBRARIES: dict[str, Callable[[], None]] = {
+    "passes-on": _passes_it_on,
+    "weak-reference": _ignores_it,
+    "finalizer": _ignores_it_at_an_end,
+    "clean-up": _fails_to_clean_up,
+    "own-error": _raises_its_own,
+}
+"""Libraries in which Ctrl-C comes, by what they make of KeyboardInterrupt."""
+
+
+@contextmanager
+def pressed_inside(owner: Any, name: str, library: str = "passes-on") -> Iterator[None]:
+    """Press Ctrl-C when a function of a library is called for the first time inside the block. Fail where it is not."""
+    function, calls = getattr(owner, name), 0
+
+    def press(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            LIBRARIES[library]()
+        return function(*arguments, **options)
+
+    setattr(owner, name, press)
+    try:
+        yield
+    finally:
+        setattr(owner, name, function)
+        assert calls, f"{name} was not called"
 
 
 _KNOWN: dict[CodeType, dict[int, str]] = {}

@@ -22,6 +22,7 @@ from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
 from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
+from tidelog.limits.interrupts import foreign_code
 from tidelog.limits.watch import reading_within_memory
 from tidelog.maintain.deltas import AnyRows, held_rows, rows_of
 from tidelog.set_operators import Rows, SetOperators
@@ -231,6 +232,7 @@ class Relation(SetOperators):
 
     # --- tables for other libraries ----------------------------------------------------------------------------------
 
+    @foreign_code()
     @reading_within_memory
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow Table: int64, uint64, float64, string and struct columns."""
@@ -261,11 +263,13 @@ class Relation(SetOperators):
 
         return pa.Array.from_buffers(pa.struct([]), count, [None])
 
+    @foreign_code()
     @reading_within_memory
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return Arrow's interface for any library that reads tables."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    @foreign_code()
     @reading_within_memory
     def to_pandas(self) -> pandas.DataFrame:
         """Return a pandas DataFrame, records as tuples. Raise SetupError (E0790) if pandas is not installed."""
@@ -282,12 +286,14 @@ class Relation(SetOperators):
         frame: pandas.DataFrame = loaded.DataFrame(columns, index=loaded.RangeIndex(len(words)))
         return frame
 
+    @foreign_code()
     @reading_within_memory
     def to_polars(self) -> polars.DataFrame:
         """Return a Polars DataFrame. Raise SetupError (E0790) if Polars is not installed."""
         frame: polars.DataFrame = _need("polars", "polars").from_arrow(self.to_arrow())
         return frame
 
+    @foreign_code()
     @reading_within_memory
     def to_spark(self, session: pyspark.sql.SparkSession) -> pyspark.sql.DataFrame:
         """Return a Spark DataFrame of the session. Spark has no unsigned integers: those become decimals of 20

@@ -6,12 +6,13 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
-from types import CodeType
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
 
 import pytest
 
-from tidelog.limits.interrupts import Deferring, Interrupts
+from tests.pressing import LIBRARIES
+from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts, foreign_code
 
 
 def press() -> None:
@@ -62,12 +63,21 @@ def test_control_c_that_nobody_looks_at_follows_and_no_value_is_lost() -> None:
     assert nothing_follows()
 
 
-def test_what_is_raised_comes_before_the_interrupt() -> None:
+def test_an_interrupt_takes_the_place_of_an_error() -> None:
     def work(_: Interrupts) -> None:
         press()
         raise ValueError("first")
 
-    assert followed(lambda: value_of(work)) == (("first",), True)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        value_of(work)
+    assert isinstance(caught.value.__context__, ValueError)
+    assert nothing_follows()
+    with Deferring() as outer:
+        with outer.putting_off(), pytest.raises(ValueError, match="first"):
+            value_of(work)
+        assert outer.pressed
+        with pytest.raises(KeyboardInterrupt):
+            value_of(work)
     assert nothing_follows()
 
 
@@ -265,6 +275,97 @@ def test_a_block_within_is_open_only_if_the_outer_one_was() -> None:
             block.close()
             assert pressed_in(outer)
             outer.pressed = False
+    assert nothing_follows()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_control_c_leaves_a_library_whatever_that_makes_of_it(library: str) -> None:
+    """Python warns of the ones that it ignores."""
+    with pytest.raises(KeyboardInterrupt), foreign_code():
+        LIBRARIES[library]()
+    assert nothing_follows()
+
+    def within(interrupts: Interrupts) -> None:
+        with ForeignCode(interrupts):
+            LIBRARIES[library]()
+
+    with pytest.raises(KeyboardInterrupt):
+        value_of(within)
+    assert nothing_follows()
+
+
+def test_what_a_library_raises_without_control_c_is_its_own() -> None:
+    with pytest.raises(ValueError, match="bad"), foreign_code():
+        raise ValueError("bad")
+    with pytest.raises(KeyboardInterrupt), foreign_code():  # of the library's own making
+        raise KeyboardInterrupt
+    assert nothing_follows()
+
+
+def test_a_library_stops_at_once_where_control_c_came_before() -> None:
+    with Deferring() as interrupts:
+        press()
+        with pytest.raises(KeyboardInterrupt), ForeignCode(interrupts):
+            raise AssertionError
+        press()
+        with interrupts.putting_off(), ForeignCode(interrupts):
+            pass
+        assert (interrupts.pressed, interrupts.through, interrupts.raised) == (True, False, None)
+        interrupts.pressed = False
+    assert nothing_follows()
+
+
+def test_a_library_is_not_stopped_where_the_caller_must_not_be() -> None:
+    with Deferring() as outer:
+        with foreign_code():
+            press()
+        assert outer.pressed
+        outer.pressed = False
+        with ForeignCode(outer), pytest.raises(KeyboardInterrupt), foreign_code():
+            press()
+    assert nothing_follows()
+
+
+def test_the_code_of_the_user_may_handle_control_c_itself() -> None:
+    with Deferring() as interrupts, ForeignCode(interrupts):
+        with interrupts.let_through(), pytest.raises(KeyboardInterrupt):
+            press()
+        assert interrupts.raised == []
+    assert nothing_follows()
+
+
+def test_a_library_ends_as_the_handler_of_the_user_wants() -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        if len(heard) == 1:
+            raise TimeoutError("mine")
+
+    heard: list[int] = []
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        with pytest.raises(TimeoutError, match="mine"), foreign_code(), pytest.raises(TimeoutError):
+            press()
+        with foreign_code():
+            press()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(heard) == 2
+    assert nothing_follows()
+
+
+def test_a_block_that_nobody_ends_ends_with_its_generator() -> None:
+    """As after a Ctrl-C between the generator of a context manager and its block."""
+
+    def verb() -> Iterator[None]:
+        with foreign_code():
+            yield
+
+    begun = verb()
+    next(begun)
+    with pytest.raises(KeyboardInterrupt):
+        press()
+    del begun
     assert nothing_follows()
 
 

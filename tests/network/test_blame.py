@@ -192,7 +192,7 @@ def test_programs_with_facts_after_random_changes() -> None:
             script.check(3)
             numbers |= {script.network.blame("link", row).since for row in script.network["link"]}
     assert 0 in numbers
-    assert len(numbers) > 4
+    assert len(numbers) >= min(5, 1 + cases(6))  # A network gives at least one number of its own.
 
 
 # --- by hand ---------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from tidelog.io.columns import column_words, encode_columns, encode_table
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected, shown
 from tidelog.language.syntax import Column, RelationType
+from tidelog.limits.interrupts import foreign_code
 from tidelog.relation import Relation
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.dictionary import Dictionary
@@ -41,9 +42,11 @@ def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
     if isinstance(data, np.ndarray):
         return _encode_array(data, relation, dictionary, place)
     if is_pandas(data):
-        return _encode_pandas(data, relation, dictionary, place)
+        with foreign_code():
+            return _encode_pandas(data, relation, dictionary, place)
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return encode_table(_table(data, place), relation, dictionary, place)
+        with foreign_code():
+            return encode_table(_table(data, place), relation, dictionary, place)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray, os.PathLike, Mapping)):
         return encode_rows(data, relation, dictionary, place)
     raise unreadable(data, place)
@@ -57,7 +60,8 @@ def at_hand(data: Any, name: str) -> Any:
     if isinstance(data, Relation):
         return data.fixed()
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return _table(data, place_in(name))
+        with foreign_code():
+            return _table(data, place_in(name))
     return list(data) if isinstance(data, Iterator) else data
 
 

@@ -2,7 +2,11 @@
 
 Inside of `Deferring`, Ctrl-C only sets a flag. What is inside looks at the flag where stopping is safe, and raises
 KeyboardInterrupt there. A Ctrl-C that comes too late for that is delivered once the function with the block has
-returned, so that its result is not lost: a thread waits for this and sends the signal again.
+returned, so that its result is not lost: a thread waits for this and sends the signal again. If the block raises
+anyway, there is no result, and KeyboardInterrupt takes the place of the error.
+
+Libraries may wait long, so Ctrl-C raises inside of them (`ForeignCode`). Not all of them pass it on: Python ignores
+exceptions of callbacks and finalizers, and handlers of errors may fail. It leaves the block nevertheless.
 
 Python runs handlers of signals in the main thread only. In other threads all of this does nothing.
 """
@@ -41,7 +45,9 @@ class Interrupts:
         self.through = False
         """True if Ctrl-C raises at once, outside of the functions with the code `shielded`."""
         self.shielded: tuple[CodeType, ...] = ()
-        self._put_off = False
+        self.raised: list[BaseException] | None = None
+        """The exceptions that Ctrl-C has raised inside of a library, unless it is the user's code that runs."""
+        self.put_off = False
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal: note it, or let it through where that is allowed."""
@@ -51,31 +57,37 @@ class Interrupts:
         elif shielded is not None:
             _deliver(shielded)
         else:
-            self.before(number, frame)
+            try:
+                self.before(number, frame)
+            except BaseException as error:
+                if self.raised is not None:
+                    self.raised.append(error)
+                raise
 
     def look(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self.pressed and not self._put_off:
+        if self.pressed and not self.put_off:
             self.pressed = False
             raise KeyboardInterrupt
 
     @contextmanager
     def let_through(self) -> Iterator[None]:
-        """Let Ctrl-C raise at once, anywhere inside the block."""
-        before, self.through = self.through, True
+        """Let Ctrl-C raise at once, anywhere inside the block, which runs the user's code."""
+        before = self.through, self.raised
+        self.through, self.raised = True, None
         try:
             yield
         finally:
-            self.through = before
+            self.through, self.raised = before
 
     @contextmanager
     def putting_off(self) -> Iterator[None]:
         """Keep `look` from raising inside the block, which takes back changes."""
-        before, self._put_off = self._put_off, True
+        before, self.put_off = self.put_off, True
         try:
             yield
         finally:
-            self._put_off = before
+            self.put_off = before
 
     def take(self, lock: Waitable) -> None:
         """Wait for a lock and have it; KeyboardInterrupt ends the waiting."""
@@ -92,13 +104,44 @@ class Interrupts:
             lock.release()
 
 
+class ForeignCode:
+    """A block that runs a library: Ctrl-C raises at once. If the library keeps the exception to itself, or raises
+    another one in its place, it leaves the block all the same."""
+
+    def __init__(self, interrupts: Interrupts, through: bool = True) -> None:
+        """Without `through`, Ctrl-C waits as it does outside."""
+        self._interrupts = interrupts
+        self._through = through
+
+    def __enter__(self) -> None:
+        interrupts = self._interrupts
+        self._before = interrupts.through, interrupts.raised
+        self._raised: list[BaseException] = []
+        # No call comes between here and the block, so that no handler runs and `__exit__` follows.
+        interrupts.raised, interrupts.through = self._raised, self._through
+        if self._through and interrupts.pressed and not interrupts.put_off:
+            interrupts.through, interrupts.raised = self._before
+            interrupts.pressed = False
+            raise KeyboardInterrupt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._interrupts.through, self._interrupts.raised = self._before
+        raised, self._raised = self._raised, []
+        if raised and error not in raised and kind is not GeneratorExit:  # as which Python closes generators
+            raise raised[-1] from None
+
+
 class Deferring:
     """Inside, Ctrl-C waits; blocks within share the outermost one's `Interrupts`. An unhandled one is delivered when
-    the function with the outermost block has returned or raised."""
+    the function with the outermost block has returned; in the place of an error, it is raised at once."""
 
     _running: ClassVar[Interrupts | None] = None
     """Those of the outermost block that the main thread is in."""
     _interrupts: Interrupts | None = None
+    was_through = False
+    """Whether Ctrl-C raised at once before the block."""
 
     def __enter__(self) -> Interrupts:
         handler = signal.getsignal(signal.SIGINT)
@@ -107,9 +150,10 @@ class Deferring:
         self._outer = running = Deferring._running
         if running is not None and handler == running.note:
             interrupts, self._outermost = running, False
-            self._through, interrupts.through = interrupts.through, False
+            self.was_through, interrupts.through = interrupts.through, False
         else:
             interrupts, self._outermost = Interrupts(handler), True
+            self.was_through = True
             signal.signal(signal.SIGINT, interrupts.note)
         self._interrupts = Deferring._running = interrupts
         return interrupts
@@ -125,13 +169,17 @@ class Deferring:
         try:
             Deferring._running = self._outer
             if not self._outermost:
-                interrupts.through = self._through
+                interrupts.through = self.was_through
             elif signal.getsignal(signal.SIGINT) == interrupts.note:
                 signal.signal(signal.SIGINT, interrupts.before)
-            if interrupts.pressed and (self._outermost or interrupts.through):
+            if error is not None:
+                interrupts.look()
+            elif interrupts.pressed and (self._outermost or interrupts.through):
                 interrupts.pressed = False
                 _deliver(sys._getframe(1))
         except BaseException:
+            if error is not None:
+                raise
             with suppress(RuntimeError, MemoryError):  # There may be no room for a thread.
                 _deliver(sys._getframe(1))
 
@@ -141,7 +189,7 @@ class Deferring:
         if (interrupts := self._interrupts) is not None:
             self._closed = interrupts.through, interrupts.shielded
             interrupts.shielded = shielded
-            interrupts.through = self._outermost or self._through
+            interrupts.through = self.was_through
             if interrupts.through and interrupts.pressed:
                 interrupts.pressed = False
                 _deliver(sys._getframe(1))
@@ -150,6 +198,14 @@ class Deferring:
         """Let Ctrl-C wait again."""
         if (interrupts := self._interrupts) is not None:
             interrupts.through, interrupts.shielded = self._closed
+
+
+@contextmanager
+def foreign_code() -> Iterator[None]:
+    """Run a verb that may end anywhere, and libraries with it, see `ForeignCode`. Ctrl-C waits if it does outside."""
+    block = Deferring()
+    with block as interrupts, ForeignCode(interrupts, block.was_through):
+        yield
 
 
 def _deliver(frame: FrameType) -> None:

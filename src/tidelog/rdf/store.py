@@ -26,7 +26,7 @@ from tidelog.explain.views import EXPLANATION
 from tidelog.language.paths import repeats
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Literal, Program, Rule, Variable
 from tidelog.language.trees import atoms
-from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.profiling.profile import Profile
@@ -144,7 +144,7 @@ class Store(N3Verbs):
             if not isinstance(given, (str, os.PathLike)):
                 hint = "pass the text of a program, or the path of one"
                 raise UsageError(Problem("E0662", f"expected a program, found {program!r}", hint=hint))
-            with interrupts.let_through():
+            with ForeignCode(interrupts):
                 parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
             declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
             asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)

@@ -30,6 +30,7 @@ from tidelog.engine import Engine, EpochOptions, RowChange
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
 from tidelog.language.syntax import Column
+from tidelog.limits.interrupts import ForeignCode
 from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import EmbeddedEngine, evaluated
 from tidelog.maintain.state import EngineState
@@ -119,7 +120,8 @@ class Aside:
         if sum(map(engine.size, known)) <= most:
             watch = options.watch(work=THE_QUERY)
             with guarded(watch):
-                local = {name: found.local() for name, found in rows.items()}
+                with ForeignCode(watch.interrupts):
+                    local = {name: found.local() for name, found in rows.items()}
                 return DriverRows(evaluated(self._workspace.dictionary, core, local, watch).views[QUERY].words())
         other = self._another()
         other.is_brief = True
@@ -175,7 +177,8 @@ class Aside:
         alone = certificate_of(self._evaluated(engine, most, watch, "a certificate"), self._workspace.committed.checked)
 
         def view(name: str) -> tuple[Words, Words]:
-            rows = engine.relation(name).local()
+            with ForeignCode(watch.interrupts):
+                rows = engine.relation(name).local()
             return rows, _births(rows, *alone.view(name))
 
         return replace(alone, view=view)
@@ -204,7 +207,8 @@ class Aside:
             message = f"{what} needs {count:,} rows at the driver, the embedded_limit is {most:,}"
             hint = "raise it with options(embedded_limit=…) if the driver has the memory"
             raise UsageError(Problem("E0688", message, hint=hint))
-        facts = {name: engine.facts(name).local() for name in draft.checked.relations}
+        with ForeignCode(watch.interrupts):
+            facts = {name: engine.facts(name).local() for name in draft.checked.relations}
         return evaluated(self._workspace.dictionary, draft.core, facts, watch)
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from tidelog.arrays import Words
 from tidelog.copies import Uncopied
 from tidelog.engine import Prospect, Report, RowChange
+from tidelog.limits.interrupts import foreign_code
 from tidelog.spark.cluster.engine import ClusterChanges
 from tidelog.spark.rows import Rows
 
@@ -50,9 +51,10 @@ class _Frames(Uncopied):
         relation."""
         if not isinstance(name, str) or name not in self._frames:
             change = self._changes.get(name) if name in self else None
-            inserted = self._frame(name, None if change is None else change.inserted)
-            deleted = self._frame(name, None if change is None else change.deleted)
-            self._frames[name] = SparkRelationChange(inserted, deleted)
+            with foreign_code():
+                inserted = self._frame(name, None if change is None else change.inserted)
+                deleted = self._frame(name, None if change is None else change.deleted)
+                self._frames[name] = SparkRelationChange(inserted, deleted)
         return self._frames[name]
 
     def count(self, name: str) -> int:

@@ -27,7 +27,7 @@ from tidelog.errors import DataError, TidelogError
 from tidelog.io.keys import key_positions, with_columns
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
-from tidelog.limits.interrupts import Deferring, Interrupts
+from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts, foreign_code
 from tidelog.limits.watch import changing_within_memory
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
@@ -103,7 +103,8 @@ class SparkDatabase(SparkReads):
         self.keeper = StateKeeper(None if state is None else StateFolder(state, "spark"))
         """The state folder, if there is one, and the notes in it: for modules of this package."""
         try:
-            self._restore()
+            with foreign_code():
+                self._restore()
         except BaseException:
             self.close()
             raise
@@ -308,7 +309,7 @@ class SparkDatabase(SparkReads):
         keeping = keeper.epoch(None if same else draft.programs, draft.gone_from(self.workspace.committed), notes)
 
         def seal(prospect: Prospect[Rows]) -> None:
-            with interrupts.let_through():
+            with ForeignCode(interrupts):
                 with phases("deliver"):
                     deliver(Delivered(self._epochs + 1, prospect, self._frame))
                 if not keeper.restoring:
@@ -322,7 +323,7 @@ class SparkDatabase(SparkReads):
         keyed = self._keyed(engine, draft)
         try:
             with working():
-                with interrupts.let_through():
+                with ForeignCode(interrupts):
                     with phases("facts"):
                         facts = net_rows(engine, draft.checked.relations, keyed.resolved(pending), self._translation)
                         if engine is not self.engine:
@@ -386,15 +387,15 @@ class SparkDatabase(SparkReads):
         started, deltas = time.perf_counter(), dict[str, RowChange[Words]]()
 
         def seal(prospect: Prospect[Rows]) -> None:
-            with interrupts.let_through():
+            with ForeignCode(interrupts):
                 deltas.update(local_changes(prospect.deltas, self._choice.embedded_limit))
             raise TakenBackError
 
         with changing_within_memory, working("evaluate the trial", "try again; nothing has changed"):
-            with interrupts.let_through():
+            with ForeignCode(interrupts):
                 draft = self.workspace.draft()
             with closing(self._keyed(self.engine, draft)) as keyed:
-                with interrupts.let_through():
+                with ForeignCode(interrupts):
                     pending = keyed.resolved(self.workspace.due(self._retraction))
                     facts = net_rows(self.engine, draft.checked.relations, pending, self._translation)
                 watch = self._options.watch(draft.checked.size_limits, interrupts)

@@ -14,6 +14,7 @@ from tidelog.certificate import Certificate, PartedCertificate, certificate_of, 
 from tidelog.engine import Engine
 from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingVerbs
+from tidelog.limits.interrupts import foreign_code
 from tidelog.limits.watch import Watch
 from tidelog.queries.answers import Answers
 from tidelog.relation import Relation, WordRows
@@ -48,7 +49,7 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        with super()._using(), described(self.session, f"after epoch {self._epochs}"):
+        with foreign_code(), super()._using(), described(self.session, f"after epoch {self._epochs}"):
             yield
 
     def __getitem__(self, name: str) -> DataFrame:

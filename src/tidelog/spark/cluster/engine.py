@@ -25,7 +25,7 @@ from tidelog.durable.damage import damaged
 from tidelog.durable.remote import TakenOverError
 from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
-from tidelog.limits.interrupts import Deferring
+from tidelog.limits.interrupts import Deferring, ForeignCode
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
@@ -194,7 +194,7 @@ class PartitionedEngine:
         with changing_within_memory, Deferring() as interrupts:
             try:
                 former = wire.dumps(self.committed)
-                with interrupts.let_through():
+                with ForeignCode(interrupts):
                     manifest = epoch.run(changes)
                 interrupts.look()
                 self.owner.check()

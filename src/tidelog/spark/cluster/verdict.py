@@ -23,6 +23,7 @@ from tidelog.certificate.stopping import look
 from tidelog.certificate.wrong import MOST, Findings, wrong_strata
 from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.functors import NUMERIC
+from tidelog.limits.interrupts import ForeignCode
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import AggregateRule, CoreConstant, CoreValue
 from tidelog.rules.edges import AnyRule, body_of, head_of
@@ -249,7 +250,8 @@ class _Check:
                 continue
             lendings = tuple(lending for _, lending in asked)
             arguments = (self.shown.folder.address, self.prefix, self.shown.committed.partitions, lendings)
-            found: list[list[Sent]] = engine.executors.run(engine.tasks("lend", arguments))
+            with ForeignCode(self.watch.interrupts):
+                found: list[list[Sent]] = engine.executors.run(engine.tasks("lend", arguments))
             for sent in found:
                 for i, rows in sent:
                     waiting.setdefault(asked[i][0], []).append(rows)
@@ -265,7 +267,8 @@ class _Check:
             tables = [tuple(waiting.get(replace(place, table=table), ())) for table in range(count)]
             works.append(Work(place.number, tuple(tables)))
         arguments = (f"{self.prefix}-plan", self.prefix, tuple(works), left)
-        return shown.executors.run(shown.tasks(what, arguments))
+        with ForeignCode(self.watch.interrupts):
+            return shown.executors.run(shown.tasks(what, arguments))
 
     def clear(self, keep: str = "") -> None:
         """Remove the files of the check, but for the plan and the symbols if these are kept."""
