@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import duckdb
@@ -43,10 +43,12 @@ def test_ctrl_c_while_a_frame_is_read(library: str, db: tidelog.Database) -> Non
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_ctrl_c_while_a_frame_is_made(library: str, db: tidelog.Database) -> None:
-    for owner, name, read in (
-        (pandas, "RangeIndex", lambda: db["e"].to_pandas()),
-        (polars, "from_arrow", lambda: db["e"].to_polars()),
-    ):
+    relation = db["e"]
+    reads: tuple[tuple[Any, str, Callable[[], Any]], ...] = (
+        (pandas, "RangeIndex", relation.to_pandas),
+        (polars, "from_arrow", relation.to_polars),
+    )
+    for owner, name, read in reads:
         with pytest.raises(KeyboardInterrupt), pressed_inside(owner, name, library):
             read()
         assert len(read()) == 2
