@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pyspark.util
@@ -62,6 +63,10 @@ def begun(spark: SparkSession, engine: str) -> Any:
     return db
 
 
+def commit_into(changes: list[Any], db: Any) -> None:
+    changes.append(db.commit())
+
+
 def rows(frame: Any) -> set[tuple[Any, ...]]:
     return {tuple(row) for row in frame.collect()}
 
@@ -87,7 +92,7 @@ def test_ctrl_c_ends_reading(engine: str, spark: SparkSession) -> None:
     for name, (read, places) in READS.items():
         db = begun(spark, engine)
         for place in (*IN_CALLS, *(places if engine == "cluster" else ())):
-            assert interrupted(lambda read=read, db=db: read(db), place), (name, place)
+            assert interrupted(partial(read, db), place), (name, place)
         assert rows(db["t"]) == set(db.local("t")) == VIEW, name
         assert rows(db.query("t(1, y)")) == {(1, "a"), (1, "b")}, name
         db.check()
@@ -117,7 +122,7 @@ def test_ctrl_c_ends_a_commit_or_follows(engine: str, spark: SparkSession) -> No
         db.delete("e", spark.createDataFrame([last], SCHEMA))
         db.insert("e", spark.createDataFrame([row], SCHEMA))
         changes: list[Any] = []
-        stopped = interrupted(lambda changes=changes: changes.append(db.commit()), place)
+        stopped = interrupted(partial(commit_into, changes, db), place)
         assert db.has_pending == stopped == (not changes), place
         change = db.commit() if stopped else changes[0]
         assert rows(change["e"].inserted) == {row}, place
