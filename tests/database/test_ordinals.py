@@ -61,9 +61,14 @@ def some_list(rng: random.Random) -> Row | None:
 
 
 def some_shape(rng: random.Random, depth: int = 2) -> Row:
-    forms = [DOT, lambda: LINE(rng.choice((0.0, 1.0, -0.5, 1e300))), lambda: TEXT(some_text(rng))]
-    both = [lambda: BOTH(some_shape(rng, depth - 1), some_list(rng))] if depth else []
-    return rng.choice([*forms, *both])()
+    match rng.randrange(4 if depth else 3):
+        case 0:
+            return DOT()
+        case 1:
+            return LINE(rng.choice((0.0, 1.0, -0.5, 1e300)))
+        case 2:
+            return TEXT(some_text(rng))
+    return BOTH(some_shape(rng, depth - 1), some_list(rng))
 
 
 def some_facts(rng: random.Random) -> dict[str, list[Row]]:

@@ -10,10 +10,11 @@ builder       reductions of the grammar to statements, with bodies, clauses and 
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind;  readable  texts that
               read back as the same tree
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
-              scopes), paths, subtypes, grounding (with bindings), patterns;  equivalences  rules that `eqrel` brings;
-              inlining  `inline`;  selections  which tuples a relation shows;  witnesses  of min and max, and
-              unnamed  values of aggregates;  alternatives  of disjunctions, and those with other types;
-              counters  numbers of substitutions;  casting  `as` between kinds;  once  each problem once
+              scopes, kind_slots; rule_kinds  a rule with its kinds), paths, subtypes, grounding (with bindings),
+              patterns;  equivalences  rules that `eqrel` brings;  inlining  `inline`;  selections  which tuples a
+              relation shows;  witnesses  of min and max, and unnamed  values of aggregates;  alternatives  of
+              disjunctions, and those with other types;  counters  numbers of substitutions;  casting  `as` between
+              kinds;  once  each problem once
 branched      types with branches as they are declared;  branches  their values
 lints         `warnings`: constructs that are allowed but probably mistakes
 """

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
@@ -20,8 +19,10 @@ from tidelog.language.casting import cast_hint, same_layout
 from tidelog.language.counters import COUNTER
 from tidelog.language.declarations import BROKEN, Scheme, declared_functor, did_you_mean
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS, conversion
+from tidelog.language.kind_slots import Reason, Slot
 from tidelog.language.lexer import UNSUPPORTED_FUNCTORS
 from tidelog.language.paths import typed
+from tidelog.language.rule_kinds import RuleKinds
 from tidelog.language.scopes import Scope, scope_of
 from tidelog.language.syntax import (
     PRIMITIVES,
@@ -52,32 +53,6 @@ _RECORD = "[]"
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why a slot has its kind: a clause without the kind ("column `x` of `a`"), its place, and a declaration if any."""
-
-    text: str
-    span: Span | None
-    declared: Span | None = None
-    literal: bool = False
-
-
-@dataclass(eq=False)
-class _Slot:
-    kind: Kind | None = None
-    allowed: frozenset[Kind] | None = None
-    reason: Reason | None = None
-    parent: _Slot | None = None
-
-    def root(self) -> _Slot:
-        slot = self
-        while slot.parent is not None:
-            if slot.parent.parent is not None:
-                slot.parent = slot.parent.parent
-            slot = slot.parent
-        return slot
-
-
 def infer(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     """Return the rule with its kinds, and its problems. Skip relations that are not declared."""
     inference = _Inference(scheme)
@@ -86,19 +61,21 @@ def infer(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     inference.settle()
     if inference.problems:
         return rule, inference.problems
-    return _Annotation(inference).rule(rule, scope), []
+    found = inference.slots, inference.variables, inference.operands, inference.scopes, inference.paths
+    return RuleKinds(*found, scheme.functors).rule(rule, scope), []
 
 
 @dataclass
 class _Inference:
     scheme: Scheme
     problems: list[Problem] = field(default_factory=list)
-    slots: dict[int, _Slot] = field(default_factory=dict)
-    variables: dict[tuple[Scope, str], _Slot] = field(default_factory=dict)
-    operands: dict[int, _Slot] = field(default_factory=dict)
+    slots: dict[int, Slot] = field(default_factory=dict)
+    variables: dict[tuple[Scope, str], Slot] = field(default_factory=dict)
+    operands: dict[int, Slot] = field(default_factory=dict)
     scopes: dict[int, Scope] = field(default_factory=dict)
-    records: list[tuple[Record, _Slot, list[_Slot]]] = field(default_factory=list)
-    casts: list[tuple[Cast, _Slot]] = field(default_factory=list)
+    records: list[tuple[Record, Slot, list[Slot]]] = field(default_factory=list)
+    casts: list[tuple[Cast, Slot]] = field(default_factory=list)
+    numbered: list[Slot] = field(default_factory=list)
     paths: dict[int, Path] = field(default_factory=dict)
 
     # --- constraints -------------------------------------------------------------------------------------------------
@@ -148,30 +125,30 @@ class _Inference:
         if literal.op not in ("=", "!="):
             self.allow(left, ORDERED, Reason(f"`{literal.op}` compares {{}}", literal.span), literal.left)
 
-    def term(self, term: Term, scope: Scope) -> _Slot:
+    def term(self, term: Term, scope: Scope) -> Slot:
         slot = self._slot(term, scope)
         self.slots[id(term)] = slot
         return slot
 
-    def _slot(self, term: Term, scope: Scope) -> _Slot:
+    def _slot(self, term: Term, scope: Scope) -> Slot:
         match term:
             case Variable():
                 owner = scope.owner(term.name) or scope
-                return self.variables.setdefault((owner, term.name), _Slot())
+                return self.variables.setdefault((owner, term.name), Slot())
             case Anonymous():
-                return _Slot()
+                return Slot()
             case Constant():
                 return self._constant(term)
             case Functor():
                 return self._functor(term, scope)
             case Record(fields=None):
-                slot = _Slot(allowed=frozenset((_RECORD,)), reason=Reason("`nil` is {}", term.span))
+                slot = Slot(allowed=frozenset((_RECORD,)), reason=Reason("`nil` is {}", term.span))
                 self.records.append((term, slot, []))
                 return slot
             case Record(fields=parts, branch=str(name)):
                 return self._branch(term, name, [self.term(part, scope) for part in parts or ()])
             case Record(fields=parts):
-                slot = _Slot(allowed=frozenset((_RECORD,)), reason=Reason("`[…]` is {}", term.span))
+                slot = Slot(allowed=frozenset((_RECORD,)), reason=Reason("`[…]` is {}", term.span))
                 self.records.append((term, slot, [self.term(part, scope) for part in parts or ()]))
                 return slot
             case Cast():
@@ -179,7 +156,7 @@ class _Inference:
             case Aggregate():
                 return self._aggregate(term, scope)
 
-    def _branch(self, term: Record, name: str, parts: list[_Slot]) -> _Slot:
+    def _branch(self, term: Record, name: str, parts: list[Slot]) -> Slot:
         """Return the slot of `$name(…)`: the name of a branch determines the type."""
         kind = self.scheme.branches.get(name)
         if kind is None:
@@ -189,37 +166,35 @@ class _Inference:
             kind = BROKEN
         self._fields(term, kind, parts)
         place = self.scheme.types[kind].span if kind in self.scheme.types else None
-        return _Slot(kind=kind, reason=Reason(f"`${name}` is {{}}", term.span, place))
+        return Slot(kind=kind, reason=Reason(f"`${name}` is {{}}", term.span, place))
 
-    def _constant(self, term: Constant) -> _Slot:
+    def _constant(self, term: Constant) -> Slot:
         shown = f'"{term.value}"' if term.kind == "symbol" else term.value
         shown = shown if len(str(shown)) <= 40 else f"{str(shown)[:30]}…"
         if term.kind is not None:
-            return _Slot(kind=term.kind, reason=Reason(f"`{shown}` is {{}}", term.span))
+            return Slot(kind=term.kind, reason=Reason(f"`{shown}` is {{}}", term.span))
         value = term.value
         assert isinstance(value, int)
         if value > _LARGEST or value < _SMALLEST:
             allowed = frozenset(("unsigned", "float")) if value > 0 else frozenset(("float",))
-            return _Slot(
-                allowed=allowed, reason=Reason(f"`{shown}` is too large for a number", term.span, literal=True)
-            )
+            return Slot(allowed=allowed, reason=Reason(f"`{shown}` is too large for a number", term.span, literal=True))
         if value < 0:
             allowed = frozenset(("number", "float"))
-            return _Slot(allowed=allowed, reason=Reason(f"`{shown}` is negative", term.span, literal=True))
-        return _Slot(allowed=NUMERIC, reason=Reason(f"`{shown}` is a number", term.span))
+            return Slot(allowed=allowed, reason=Reason(f"`{shown}` is negative", term.span, literal=True))
+        return Slot(allowed=NUMERIC, reason=Reason(f"`{shown}` is a number", term.span))
 
-    def _functor(self, term: Functor, scope: Scope) -> _Slot:
+    def _functor(self, term: Functor, scope: Scope) -> Slot:
         slots = [self.term(part, scope) for part in term.args]
         if term.name.startswith("@"):
             return self._declared(term, slots)
         if term.name == COUNTER:
             if slots:
                 self.problems.append(Problem("E0210", f"`autoinc` takes no arguments, found {len(slots)}", term.span))
-            return _Slot(kind="number", reason=Reason("`autoinc()` gives {}", term.span))
+            return Slot(kind="number", reason=Reason("`autoinc()` gives {}", term.span))
         if term.name in UNSUPPORTED_FUNCTORS:
             hint = UNSUPPORTED_FUNCTORS[term.name]
             self.problems.append(Problem("E0190", f"`{term.name}` is not supported", term.span, hint=hint))
-            return _Slot(kind=BROKEN)
+            return Slot(kind=BROKEN)
         signature = SIGNATURES[term.name]
         if not signature.least <= len(slots) <= signature.most:
             wanted = str(signature.least) if signature.least == signature.most else f"{signature.least} or more"
@@ -228,9 +203,9 @@ class _Inference:
             self.problems.append(
                 Problem("E0210", f"`{term.name}` takes {wanted} {noun}, found {len(slots)}", term.span)
             )
-            return _Slot(kind=BROKEN)
+            return Slot(kind=BROKEN)
         shown = "-" if term.name == "neg" else term.name
-        shared = _Slot()
+        shared = Slot()
         for position, (part, slot) in enumerate(zip(term.args, slots, strict=True)):
             parameter = signature.parameter(position)
             reason = Reason(f"`{shown}` takes {{}}", part.span)
@@ -242,17 +217,19 @@ class _Inference:
             self.unify(shared, slot, part)
         if SAME in signature.parameters:
             self.operands[id(term)] = shared
+        if term.name == "ord":
+            self.numbered.append(shared)
         if signature.result == SAME:
             return shared
-        return _Slot(kind=signature.result, reason=Reason(f"`{shown}` gives {{}}", term.span))
+        return Slot(kind=signature.result, reason=Reason(f"`{shown}` gives {{}}", term.span))
 
-    def _declared(self, term: Functor, slots: list[_Slot]) -> _Slot:
+    def _declared(self, term: Functor, slots: list[Slot]) -> Slot:
         """Return the slot of a call of a functor that the program declares."""
         name = term.name[1:]
         declared = self._found(name, term, aggregate=False, count=len(slots))
         if declared is None or not self._taken(term, term.name, declared, term.args, slots):
-            return _Slot(kind=BROKEN)
-        return _Slot(kind=declared.result.kind, reason=Reason(f"`{term.name}` gives {{}}", term.span, declared.span))
+            return Slot(kind=BROKEN)
+        return Slot(kind=declared.result.kind, reason=Reason(f"`{term.name}` gives {{}}", term.span, declared.span))
 
     def _found(self, name: str, term: Functor | Aggregate, *, aggregate: bool, count: int) -> FunctorType | None:
         found = declared_functor(name, self.scheme.functors, term.span, aggregate=aggregate, count=count)
@@ -262,7 +239,7 @@ class _Inference:
         return None
 
     def _taken(
-        self, term: Functor | Aggregate, word: str, declared: FunctorType, terms: Sequence[Term], slots: list[_Slot]
+        self, term: Functor | Aggregate, word: str, declared: FunctorType, terms: Sequence[Term], slots: list[Slot]
     ) -> bool:
         """Require that terms have the types of a functor's parameters; return False with a problem if there are more or
         fewer of them (E0210)."""
@@ -276,22 +253,22 @@ class _Inference:
             self.expect(slot, column.kind, Reason(f"`{word}` takes {{}}", part.span, declared.span), part)
         return True
 
-    def _cast(self, term: Cast, scope: Scope) -> _Slot:
+    def _cast(self, term: Cast, scope: Scope) -> Slot:
         inner = self.term(term.term, scope)
         kind = self.scheme.kinds.get(term.type)
         if kind is None:
             hint = did_you_mean(term.type, self.scheme.kinds)
             self.problems.append(Problem("E0203", f"the type `{term.type}` is not declared", term.span, hint=hint))
-            return _Slot(kind=BROKEN)
+            return Slot(kind=BROKEN)
         self.casts.append((term, inner))
         place = self.scheme.types[term.type].span if term.type in self.scheme.types else None
-        return _Slot(kind=kind, reason=Reason(f"`as(…, {term.type})` is {{}}", term.span, place))
+        return Slot(kind=kind, reason=Reason(f"`as(…, {term.type})` is {{}}", term.span, place))
 
-    def _aggregate(self, term: Aggregate, scope: Scope) -> _Slot:
+    def _aggregate(self, term: Aggregate, scope: Scope) -> Slot:
         inside = self.scopes[id(term)] = scope.inside(term)
         self.literals(term.body, inside)
         if term.target is None:
-            return _Slot(kind="number", reason=Reason("`count` gives {}", term.span))
+            return Slot(kind="number", reason=Reason("`count` gives {}", term.span))
         if term.called:
             return self._own_aggregate(term, inside, scope)
         form, first = AGGREGATES[term.op], term.target
@@ -300,7 +277,7 @@ class _Inference:
             message = f"`{term.op}` takes {'2 terms' if form.arguments else '1 term'}, found {len(terms)}"
             hint = f"write `{term.op}{'(name, cost)' if form.arguments else ' x'} : {{ … }}`"
             self.problems.append(Problem("E0210", message, first.span, hint=hint))
-            return _Slot(kind=BROKEN)
+            return Slot(kind=BROKEN)
         if form.arguments:
             first, rank = terms
             ranked = self.slots[id(term.target)] = self.term(rank, inside)
@@ -308,10 +285,10 @@ class _Inference:
         target = self.term(first, inside)
         self.allow(target, form.over, Reason(f"`{term.op}` takes {{}}", first.span), first)
         if form.result is not None:
-            return _Slot(kind=form.result, reason=Reason(f"`{term.op}` gives {{}}", term.span))
+            return Slot(kind=form.result, reason=Reason(f"`{term.op}` gives {{}}", term.span))
         return target
 
-    def _own_aggregate(self, term: Aggregate, inside: Scope, scope: Scope) -> _Slot:
+    def _own_aggregate(self, term: Aggregate, inside: Scope, scope: Scope) -> Slot:
         """Return the slot of an aggregate that the program declares, or of the fold of a functor: its first parameter
         is the state, which its value becomes."""
         assert isinstance(term.target, Record)
@@ -320,19 +297,19 @@ class _Inference:
         self.slots[id(term.target)] = slots[-1]
         declared = self._found(term.called, term, aggregate=term.start is None, count=len(terms))
         if declared is None or not self._taken(term, term.word, declared, terms, slots):
-            return _Slot(kind=BROKEN)
+            return Slot(kind=BROKEN)
         if term.start is not None and declared.parameters[0].type != declared.result.type:
             notes = ((declared.span, f"`{term.called}` is declared here"),) if declared.span else ()
             state, result = declared.parameters[0].type, declared.result.type
             message = f"`{term.word}` takes a state of the type `{state}`, but gives `{result}`"
             hint = "declare the first parameter and the value with one type"
             self.problems.append(Problem("E0211", message, term.span, notes, hint))
-            return _Slot(kind=BROKEN)
-        return _Slot(kind=declared.result.kind, reason=Reason(f"`{term.word}` gives {{}}", term.span, declared.span))
+            return Slot(kind=BROKEN)
+        return Slot(kind=declared.result.kind, reason=Reason(f"`{term.word}` gives {{}}", term.span, declared.span))
 
     # --- unification -------------------------------------------------------------------------------------------------
 
-    def expect(self, slot: _Slot, kind: Kind, reason: Reason, term: Term) -> None:
+    def expect(self, slot: Slot, kind: Kind, reason: Reason, term: Term) -> None:
         """Require that the slot of `term` has `kind`."""
         slot = slot.root()
         if BROKEN in (slot.kind, kind):
@@ -345,7 +322,7 @@ class _Inference:
         elif slot.kind != kind:
             self._conflict(slot, slot.reason, frozenset((slot.kind,)), reason, frozenset((kind,)), term)
 
-    def allow(self, slot: _Slot, kinds: frozenset[Kind], reason: Reason, term: Term) -> None:
+    def allow(self, slot: Slot, kinds: frozenset[Kind], reason: Reason, term: Term) -> None:
         """Require that the slot of `term` has one of `kinds`."""
         slot = slot.root()
         if slot.kind == BROKEN:
@@ -360,7 +337,7 @@ class _Inference:
         elif slot.allowed - kinds:
             slot.allowed, slot.reason = slot.allowed & kinds, reason
 
-    def unify(self, one: _Slot, two: _Slot, second: Term) -> None:
+    def unify(self, one: Slot, two: Slot, second: Term) -> None:
         """Require that both slots have the same kind; `second` is the term of the latter."""
         one, two = one.root(), two.root()
         if one is two:
@@ -384,7 +361,7 @@ class _Inference:
 
     def _conflict(
         self,
-        slot: _Slot,
+        slot: Slot,
         first: Reason | None,
         first_kinds: frozenset[Kind],
         second: Reason,
@@ -434,6 +411,7 @@ class _Inference:
             if slot.kind is None and kind != BROKEN and (slot.allowed is None or self._admits(slot.allowed, kind)):
                 slot.kind = kind
         self._settle_records()
+        self._settle_numbered()
         for record, slot, _ in self.records:
             if slot.root().kind is None:
                 slot.root().kind = BROKEN
@@ -443,9 +421,7 @@ class _Inference:
         for slot in (*self.slots.values(), *self.variables.values()):
             root = slot.root()
             if root.kind is None:
-                root.kind = next(
-                    (k for k in ("number", "unsigned", "float") if root.allowed is None or k in root.allowed), BROKEN
-                )
+                root.kind = self._default(root)
         for cast, inner in self.casts:
             self._check_cast(cast, inner.root().kind or BROKEN, self.scheme.kinds[cast.type])
 
@@ -462,7 +438,26 @@ class _Inference:
                     progress = True
                     self._fields(record, slot.root().kind or BROKEN, parts)
 
-    def _fields(self, record: Record, kind: Kind, parts: list[_Slot]) -> None:
+    def _settle_numbered(self) -> None:
+        """Give records of unknown type whose `ord` is asked for any type with such fields: it is the same in each."""
+        numbered = [slot.root() for slot in self.numbered]
+        for record, slot, parts in self.records:
+            if slot.root() in numbered:
+                kinds = [part.root().kind or self._default(part.root()) for part in parts]
+                fitting = (
+                    name
+                    for name, type_ in self.scheme.records.items()
+                    if not type_.branches
+                    if record.fields is None or [field.kind for field in type_.fields] == kinds
+                )
+                slot.root().kind = next(fitting, None)
+        self._settle_records()
+
+    def _default(self, slot: Slot) -> Kind:
+        """Return the kind of a slot that is left open."""
+        return next((k for k in ("number", "unsigned", "float") if slot.allowed is None or k in slot.allowed), BROKEN)
+
+    def _fields(self, record: Record, kind: Kind, parts: list[Slot]) -> None:
         if record.fields is None:
             return
         type_ = self.scheme.records.get(kind)
@@ -494,106 +489,3 @@ class _Inference:
         message = f"`as` cannot turn {self.scheme.described(source)} into {self.scheme.described(target)}"
         hint = cast_hint(cast, source, target, self.scheme.records)
         self.problems.append(Problem("E0220", message, cast.span, hint=hint))
-
-
-# --- filling in -------------------------------------------------------------------------------------------------------
-
-
-class _Annotation:
-    """The same tree with kinds. A variable that is local to an aggregate is renamed when its name has another kind
-    elsewhere, since a rule has one kind for each name."""
-
-    def __init__(self, inference: _Inference) -> None:
-        self.slots = inference.slots
-        self.operands = inference.operands
-        self.scopes = inference.scopes
-        self.paths = inference.paths
-        self.functors = inference.scheme.functors
-        self.kinds: dict[str, Kind] = {}
-        self.renamed: dict[tuple[Scope, str], str] = {}
-        taken = {name for _, name in inference.variables}
-        for (owner, name), slot in inference.variables.items():
-            kind = slot.root().kind or BROKEN
-            if self.kinds.setdefault(name, kind) != kind:
-                fresh = next(f"{name}_{i}" for i in count(2) if f"{name}_{i}" not in taken)
-                taken.add(fresh)
-                self.kinds[fresh] = kind
-                self.renamed[owner, name] = fresh
-
-    def rule(self, rule: Rule, scope: Scope) -> Rule:
-        heads = tuple(self._atom(head, scope) for head in rule.heads)
-        body = self._body(rule.body, scope)
-        return Rule(rule.name, heads, body, self.kinds, rule.subsumes, span=rule.span)
-
-    def _body(self, body: tuple[Literal, ...], scope: Scope) -> tuple[Literal, ...]:
-        return tuple(self._literal(literal, scope) for literal in body)
-
-    def _literal(self, literal: Literal, scope: Scope) -> Literal:
-        match literal:
-            case Atom():
-                return self._atom(literal, scope)
-            case Negation():
-                return Negation(self._atom(literal.atom, scope), span=literal.span)
-            case Comparison(op, left, right):
-                kind = self._kind(left)
-                return Comparison(op, self._term(left, scope), self._term(right, scope), kind, span=literal.span)
-            case Disjunction():
-                return Disjunction(tuple(self._body(a, scope) for a in literal.alternatives), span=literal.span)
-            case Truth():
-                return literal
-
-    def _atom(self, atom: Atom, scope: Scope) -> Atom:
-        args = tuple(self._term(term, scope) for term in atom.args)
-        return Atom(atom.relation, args, atom.location, self.paths.get(id(atom)), atom.selects, span=atom.span)
-
-    def _kind(self, term: Term) -> Kind:
-        return self.slots[id(term)].root().kind or BROKEN
-
-    def _term(self, term: Term, scope: Scope) -> Term:
-        match term:
-            case Variable():
-                owner = scope.owner(term.name) if self.renamed else None
-                fresh = None if owner is None else self.renamed.get((owner, term.name))
-                return term if fresh is None else Variable(fresh, span=term.span)
-            case Anonymous():
-                return term
-            case Constant():
-                own = self._kind(term)
-                return Constant(float(term.value) if own == "float" else term.value, own, span=term.span)
-            case Functor(name="cat", args=()):
-                return Constant("", "symbol", span=term.span)
-            case Functor(name="cat" | "min" | "max", args=(only,)):
-                return self._term(only, scope)
-            case Functor():
-                args = tuple(self._term(part, scope) for part in term.args)
-                shared = self.operands.get(id(term))
-                if shared is not None:
-                    kind = shared.root().kind
-                else:
-                    kind = self._kind(term.args[0]) if term.args else "number"
-                declared = self.functors.get(term.name[1:]) if term.name.startswith("@") else None
-                name = "cat" if (term.name, kind) == ("+", "symbol") else term.name
-                return Functor(name, args, kind, self._kind(term), declared, span=term.span)
-            case Record(fields=parts):
-                fields = None if parts is None else tuple(self._term(part, scope) for part in parts)
-                return Record(fields, self._kind(term), term.branch, span=term.span)
-            case Cast():
-                return Cast(self._term(term.term, scope), term.type, self._kind(term), span=term.span)
-            case Aggregate():
-                inside = self.scopes[id(term)]
-                target = None if term.target is None else self._term(term.target, inside)
-                over = None if term.target is None else self._kind(term.target)
-                if isinstance(term.target, Record) and term.target.fields:  # the value, and what ranks it
-                    over = self._kind(term.target.fields[0])
-                body, start = self._body(term.body, inside), term.start and self._term(term.start, scope)
-                return Aggregate(
-                    term.op,
-                    target,
-                    body,
-                    over,
-                    self._kind(term),
-                    term.called,
-                    start,
-                    self.functors.get(term.called),
-                    span=term.span,
-                )

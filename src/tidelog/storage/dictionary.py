@@ -187,8 +187,8 @@ class Dictionary:
 
     def bytes(self) -> int:
         """Estimate the memory that symbols and records take."""
-        tables = *self._tables.values(), *self.ordinals.values()
-        return self._symbols.bytes() + sum(table.bytes() for table in tables)
+        records = sum(table.bytes() for table in self._tables.values())
+        return self._symbols.bytes() + records + sum(table.bytes() for table in self.ordinals.values())
 
     # --- single values -----------------------------------------------------------------------------------------------
 
