@@ -72,6 +72,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         self._answers = Answers(self.workspace)
         self._meanings = Meanings(self.workspace.programs)
         """The meanings of the texts of queries, which snapshots share."""
+        self._recovering = False
+        """True while the keeper's last epoch comes back, which no limit may stop."""
         self._frozen: weakref.ref[FrozenEpoch] | None = None
         """The last epoch as snapshots read it, if there is one."""
         self.numbered: int | None = None
@@ -93,8 +95,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
     def _recover(self, keeper: EpochKeeper) -> None:
         engine = keeper.recover(self.workspace)
         if engine is not None:
-            self.engine = engine
-            self.opening = self.commit().report
+            self.engine, self._recovering = engine, True
+            self.opening, self._recovering = self.commit().report, False
             self._epochs = 0
 
     def _epoch(self, interrupts: Interrupts) -> Change:
@@ -154,7 +156,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         """Evaluate the pending changes as an epoch; the program that they lead to, and the result."""
         workspace, engine = self.workspace, self.engine
         workspace.epoch_number = engine.epoch_number = self._next_number() if self.numbered is None else self.numbered
-        watch = self._options.watch(workspace.program.size_limits, interrupts)
+        sizes = {} if self._recovering else workspace.program.size_limits
+        watch = self._options.watch(sizes, interrupts)
         with changing_within_memory, watch.reporting():
             workspace.sweep(engine, ((name, words) for name, _, words in workspace.facts))
             with step("program"):

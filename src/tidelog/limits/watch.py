@@ -49,6 +49,8 @@ class Watch:
     remedy: str = "raise `memory`"
     """The way to get more memory, for hints."""
     progress: ProgressSource = field(default_factory=ProgressSource)
+    present: Mapping[str, int] = field(default_factory=dict)
+    """The rows that relations had before. No relation has to become smaller, so that what was committed stays."""
 
     def within_memory(self) -> WithinMemory:
         """Return a block that turns a MemoryError of the work into LimitError (E0503) with the `remedy`."""
@@ -100,9 +102,9 @@ class Watch:
             raise LimitError(Problem("E0503", message, hint=f"{self.remedy}; nothing has changed"))
 
     def look_at(self, relation: str, rows: int) -> None:
-        """Raise if a relation has more rows than its `.limitsize`."""
+        """Raise if a relation has more rows than its `.limitsize`, and more than before."""
         limit = self.sizes.get(relation)
-        if limit is not None and rows > limit:
+        if limit is not None and rows > max(limit, self.present.get(relation, 0)):
             message = f"{self.work} was stopped when {relation} had {rows:,} rows, its .limitsize is {limit:,}"
             raise LimitError(Problem("E0504", message, hint="raise n, or bound the recursion; nothing has changed"))
 

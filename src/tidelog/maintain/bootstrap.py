@@ -86,7 +86,6 @@ def _take_ends(name: str, words: Words, counts: Words, inputs: Inputs) -> int:
         stored.marks.counts_in_place()[:] = counts
     stored.settle()
     inputs.watch.look(stored.rows)
-    inputs.watch.look_at(name, stored.rows)
     return 1
 
 

@@ -75,7 +75,6 @@ class _Choosing(ShowingUpdate):
         if self.former:
             self.former = False
             current = self.run(self.machine, "insert", True, False, self.promote(current))
-        self.look_at_sizes()
         return current
 
     def run(self, machine: Interpreter, group: str, inserting: bool, once: bool, current: int) -> int:

@@ -36,8 +36,6 @@ def credit(search: CostSearch) -> int | None:
             last = int(search.words[layout.F_ROUND])
             for name in search.names:
                 _fill(search, name, last)
-            for name in search.internal:
-                inputs.watch.look_at(name, inputs.relations[name].rows)
             return last - inputs.round
     for name in search.internal:
         stored = inputs.relations[name]

@@ -105,8 +105,6 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
         last = run.settle(last)
     elif any(inputs.relations[name].rows < found.rows for name, found in best.items()):
         raise UnsettledError(tuple(each.shown for each in node.selects))
-    else:
-        run.look_at_sizes()
     return last - inputs.round
 
 
@@ -153,7 +151,6 @@ class _Selecting(ShowingUpdate):
             starts = {name: stored.journal.listed(layout.OUT) for name, stored in self.derived.items()}
             self.deaths += 1
             if not self.demote():
-                self.look_at_sizes()
                 return current
             self.loops += 1
             if self.loops > MOST_LOOPS:

@@ -31,18 +31,13 @@ class ShowingUpdate(NodeUpdate):
                 bear_supported(stored, current, starts.get(name, 0))
 
     def look(self) -> None:
-        """Raise if a limit has been reached. Rows that are shown for a while do not count for the size of a relation
-        before the end, see `look_at_sizes`."""
+        """Raise if a limit has been reached. Rows that are shown for a while do not count for the size of a
+        relation."""
         sizes, self.inputs.watch.sizes = self.inputs.watch.sizes, {}
         try:
             super().look()
         finally:
             self.inputs.watch.sizes = sizes
-
-    def look_at_sizes(self) -> None:
-        """Raise if a relation has become too large."""
-        for name, stored in self.derived.items():
-            self.inputs.watch.look_at(name, int((stored.marks.counts_in_place() > 0).sum()))
 
 
 def is_shown(name: str, node: HyperNode) -> bool:

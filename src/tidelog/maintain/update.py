@@ -466,7 +466,7 @@ class NodeUpdate:
         watch.look(total(self.opened.stored, layout.R_IN_N))
         if watch.sizes:
             for name, stored in self.derived.items():
-                watch.look_at(name, len(stored) + stored.journal.listed(layout.IN))
+                watch.look_at(name, int((stored.marks.counts_in_place() > 0).sum()))
 
 
 def at_round(machine: Interpreter, current: int) -> Words:

@@ -6,7 +6,7 @@ Only those hyper-nodes are visited for which something may have changed. `strate
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy
@@ -15,6 +15,7 @@ from tidelog.arrays import AnyWords
 from tidelog.collecting import uncollected
 from tidelog.engine import NodeReport, Outcome, Prospect, RowChange, Seal
 from tidelog.errors import LimitError
+from tidelog.kernels import layout
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.cooling import cold
 from tidelog.maintain.deltas import AnyRows, rows_of
@@ -35,6 +36,7 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
     `changes` are rows to assert and rows to retract by relation. Whatever is raised, the caller has to take the state
     back.
     """
+    state.watch.present = {name: len(state.engine.views.get(name, ())) for name in state.watch.sizes}
     with step("facts"):
         if UNIT not in state.views:
             state.views[UNIT] = StoredRelation(state.engine.catalog, 0)
@@ -43,6 +45,7 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
         place_relations(state)
         for name, change in fact_changes(state, changes).items():
             assert_facts(state, name, rows_of(change.inserted), rows_of(change.deleted))
+        look_at_sizes(state, state.deltas)
     dropped = tuple(drop_relations(state))
     visited = walk(state)
     replaced = state.other_state() if state.is_new or state.split else {}
@@ -82,6 +85,7 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
         except MemoryError as error:  # The same one: a new one would keep alive what fills the memory.
             error.args = (f"{error}{deriving(node)}",)
             raise
+        look_at_sizes(state, node.relations)
         if len(state.kept) != 1 or state.kept[0] is not node:
             state.split[position] = state.kept
         for name in (state.deltas.keys() & node.derives) | (state.views.changed.keys() & node.derives):
@@ -90,6 +94,14 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
                     seen.add(reader)
                     heapq.heappush(waiting, reader)
     return reports
+
+
+def look_at_sizes(state: EpochState, names: Iterable[str]) -> None:
+    """Raise LimitError (E0504) if a relation has become larger than its `.limitsize`."""
+    for name in state.watch.sizes.keys() & names if state.watch.sizes else ():
+        stored = state.views[name]
+        dead = stored.journal.listed(layout.OUT) if stored.changing else 0
+        state.watch.look_at(name, len(stored) - dead)
 
 
 def others(state: EpochState) -> Iterator[int]:

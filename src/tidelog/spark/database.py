@@ -332,7 +332,8 @@ class SparkDatabase(SparkReads):
                     with phases("store"):
                         keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
                 interrupts.look()
-                watch = self._options.watch(draft.checked.size_limits, interrupts)
+                sizes = {} if keeper.restoring else draft.checked.size_limits
+                watch = self._options.watch(sizes, interrupts)
                 with phases("evaluate"), watch.reporting():
                     outcome = engine.epoch(draft.core, facts, watch, self._options, seal)
                 if not keeping.sealed:  # There was nothing to do.
@@ -524,7 +525,7 @@ class SparkDatabase(SparkReads):
         present = {name: self.engine.facts(name) for name in committed.checked.relations}
         facts = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in present.items()}
         with self.workspace.dictionary.reading():  # What changes then has words that nothing holds yet.
-            engine.epoch(committed.core, facts, self._options.watch(committed.checked.size_limits), self._options)
+            engine.epoch(committed.core, facts, self._options.watch(), self._options)
 
     def difference(self, name: str, wanted: Sequence[PendingFacts]) -> list[PendingFacts]:
         """Return the changes after which a relation has these asserted facts and no others."""

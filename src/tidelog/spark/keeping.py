@@ -166,6 +166,7 @@ class Keeping:
         self.notes = notes
         """The notes of the epoch, up to its seal."""
         self._segment: Segment | None = None
+        self._text = ""
         self.sealed = False
 
     def add(self, notes: Notes) -> None:
@@ -173,15 +174,15 @@ class Keeping:
         self.notes = merged(self.notes, notes)
 
     def prepare(self, tables: Callable[[], FactTables]) -> None:
-        """Write the facts."""
+        """Write the facts, and see that the program can be written. Raise InternalError (E0901) if not."""
         if self._state is not None:
+            self._text = self._state.manifest.text if self._programs is None else new_text(self._programs)
             self._segment = self._state.prepare(tables())
 
     def seal(self) -> None:
         """Let the epoch last."""
         if self._state is not None and self._segment is not None:
-            text = self._state.manifest.text if self._programs is None else new_text(self._programs)
-            self._state.publish(self._segment, text, self.notes, self._gone)
+            self._state.publish(self._segment, self._text, self.notes, self._gone)
         self.sealed = True
 
     def discard(self) -> None:

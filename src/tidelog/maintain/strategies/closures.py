@@ -94,7 +94,6 @@ def follow(node: HyperNode, state: EpochState, seconds: float) -> tuple[str, int
         state.costs[name] = time.thread_time() - started
         state.wasted += seconds
     state.watch.look(len(graph) if rebuilt else len(died) + len(born))
-    state.watch.look_at(name, len(graph))
     if len(died) or len(born):
         state.deltas[name] = Delta(born, died)
     return "bootstrap" if rebuilt else "update", len(died) + len(born)
@@ -111,7 +110,6 @@ def build(node: HyperNode, state: EpochState) -> int:
         graph.build(found, state.watch.look, state.watch.stop)
     state.costs[name] = time.thread_time() - started
     state.watch.look(len(graph))
-    state.watch.look_at(name, len(graph))
     state.closures[name] = node.closure, graph
     new, old = ClosedRelation(state.engine.catalog, graph), state.views[name]
     state.views[name] = new

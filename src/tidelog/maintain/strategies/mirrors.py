@@ -44,7 +44,6 @@ def mirror(node: HyperNode, state: EpochState) -> bool:
     """Share the graph of the closure that a relation shows; whether it showed another before."""
     name, source = node.relations[0], str(node.mirrors)
     graph, view = state.closures[source][1], state.views[name]
-    state.watch.look_at(name, len(graph))
     if not isinstance(view, ClosedRelation) or view.closure is not graph:
         state.views[name] = ClosedRelation(state.engine.catalog, graph)
     state.closures.pop(name, None)  # It may have been an empty closure of its own.

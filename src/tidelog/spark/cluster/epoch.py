@@ -493,6 +493,7 @@ class Attempt:
             max(0, size_of(self.plan, self.sizes, name) - size_of(self.engine.plan, known, name)) for name in derived
         )
         self.watch.look(grown)
+        self.watch.present = {name: size_of(self.engine.plan, known, name) for name in self.watch.sizes}
         for name in self.watch.sizes:
             self.watch.look_at(name, size_of(self.plan, self.sizes, name))
 
