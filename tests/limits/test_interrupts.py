@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import CodeType, FrameType
 
 import pytest
@@ -292,6 +293,23 @@ def test_control_c_leaves_a_library_whatever_that_makes_of_it(library: str) -> N
 
     with pytest.raises(KeyboardInterrupt):
         value_of(within)
+    assert nothing_follows()
+
+
+def test_control_c_comes_again_where_a_library_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark waits for an answer that never comes after a Ctrl-C that it has caught."""
+
+    def wait_without_end() -> None:
+        with suppress(KeyboardInterrupt):
+            press()
+        threading.Event().wait()
+
+    monkeypatch.setattr("tidelog.limits.interrupts._AGAIN", 0.01)
+    with pytest.raises(KeyboardInterrupt), foreign_code():
+        wait_without_end()
+    for thread in threading.enumerate():
+        if thread.name == "tidelog Ctrl-C again":
+            thread.join()
     assert nothing_follows()
 
 

@@ -6,7 +6,8 @@ returned, so that its result is not lost: a thread waits for this and sends the 
 anyway, there is no result, and KeyboardInterrupt takes the place of the error.
 
 Libraries may wait long, so Ctrl-C raises inside of them (`ForeignCode`). Not all of them pass it on: Python ignores
-exceptions of callbacks and finalizers, and handlers of errors may fail. It leaves the block nevertheless.
+exceptions of callbacks and finalizers, and handlers of errors may fail. It leaves the block nevertheless, and comes
+again if the library goes on for seconds.
 
 Python runs handlers of signals in the main thread only. In other threads all of this does nothing.
 """
@@ -26,6 +27,8 @@ _EVERY = 0.001
 """Seconds between two looks whether a function has returned."""
 _TURN = 0.05
 """Seconds that one wait for a lock lasts before Ctrl-C is looked at."""
+_AGAIN = 3.0
+"""Seconds after which Ctrl-C comes again in a library that has not ended: it may have kept the first to itself."""
 
 
 class Waitable(Protocol):
@@ -62,7 +65,21 @@ class Interrupts:
             except BaseException as error:
                 if self.raised is not None:
                     self.raised.append(error)
+                    if len(self.raised) == 1:
+                        self._press_again(self.raised)
                 raise
+
+    def _press_again(self, raised: list[BaseException]) -> None:
+        """Press Ctrl-C every few seconds while the library runs in which it has raised these exceptions."""
+
+        def press() -> None:
+            while time.sleep(_AGAIN) or self.raised is raised:
+                signal.pthread_kill(main, signal.SIGINT)
+
+        main = threading.main_thread().ident
+        assert main is not None
+        with suppress(RuntimeError, MemoryError):  # There may be no room for a thread.
+            threading.Thread(target=press, name="tidelog Ctrl-C again", daemon=True).start()
 
     def look(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was pressed."""
