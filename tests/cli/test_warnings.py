@@ -92,7 +92,7 @@ def test_a_recursion_that_reads_dominated_tuples(folder: Path, tidelog: Run) -> 
 
 def test_unknown_options_and_plans_that_do_not_fit_have_no_effect(folder: Path, tidelog: Run) -> None:
     (folder / "p.dl").write_text(
-        '.decl a(x: number, y: number)\na(1, 2).\n.output a(IO=stdout, delimeter=",")\n'
+        '.decl a(x: number, y: number)\na(1, 2).\n.output a(IO=stdout, delimitr=",")\n'
         ".decl b(x: number) .output b(IO=stdout)\nb(x) :- a(x, _), a(_, x + 1).\n.plan 0:(1,2,3)\n"
     )
     found = tidelog("run", "p.dl")

@@ -20,7 +20,7 @@ HEAD = """\
 .type Node <: symbol
 .type Pair = [from: Node, to: Node]
 .decl edge(x: Node, y: Node)
-.input edge(IO=file, delimeter=",")
+.input edge(IO=file, delimitr=",")
 .decl weight(x: Node, w: unsigned)
 .decl cost(x: Node, c: number)
 .decl known(x: Node) inline

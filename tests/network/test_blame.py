@@ -361,13 +361,13 @@ def test_a_store_of_an_earlier_version_has_facts_of_the_beginning(tmp_path: Path
         assert node._journal is not None
         node._journal.begin(node.machine)
     state = tmp_path / "state"
-    state.write_bytes(state.read_bytes().replace(b'{"format":4,', b'{"format":3,', 1))
+    state.write_bytes(state.read_bytes().replace(b'{"format":5,', b'{"format":3,', 1))
     entry = b'["step",[["a",["base","link",["a","c"],true]]]]'
     (journal,) = tmp_path.glob("journal.*")
     journal.write_bytes(struct.pack(">II", len(entry), zlib.crc32(entry)) + entry)
     with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path) as node:
         assert stamps(node) == {"b": 0, "c": 0}
-        assert b'{"format":4,' in state.read_bytes(), "an earlier version does not read what follows"
+        assert b'{"format":5,' in state.read_bytes(), "an earlier version does not read what follows"
         node.insert("link", [("a", "d")])
         known = stamps(node)
     with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path) as node:

@@ -281,6 +281,23 @@ def test_a_state_that_cannot_be_read(tmp_path: Path, state: bytes) -> None:
     assert str(tmp_path) in str(caught.value)
 
 
+@pytest.mark.parametrize("functor", ["ord", "strlen"])
+def test_a_state_with_another_meaning_of_ord_cannot_be_read(tmp_path: Path, functor: str) -> None:
+    text = f".decl s(@n: symbol, x: symbol) .decl v(@n: symbol, k: number)\nv(@n, {functor}(x)) :- s(@n, x)."
+    wires = SimulatedNetwork(1)
+    with Node("a", text, wires.transport("a"), store=tmp_path) as node:
+        node.insert("s", [("a", "x")])
+        assert node._journal is not None
+        node._journal.begin(node.machine)
+    state = tmp_path / "state"
+    state.write_bytes(state.read_bytes().replace(b'{"format":5,', b'{"format":4,', 1))
+    if functor == "ord":
+        with pytest.raises(DataError, match="meant something else"):
+            Node("a", text, wires.transport("a"), store=tmp_path)
+    else:
+        Node("a", text, wires.transport("a"), store=tmp_path).close()
+
+
 def code(call: object) -> str:
     with pytest.raises(UsageError) as caught:
         call()  # type: ignore[operator]

@@ -80,7 +80,7 @@ class Functors:
         self._lock = Lock()  # DuckDB calls from several threads
         self._names: dict[tuple[object, ...], str] = {}
         self._ordinals: dict[tuple[Kind, int], int] = {}  # `ord` by the kind and word of a value
-        self._ordered: dict[tuple[Kind, int], int] = {}  # the other way round
+        self._owners: dict[tuple[Kind, int], int] = {}  # and the other way round
         self._matching: duckdb.DuckDBPyConnection | None = None
         connection.execute(_WRAP)
 
@@ -185,7 +185,7 @@ class Functors:
         new = [word for word in {*words} if word is not None and (kind, word) not in self._ordinals]
         values = self._dictionary.decode_list(numpy.array(new, numpy.int64), kind)
         for word, value, number in zip(new, values, ordinals(values), strict=True):
-            other = self._ordered.setdefault((kind, number), word)
+            other = self._owners.setdefault((kind, number), word)
             if other != word:
                 raise collision(number, self._dictionary.decode(other, kind), value)
             self._ordinals[kind, word] = number

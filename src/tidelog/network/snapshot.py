@@ -1,7 +1,7 @@
 """The state of a node as bytes, and back: everything that it must remember across a restart.
 
 It holds only the messages heard and said; the consequences are rebuilt. The text is JSON, like the packets. Format 3
-had no stamps of facts, and 0 in their place.
+had no stamps of facts, and 0 in their place. Up to format 4, `ord` was the code of the first character.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from tidelog.network.limits import Limits
 from tidelog.network.machine import NodeState
 from tidelog.network.messages import Offer, RuleChange
 from tidelog.network.peer import Peer, Said
-from tidelog.network.program import LocatedTuple
+from tidelog.network.program import LocalRule, LocatedTuple
 from tidelog.network.wire import fact_from_json, support_to_json
+from tidelog.rules.core import Computation
 
-FORMAT = 4
+FORMAT = 5
 
 
 def dump(machine: NodeState) -> bytes:
@@ -71,7 +72,7 @@ def load(data: bytes, kind: type[NodeState] = NodeState, given: GivenFunctions |
     """Return the node with this state, and with these functions for functors. Raise ValueError, TypeError or KeyError
     for bytes of another form."""
     state = json.loads(data.decode("utf-8", "surrogatepass"))
-    if state["format"] not in (3, FORMAT):
+    if state["format"] not in (3, 4, FORMAT):
         raise ValueError(f"format {state['format']}")
     functors = NodeFunctors(given or GivenFunctions())
     functors.known = frozenset(state.get("functors", ()))
@@ -91,6 +92,8 @@ def load(data: bytes, kind: type[NodeState] = NodeState, given: GivenFunctions |
     machine.book.held = {name: machine.book.changes[name] for name in state["held"]}
     machine.book.reasons = {name: _read_problem(parts) for name, parts in state.get("reasons", {}).items()}
     machine.book.renew()
+    if state["format"] != FORMAT and any(map(_uses_ord, machine.book.program.rules)):
+        raise ValueError("an earlier tidelog wrote it, to which `ord` meant something else")
     machine.excluded = {fact_from_json(fact): None for fact in state["excluded"]}
     machine.excluded |= {fact_from_json(fact): _read_problem(parts) for fact, parts in state.get("failed", ())}
     machine.locations = state["locations"]
@@ -115,6 +118,11 @@ def load(data: bytes, kind: type[NodeState] = NodeState, given: GivenFunctions |
         },
     )
     return machine
+
+
+def _uses_ord(rule: LocalRule) -> bool:
+    """Return True if a rule asks for the numbers of values."""
+    return any(isinstance(each, Computation) and each.functor == "ord" for each in rule.conditions)
 
 
 def _problem(problem: Problem) -> list[str | None]:

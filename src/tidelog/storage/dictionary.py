@@ -188,7 +188,7 @@ class Dictionary:
     def bytes(self) -> int:
         """Estimate the memory that symbols and records take."""
         records = sum(table.bytes() for table in self._tables.values())
-        return self._symbols.bytes() + records + sum(table.bytes() for table in self.ordinals.values())
+        return self._symbols.bytes() + records + sum(table.bytes() for table in list(self.ordinals.values()))
 
     # --- single values -----------------------------------------------------------------------------------------------
 

@@ -19,9 +19,12 @@ class OrdinalTable:
         self._runs: list[Words] = []
 
     def of(self, words: Words) -> Words:
-        """Return the numbers of words, 0 for those that are not known."""
-        self._reserve(int(words.max(initial=-1)) + 1)
-        return self._numbers[words]
+        """Return the numbers of words, 0 for those that are not known. Threads do so while another one adds some."""
+        numbers = self._numbers
+        found = np.zeros(len(words), np.int64)
+        there = words < len(numbers)
+        found[there] = numbers[words[there]]
+        return found
 
     def missing(self, words: Words) -> Words:
         """Return the words without a number, each once."""
@@ -43,7 +46,8 @@ class OrdinalTable:
             if len(same):
                 (other,) = np.flatnonzero(self._numbers == run[same[0]])
                 return int(other), int(words[order[same[0]]])
-        self._numbers[words] = numbers
+        self._reserve(int(words.max(initial=-1)) + 1)
+        self._numbers[words] = numbers  # An interruption behind it leaves numbers with which nothing is compared.
         if len(run):
             self._runs.append(run)
         while len(self._runs) > 1 and 2 * len(self._runs[-1]) > len(self._runs[-2]):
