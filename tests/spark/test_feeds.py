@@ -114,6 +114,41 @@ def test_envelopes_of_debezium_that_spark_has_taken_apart(spark: SparkSession, d
     assert people(db) == set()
 
 
+def test_an_update_of_the_key_deletes_the_row_before(spark: SparkSession, db: SparkDatabase) -> None:
+    ran(spark, db, texts(spark, [envelope("c", None, row(n, "ann", n), 10) for n in (1, 2, 5)]), "debezium")
+    moves = [
+        envelope("u", row(1, "ann", 1), row(3, "ann", 7), 11),
+        envelope("u", {"id": 2}, row(4, "bob", 8), 11),
+        envelope("u", None, row(5, "cid", 9), 11),
+        envelope("u", row(6, "never", 1), row(7, "late", 1), 5),
+        envelope("c", None, row(7, "eve", 1), 6),
+        envelope("u", row(8, "old", 1), row(1, "late", 1), 9),
+    ]
+    result = ran(spark, db, texts(spark, moves), "debezium")
+    assert reasons(result) == []
+    assert people(db) == {
+        (3, "ann", 7.0, 53111),
+        (4, "bob", 8.0, 53111),
+        (5, "cid", 9.0, 53111),
+        (7, "eve", 1.0, 53111),
+    }
+    back = [envelope("u", row(3, "ann", 7), row(1, "ann", 7), 12), envelope("u", row(1), row(3, "ann", 7), 13)]
+    ran(spark, db, texts(spark, back), "debezium")
+    assert {each[0] for each in people(db)} == {3, 4, 5, 7}
+
+
+@pytest.mark.parametrize("more", [{}, {"order": ["source.file", "source.pos"]}])
+def test_binary_logs_are_ordered_by_their_numbers(spark: SparkSession, db: SparkDatabase, more: dict[str, Any]) -> None:
+    own = "struct<id: int, name: string, euros: double, place: struct<city: string, zip: int>>"
+    events = [
+        ("c", None, (1, "new", 1.0, None), ("mysql-bin.1000000", 4), 1),
+        ("u", None, (1, "old", 1.0, None), ("mysql-bin.999999", 900), 1),
+    ]
+    columns = f"op string, before {own}, after {own}, source struct<file: string, pos: long>, ts_ms long"
+    ran(spark, db, spark.createDataFrame(events, columns), "debezium", **more)
+    assert {each[1] for each in people(db)} == {"new"}
+
+
 @pytest.mark.smoke
 def test_the_order_of_envelopes_may_be_named(spark: SparkSession, db: SparkDatabase) -> None:
     events = [

@@ -171,6 +171,14 @@ def test_the_order_of_a_feed_in_texts_is_that_of_their_numbers(spark: SparkSessi
     source = Source("e", frame=spark.createDataFrame(feed, "op string, at string, x string"), mode="cdc", op="op")
     with Pipeline(program, [replace(source, order="at")]).run(spark) as result:
         assert facts(result, "e") == [("b",)]
+    versions = spark.createDataFrame(
+        [("+", "v9", "a"), ("-", "v10", "a"), ("+", "2026-13-01", "b")], "op string, at string, x string"
+    )
+    with Pipeline(program, [replace(source, frame=versions, order="at")]).run(spark) as result:
+        assert facts(result, "e") == []
+        assert {row.reason for row in result.quarantine.collect()} == {
+            "at: neither a number nor an ISO time; order by a column of numbers or timestamps"
+        }
 
 
 def test_csv_with_a_header_goes_by_name(spark: SparkSession, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from tidelog.arrays import Words
 from tidelog.engine import Engine
-from tidelog.language.syntax import Kind, RelationType
+from tidelog.language.syntax import RelationType
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.rounds import Lookup
 from tidelog.spark.embedded import Embedded
@@ -167,8 +167,7 @@ class DriverFacts(KeyedFacts):
         place[positions(keys, np.ascontiguousarray(known[:, :width]))] = np.arange(len(known))  # the last one counts
         is_new = place < 0
         there = np.flatnonzero(~is_new)
-        kinds: list[Kind] = [*latest.order_kinds, "number"]
-        is_new[there] = later(events[there, width:], known[place[there], width:], kinds, self._dictionary)
+        is_new[there] = later(events[there, width:], known[place[there], width:])
         return is_new, known[place[is_new & (place >= 0)]]
 
 
@@ -177,18 +176,12 @@ def _among(keys: Words, rows: Words, columns: Sequence[int]) -> NDArray[np.bool_
     return positions(keys, np.ascontiguousarray(rows[:, list(columns)])) >= 0
 
 
-def later(ones: Words, others: Words, kinds: Sequence[Kind], dictionary: Dictionary) -> NDArray[np.bool_]:
-    """Return for each row of `ones` whether it comes after the same row of `others`. Columns, of these kinds, compare
-    from left to right; both are int64 of shape (n, len(kinds))."""
+def later(ones: Words, others: Words) -> NDArray[np.bool_]:
+    """Return for each row of `ones` True if it comes after the same row of `others`. Both are int64 of one
+    shape; their columns compare from left to right."""
     sign = np.zeros(len(ones), np.int64)
-    for i, kind in enumerate(kinds):
-        one, other = ones[:, i], others[:, i]
-        if kind != "symbol":
-            sign = np.where(sign == 0, (one > other).astype(np.int64) - (one < other), sign)
-            continue
-        for row in np.flatnonzero((sign == 0) & (one != other)).tolist():
-            mine, theirs = (str(dictionary.decode(int(words[row]), kind)) for words in (one, other))
-            sign[row] = 1 if mine > theirs else -1
+    for one, other in zip(ones.T, others.T, strict=True):
+        sign = np.where(sign == 0, (one > other).astype(np.int64) - (one < other), sign)
     return sign > 0
 
 
@@ -289,7 +282,6 @@ class SparkFacts(KeyedFacts):
     ) -> DataFrame:
         """Return events with the row that is known of the same key, if `_known`, as `_known_c0` and so on, whether they
         are `_new`, and the number of `_rows` that they stand for."""
-        texts = [i for i, kind in enumerate(latest.order_kinds) if kind == "symbol"]
         size, names = len(latest.key), word_columns(len(latest.columns))
         mine = [F.col(f"c{width + i}") for i in range(len(latest.order_kinds))]
         keys = rows.select([F.col(f"c{place}").alias(f"_key{i}") for i, place in enumerate(at)])
@@ -298,13 +290,9 @@ class SparkFacts(KeyedFacts):
             last = F.max_by(F.struct(*names), "_call").alias("_last")
             known = known.groupBy(names[:size]).agg(last).select("_last.*")
         known = known.select([F.col(name).alias(f"_known_{name}") for name in names])
-        known = self._with_texts(known, {f"_known_c{size + i}": f"_theirs{i}" for i in texts})
-        events = self._with_texts(rows, {f"c{width + i}": f"_mine{i}" for i in texts})
         same = {f"c{place}": f"_known_c{i}" for i, place in enumerate(at)}
-        joined = events.join(known, _equal(same), "left")
+        joined = rows.join(known, _equal(same), "left")
         theirs = [F.col(f"_known_c{size + i}") for i in range(len(latest.order_kinds))]
-        for i in texts:
-            mine[i], theirs[i] = F.col(f"_mine{i}"), F.col(f"_theirs{i}")
         is_known = F.col("_known_" + names[-1]).isNotNull()
         mine.append(F.lit(int(asserts)).cast("long"))
         theirs.append(F.col("_known_" + names[-1]))
@@ -317,12 +305,6 @@ class SparkFacts(KeyedFacts):
                 "_rows": F.col(f"c{width + len(latest.order_kinds)}"),
             }
         )
-
-    def _with_texts(self, rows: DataFrame, names: Mapping[str, str]) -> DataFrame:
-        """Return rows with the texts of some columns of symbols as columns of other names."""
-        for name, other in names.items():
-            rows = rows.withColumn(other, F.col(name))
-        return self._translation.with_texts(rows, list(names.values()))
 
 
 def _equal(columns: Mapping[str, str]) -> Expression:

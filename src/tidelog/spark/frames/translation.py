@@ -125,10 +125,6 @@ class Translation:
 
     # --- out -----------------------------------------------------------------------------------------------------
 
-    def with_texts(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
-        """Return rows with the texts of symbols in some columns, which are words."""
-        return self._symbols.decode(rows, names)
-
     def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
         """Return rows of words as a frame of values."""
         if rows.held is not None:

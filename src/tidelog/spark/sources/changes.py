@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 
 from tidelog.spark.sources.checks import Leaf
 from tidelog.spark.sources.latest import Latest
-from tidelog.spark.sources.orders import order_leaves
+from tidelog.spark.sources.orders import order_leaves, tie_leaf
 from tidelog.spark.sources.readers import quoted
 
-ASSERTS, ORDER, ROWS = "_op", "_order", "_rows"
+ASSERTS, ORDER, TIE, ROWS = "_op", "_order", "_tie", "_rows"
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,10 @@ class Operation:
     The defaults are those of Delta's change data feed and of tidelog's own change tables. With a `key` (columns of the
     relation), a row replaces the facts of its key, or retracts them. The event with the largest values in the columns
     `order` counts for each fact or key, and of equal ones an insertion: a table that is written anew, or updated beside
-    what is mapped, deletes and inserts a fact at once. Without an order all rows of a batch are equal in it; without a
-    key either it counts whether more rows insert or delete a fact, which is right where these alternate.
+    what is mapped, deletes and inserts a fact at once. Of different insertions of a key at one place of the order, a
+    hash of their values says which one counts, so that it is the same in one batch and in several. Without an order all
+    rows of a batch are equal in it; without a key either it counts whether more rows insert or delete a fact, which is
+    right where these alternate.
     """
 
     column: str | None = "op"
@@ -53,12 +55,11 @@ class Operation:
 def change_columns(operation: Operation, order: Sequence[Leaf]) -> tuple[dict[str, Expression], Expression]:
     """Return the columns ASSERTS and those of the `order`, and the reason where there is no such operation or no place
     in the order, or null."""
-    columns: dict[str, Expression] = {ASSERTS: F.lit(True)}
+    columns = {ASSERTS: asserts(operation)}
     reasons = []
     if operation.column is not None:
         said = quoted(operation.column).cast("string")
         inserts, deletes = said.isin(*operation.insert), said.isin(*operation.delete)
-        columns[ASSERTS] = F.coalesce(inserts, F.lit(False))
         reasons.append(
             F.when(said.isNull(), F.lit(f"{operation.column}: null")).when(
                 ~inserts & ~deletes, F.lit(f"{operation.column}: unknown operation")
@@ -70,22 +71,33 @@ def change_columns(operation: Operation, order: Sequence[Leaf]) -> tuple[dict[st
     return columns, F.coalesce(*reasons, F.lit(None).cast("string"))
 
 
-def order_columns(operation: Operation, frame: DataFrame, latest: Latest | None) -> list[Leaf]:
-    """Return the words of the order of a frame's rows, as leaves from ORDER on."""
+def order_columns(operation: Operation, frame: DataFrame, latest: Latest | None, values: Sequence[Leaf]) -> list[Leaf]:
+    """Return the words of the order of a frame's rows, as leaves from ORDER on; `values` are those of the facts."""
     if latest is None:
         return []
     found = []
-    for i, (name, form) in enumerate(zip(operation.order, latest.forms, strict=True)):
+    for i, (name, form) in enumerate(zip(operation.order, latest.forms, strict=False)):  # A tie may follow.
         found += order_leaves(f"{ORDER}{i}_", name, quoted(name), frame.schema[name].dataType, form)
+    if latest.forms[-1] == "tie":
+        found.append(tie_leaf(TIE, asserts(operation), [leaf.value for leaf in values]))
     return found
 
 
+def asserts(operation: Operation) -> Expression:
+    """Return True for a row that asserts."""
+    if operation.column is None:
+        return F.lit(True)
+    return F.coalesce(quoted(operation.column).cast("string").isin(*operation.insert), F.lit(False))
+
+
 def undecided(good: Expression, key: Sequence[str], values: Sequence[str], order: Sequence[str]) -> Expression:
-    """Return True for an assertion, if another one of the same key and order has other `values`; rows that are not
-    `good` do not count."""
-    own = F.when(good & F.col(ASSERTS), F.struct(*values))
-    alike = Window.partitionBy(*key, *order)
-    return F.coalesce(own.isNotNull() & (F.min(own).over(alike) != F.max(own).over(alike)), F.lit(False))
+    """Return True for an assertion, if another one of the same key and order has other `values`, and nothing says that
+    this one counts; rows that are not `good` do not count."""
+    ties, place = [name for name in order if name == TIE], [name for name in order if name != TIE]
+    own = F.when(good & F.col(ASSERTS), F.struct(*ties, *values))
+    alike = Window.partitionBy(*key, *place)
+    first = own if ties else F.min(own).over(alike)
+    return F.coalesce(own.isNotNull() & (first != F.max(own).over(alike)), F.lit(False))
 
 
 def net(rows: DataFrame, key: Sequence[str], values: Sequence[str], order: Sequence[str]) -> DataFrame:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -24,11 +26,12 @@ from tidelog.spark.sources.readers import TORN, quoted
 
 FEEDS = ("debezium", "delta", "kafka-compacted")
 
-_RAW, _REASON, _FIELD, _OP = "_raw", "_rejected", "_field ", "op"
+_RAW, _REASON, _FIELD, _OP, _STEP = "_raw", "_rejected", "_field ", "op", "_step"
 _INSERT, _DELETE = ("c", "r", "u"), ("d",)
 _SOURCE = ("file", "lsn", "pos", "row")
 _TRUNCATE = "op: a truncation; clear the relation, which tidelog does not do by itself"
 _Records = Mapping[str, RecordType]
+_TakenApart = tuple[dict[str, Expression], Expression, dict[str, Expression], Expression, Expression]
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def opened(
     schema = T.StructType([T.StructField(name, kind) for name, kind in types.items()])
     key = [names[name] for name in operation.key or ()]
     take_apart = _debezium if operation.feed == "debezium" else _compacted
-    fields, reason, order, kept = take_apart(operation, frame, schema, key)
+    fields, reason, order, kept, steps = take_apart(operation, frame, schema, key)
     raw = [_readable(field) for field in frame.schema.fields if field.name != TORN]
     others = [quoted(name) for name in frame.columns if name in (TORN, rejected)]
     # Fields have names of their own, because a relation may have columns such as op.
@@ -102,7 +105,7 @@ def opened(
     known = replace(operation, column=_OP, insert=_INSERT, delete=_DELETE, order=names_of_order, feed=None)
     mapped: dict[str, str | Expression] = {name: f"{_FIELD}{source}" for name, source in names.items()}
     return Opened(
-        lambda rows: rows.where(kept).select(*found),
+        lambda rows: rows.where(kept).withColumn(_STEP, F.explode(steps)).select(*found),
         mapped,
         known,
         F.to_json(F.col(_RAW), {"ignoreNullFields": "false"}),
@@ -116,11 +119,9 @@ def _readable(field: T.StructField) -> Expression:
     return column.cast("string").alias(field.name) if isinstance(field.dataType, T.BinaryType) else column
 
 
-def _compacted(
-    operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]
-) -> tuple[dict[str, Expression], Expression, dict[str, Expression], Expression]:
+def _compacted(operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]) -> _TakenApart:
     """Return the columns of the records of a compacted topic, why a record cannot be read, the operation and the
-    order, and which rows count."""
+    order, which rows count, and their operations."""
     types = _types(frame, ("key", "value", "partition", "offset"))
     keys, broken_key = _record("key", types["key"], T.StructType([f for f in schema if f.name in key]), whole=True)
     values, broken = _record("value", types["value"], schema)
@@ -134,12 +135,10 @@ def _compacted(
             fields[name] = _present(values, name, "value")
     order = {name: F.col(name) for name in operation.order or ("offset", "partition")}
     op = F.when(is_gone, F.lit("d")).otherwise(F.lit("u"))
-    return fields, F.coalesce(broken, broken_key), {_OP: op, **order}, F.lit(True)
+    return fields, F.coalesce(broken, broken_key), {_OP: F.col(_STEP), **order}, F.lit(True), F.array(op)
 
 
-def _debezium(
-    operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]
-) -> tuple[dict[str, Expression], Expression, dict[str, Expression], Expression]:
+def _debezium(operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]) -> _TakenApart:
     """Return the columns of Debezium's envelopes, as `_compacted`: those of the row after the change, or before a
     deletion. The tombstones that follow deletions in Kafka do not count."""
     envelope, broken, kept = _envelope(operation, frame, schema)
@@ -150,9 +149,14 @@ def _debezium(
     for name in schema.names:
         if name not in after and name not in before:
             raise _no_feed(frame, f"after.{name}")
-        fields[name] = F.when(op == "d", before[name]).otherwise(after[name])
+        fields[name] = F.when(F.col(_STEP) == "d", before[name]).otherwise(after[name])
     truncated = F.when(op == "t", F.lit(_TRUNCATE))
-    return fields, F.coalesce(broken, truncated), {_OP: op, **_position(operation, frame, envelope)}, kept
+    # An update of the key deletes the row that it had before.
+    known = reduce(and_, [before[name].isNotNull() for name in key])
+    moved = (op == "u") & known & ~reduce(and_, [before[name].eqNullSafe(after[name]) for name in key])
+    steps = F.when(moved, F.array(F.lit("d"), op)).otherwise(F.array(op))
+    order = {_OP: F.col(_STEP), **_position(operation, frame, envelope)}
+    return fields, F.coalesce(broken, truncated), order, kept, steps
 
 
 def _envelope(operation: Operation, frame: DataFrame, schema: T.StructType) -> tuple[_Part, Expression, Expression]:
@@ -188,7 +192,7 @@ def _position(operation: Operation, frame: DataFrame, envelope: _Part) -> dict[s
             part, field = (source, name.removeprefix("source.")) if name.startswith("source.") else (envelope, name)
             if field not in part:
                 raise _no_feed(frame, name)
-            order[name] = part[field]
+            order[name] = _number_of(part[field]) if name == "source.file" else part[field]
         return order
     if "lsn" not in source and "pos" not in source:
         hint = 'name the order, such as order = ["source.ts_ms"]: a field of source, or ts_ms'
@@ -198,8 +202,13 @@ def _position(operation: Operation, frame: DataFrame, envelope: _Part) -> dict[s
         return {"source.lsn": try_cast(source["lsn"], "long")}
     position = F.coalesce(try_cast(source["lsn"], "long"), try_cast(source["pos"], "long"))
     row = F.coalesce(try_cast(source["row"], "long"), F.lit(0).cast("long"))
-    file = F.coalesce(source["file"].cast("string"), F.lit("0"))  # which an order takes for a number
-    return {"source.file": file, "source.pos": position, "source.row": row}
+    return {"source.file": _number_of(source["file"]), "source.pos": position, "source.row": row}
+
+
+def _number_of(file: Expression) -> Expression:
+    """Return the number at the end of the name of a binary log, whose digits become more; 0 without a name."""
+    number = try_cast(F.regexp_extract(file.cast("string"), "([0-9]+)$", 1), "long")
+    return F.when(file.isNull(), F.lit(0).cast("long")).otherwise(number)
 
 
 def _record(name: str, given: T.DataType, schema: T.StructType, whole: bool = False) -> tuple[_Part, Expression]:

@@ -23,15 +23,19 @@ from tidelog.spark.sources.orders import KINDS, OrderForm, form_of, kinds_of
 _NAMES: dict[OrderForm, tuple[str, ...]] = {
     "whole": ("?order",),
     "fraction": ("?order", "?part"),
-    "text": ("?text", "?order", "?part"),
+    "tie": ("?tie",),
 }
 _ASSERTED = "?asserted"
+_TEXT = "?text"
+"""The name of a word that an earlier version kept."""
+_OWN = ("?order", "?part", "?tie", _TEXT, _ASSERTED)
 
 
 @dataclass(frozen=True)
 class Latest:
     """The relation with the latest event of each key of another one. `key` are positions of columns, ascending; without
-    a key of the user these are all columns. `forms` are those of the columns of the order."""
+    a key of the user these are all columns. `forms` are those of the columns of the order; the last one is a tie,
+    unless the key is all columns, or an earlier version has declared the relation."""
 
     of: RelationType
     key: tuple[int, ...]
@@ -93,7 +97,9 @@ def latest_of(
             problems.append(wrong.problem)
     if problems:
         raise DataError(*problems)
-    wanted = Latest(relation, key_positions(relation, key), tuple(forms))
+    positions = key_positions(relation, key)
+    ties: list[OrderForm] = ["tie"] if len(positions) < len(relation.columns) else []
+    wanted = Latest(relation, positions, (*forms, *ties))
     declared = program.relations.get(wanted.name)
     return wanted if declared is None else _declared(wanted, declared)
 
@@ -102,22 +108,27 @@ def _declared(wanted: Latest, declared: RelationType) -> Latest:
     """Return the relation of latest events as it is declared. UsageError (E0685) where it is not the wanted one."""
     names = [column.name for column in declared.columns]
     orders = [name for name in names if name.startswith("?order")]
-    key = tuple(name for name in names if not name.startswith((*_NAMES["text"], _ASSERTED)))
+    key = tuple(name for name in names if not name.startswith(_OWN))
     if names[-1:] != [_ASSERTED] or not orders:
         message = f"{wanted.name} is declared, but not as tidelog keeps the latest events of {wanted.of.name} there"
         raise UsageError(Problem("E0685", message, place="order", hint="give that relation another name"))
+    if any(name.startswith(_TEXT) for name in names):
+        message = f"an earlier version of tidelog ordered the events of {wanted.of.name} by texts"
+        raise UsageError(Problem("E0685", message, place="order", hint="begin with an empty state folder"))
     own = tuple(wanted.of.columns[position].name for position in wanted.key)
     if key != own:
         message = f"the latest events of {wanted.of.name} are kept by the key {_said(key)}, found the key {_said(own)}"
         hint = "use the same key for all feeds of a relation, or begin with an empty state folder"
         raise UsageError(Problem("E0685", message, place="key", hint=hint))
-    if len(orders) != len(wanted.forms):
-        message = f"{wanted.of.name} has an order of {len(orders)} columns, found one of {len(wanted.forms)}"
+    count = len([form for form in wanted.forms if form != "tie"])
+    if len(orders) != count:
+        message = f"{wanted.of.name} has an order of {len(orders)} columns, found one of {count}"
         hint = "use the same order for all feeds of a relation, or begin with an empty state folder"
         raise UsageError(Problem("E0685", message, place="order", hint=hint))
-    forms: dict[int, OrderForm] = {len(parts): form for form, parts in _NAMES.items()}
-    found = tuple(forms[sum(f"{part}{i}" in names for part in _NAMES["text"])] for i in range(len(orders)))
-    return Latest(wanted.of, wanted.key, found)
+    found: list[OrderForm] = ["fraction" if f"?part{i}" in names else "whole" for i in range(count)]
+    if any(name.startswith("?tie") for name in names):
+        found.append("tie")
+    return Latest(wanted.of, wanted.key, tuple(found))
 
 
 def _said(key: Sequence[str]) -> str:

@@ -151,7 +151,7 @@ def map_exactly(
     order = match_columns(frame.columns, names, f"relation {relation}", way)
 
     def renamed(frame: DataFrame) -> DataFrame:
-        return frame.toDF(*[f"_{i}" for i in range(len(order))])  # Names may occur twice, or contain dots.
+        return frame.toDF(*[f"_{i}" for i in range(len(frame.columns))])  # Names may occur twice, or contain dots.
 
     found = [F.col(f"_{source}") for source in order]
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
@@ -208,7 +208,7 @@ def _source(
     latest, key, order = None, None, list[Leaf]()
     if operation is not None:
         latest = latest_of(program, declared, operation.key, operation.order, frame)
-        order = order_columns(operation, frame, latest)
+        order = order_columns(operation, frame, latest, flat)
         key = None if operation.key is None and latest is None else key_positions(declared, operation.key)
         with reading(declared.name):
             changes, why["operation"] = change_columns(operation, order)
