@@ -96,6 +96,34 @@ def test_duplicates_are_reported() -> None:
         assert db.commit().report["duplicates"] == {}
 
 
+def test_rows_with_a_key_replace_facts() -> None:
+    with connected() as (db, server):
+        db.insert("edge", pandas.DataFrame({"Y": [7, 7], "X": [1, 1]}), key="x")
+        db.insert("edge", [(2, 8)], key=["x"])
+        db.insert("edge", [(2, 9)], key=["x"])
+        db.delete("edge", [{"x": 3}], key="x")
+        for rows, key, code in (
+            ([(1, 1), (1, 2)], "x", "E0487"),
+            ([(1,)], "x", "E0405"),
+            ([(1, 2)], "z", "E0606"),
+            ([(1, 2)], None, "E0606"),
+        ):
+            with pytest.raises(tidelog.TidelogError, match=code):
+                db.insert("edge", rows, key=key)
+        assert db.commit().report["duplicates"] == {"edge": 1}
+        assert db["edge"] == {(1, 7), (2, 9)}
+        with pytest.raises(tidelog.UsageError, match="E0485"):
+            db.insert("edge", [(1, 2)], key="z")
+        with pytest.raises(tidelog.UsageError, match="E0685"):
+            db.insert("edge", [(1, 2)], key=["x", "x"])
+        db.insert("mixed", [("a", 1.5, 2, (3, 4)), ("b", 1.5, 2, (5, 6))])
+        db.commit()
+        db.delete("mixed", [(2, (5, 6))], key=["p", "u"])
+        db.commit()
+        assert db["mixed"] == {("a", 1.5, 2, (3, 4))}
+        assert server.post("/v1/transactions", {"insert": {"edge": [[1, 2]]}, "keys": {"edge": ["z"]}}).status == 400
+
+
 def test_other_columns_are_an_error() -> None:
     with connected() as (db, _):
         for data, code in (

@@ -6,7 +6,7 @@ import json
 import os
 import uuid
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
@@ -16,8 +16,9 @@ from tidelog.change import EqualRows
 from tidelog.client.exchange import Exchange, error_of
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
-from tidelog.client.rows import frozen, rows_of
+from tidelog.client.rows import Noted, frozen, keyed_rows, rows_of
 from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.io.keys import names_of
 from tidelog.language import read
 from tidelog.language.reading import preprocessed, text_of
 
@@ -33,7 +34,8 @@ class RemoteDatabase:
 
     def __init__(self, address: str, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> None:
         self._exchange = Exchange(address, token, ca)
-        self._facts: dict[str, dict[Hashable, tuple[Sequence[Any], bool]]] = {}
+        self._facts: dict[str, Noted] = {}
+        self._keys: dict[str, tuple[str, ...]] = {}
         self._duplicates: Counter[str] = Counter()
         self._added: list[str] = []
         self._replaced: list[str | dict[str, str]] = []
@@ -144,22 +146,31 @@ class RemoteDatabase:
         self._key = None
         self._removed += names
 
-    def insert(self, relation: str, data: Any) -> EqualRows | None:
-        """Assert facts, to take effect with the next `commit`. `data` and the result are those of `Database.insert`."""
-        count, different = self._note(relation, data, asserts=True)
+    def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
+        """Assert facts, to take effect with the next `commit`, see `Database.insert`. Until then all changes of a
+        relation have the same `key`, or none: raise UsageError (E0606) for another one."""
+        count, different = self._note(relation, data, key, asserts=True)
         if count == different:
             return None
         self._duplicates[relation] += count - different
         return EqualRows(relation, count, count - different)
 
-    def delete(self, relation: str, data: Any) -> None:
-        """Retract facts, to take effect with the next `commit`."""
-        self._note(relation, data, asserts=False)
+    def delete(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> None:
+        """Retract facts, to take effect with the next `commit`. Raise as `insert`."""
+        self._note(relation, data, key, asserts=False)
 
-    def _note(self, relation: str, data: Any, *, asserts: bool) -> tuple[int, int]:
+    def _note(self, relation: str, data: Any, key: str | Sequence[str] | None, *, asserts: bool) -> tuple[int, int]:
         """Note facts for `commit`; return how many rows there are, and how many different ones."""
-        rows = rows_of(data, relation, partial(self._columns, relation))
-        found = {frozen(row): (row, asserts) for row in rows}
+        names = None if key is None else names_of("key", key)
+        if self._facts.get(relation) and self._keys.get(relation) != names:
+            message = f"changes of {relation} wait that have another key, or none"
+            raise UsageError(Problem("E0606", message, hint="call `commit()` before"))
+        if names is None:
+            rows = rows_of(data, relation, partial(self._columns, relation))
+            found = {frozen(row): (row, asserts) for row in rows}
+        else:
+            rows, found = keyed_rows(data, relation, self._columns(relation), names, asserts=asserts)
+            self._keys[relation] = names
         self._key = None
         self._facts.setdefault(relation, {}).update(found)
         return len(rows), len(found)
@@ -184,6 +195,7 @@ class RemoteDatabase:
     def rollback(self) -> None:
         """Drop all changes that wait."""
         self._facts, self._added, self._replaced, self._removed, self._key = {}, [], [], [], None
+        self._keys.clear()
         self._duplicates.clear()
 
     def commit(self) -> RemoteChange:
@@ -257,6 +269,8 @@ class RemoteDatabase:
 
     def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
         body: dict[str, Any] = {"rules": {"add": self._added, "replace": self._replaced, "remove": self._removed}}
+        if self._keys:
+            body["keys"] = self._keys
         for relation, rows in self._facts.items():
             for row, asserts in rows.values():
                 body.setdefault("insert" if asserts else "delete", {}).setdefault(relation, []).append(row)

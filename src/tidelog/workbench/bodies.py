@@ -35,10 +35,12 @@ class RuleChanges(msgspec.Struct, forbid_unknown_fields=True):
 
 class TransactionBody(msgspec.Struct, forbid_unknown_fields=True):
     """The changes of a transaction: facts by relation, each a list of values or an object by columns; relations that
-    lose all facts; and rules."""
+    lose all facts; and rules. In relations with `keys`, columns, inserted rows replace the facts of their key, and rows
+    to delete have these columns only."""
 
     insert: dict[str, list[Any]] = msgspec.field(default_factory=dict)
     delete: dict[str, list[Any]] = msgspec.field(default_factory=dict)
+    keys: dict[str, list[str]] = msgspec.field(default_factory=dict)
     clear: list[str] = msgspec.field(default_factory=list)
     rules: RuleChanges = msgspec.field(default_factory=RuleChanges)
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from tidelog.change import Change
 from tidelog.errors import Problem, ProgramError
 from tidelog.io.json_values import with_branches
+from tidelog.io.keys import key_positions, with_columns
 from tidelog.io.rows import place_in
 from tidelog.language import read
 from tidelog.language.reading import is_preprocessed
@@ -133,11 +134,15 @@ def _apply(
     for verb, facts in (("delete", changes.delete), ("insert", changes.insert)):
         for name, rows in facts.items():
             relation, place = service.db.workspace.relation(name), place_in(name)
+            key = changes.keys.get(name)
+            if key is not None and verb == "delete":
+                relation = with_columns(relation, key_positions(relation, key))
             given = with_branches(rows, relation, service.db.workspace.dictionary, place)
-            getattr(transaction, verb)(name, [tuple(row) if isinstance(row, list) else row for row in given])
+            known = [tuple(row) if isinstance(row, list) else row for row in given]
+            getattr(transaction, verb)(name, known, key=key)
         for (wanted, name), data in tables.items():
             if wanted == verb:
-                getattr(transaction, verb)(name, _table(name, data))
+                getattr(transaction, verb)(name, _table(name, data), key=changes.keys.get(name))
 
 
 def _program(text: str) -> Program:
