@@ -75,7 +75,7 @@ ROWS: list[tuple[RelationType, Any, str]] = [
     (
         EDGE,
         [(decimal.Decimal(1), 1)],
-        "e, row 1, column x: error[E0401]: expected a number, found the Decimal Decimal('1')\n  hint: pass int(…)",
+        "e, row 1, column x: error[E0401]: expected a number, found the Decimal Decimal('1')\n  hint: pass int(value)",
     ),
     (
         EDGE,

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from py4j.protocol import Py4JError
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -170,6 +171,60 @@ def test_duplicates_are_reported(spark: SparkSession, db: Any, few: int, monkeyp
     assert db.insert("e", pairs(spark, (7, 7), (7, 7)), key="x").duplicates == 1
     assert db.commit().report.duplicates == {"e": 4}
     assert db.commit().report.duplicates == {}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "code", "expected"),
+    [
+        ("number", "cast(5 as decimal(20,0))", 'column.cast("long")', 5),
+        ("unsigned", "cast(5 as decimal(38,0))", 'column.cast("decimal(20,0)")', Decimal(5)),
+        ("number", "cast(5.25 as decimal(10,2))", '(column * 100).cast("long")', 525),
+        ("unsigned", "cast(5.1 as decimal(10,1))", '(column * 10).cast("long")', Decimal(51)),
+        ("float", "cast(5.25 as decimal(10,2))", 'column.cast("double")', 5.25),
+        ("number", "date'1970-01-03'", "F.unix_date(column)", 2),
+        ("symbol", "date'1970-01-03'", 'column.cast("string")', "1970-01-03"),
+        ("number", "timestamp'1970-01-01 00:00:01Z'", 'F.unix_micros(column.cast("timestamp"))', 1_000_000),
+        ("number", "true", 'column.cast("int")', 1),
+        ("symbol", "x'6162'", "F.decode(column, 'UTF-8')", "ab"),
+        ("number", "array(7)", "F.explode(column)", 7),
+        ("number", "struct(3 name)", 'column["name"]', 3),
+    ],
+)
+def test_a_hint_makes_a_column_fit(spark: SparkSession, declared: str, value: str, code: str, expected: Any) -> None:
+    with tidelog.connect(spark=spark) as db:
+        db.load(f".decl r(a: {declared})")
+        frame = spark.sql(f"select {value} a")
+        with pytest.raises(DataError, match="E0481") as caught:
+            db.insert("r", frame)
+        assert code in str(caught.value.problems[0].hint)
+        db.insert("r", frame.select(eval(code, {"F": F, "column": F.col("a")}).alias("a")))
+        db.commit()
+        assert rows(db["r"]) == {(expected,)}
+
+
+def test_hints_for_data_that_are_no_frames(spark: SparkSession, db: Any) -> None:
+    data = spark.sparkContext.parallelize([(1, 2)])
+    with pytest.raises(DataError, match=r"E0407(?s:.*)make a DataFrame of it, such as data\.toDF\(names\)"):
+        db.insert("e", data)
+    db.insert("e", data.toDF(["x", "y"]))
+    db.insert("e", spark.sql("select 7 __index_level_0__, 4 y, 3 x"))
+    db.commit()
+    assert rows(db["e"]) == {(1, 2), (3, 4)}
+
+
+def test_parquet_files_of_other_types(spark: SparkSession, db: Any, tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"x": [1], "y": [2]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"x": ["3"], "y": [4]}), tmp_path / "b.parquet")
+    said = r"E0482.*the column x has the type \w+ in this file, where \w+ is expected"
+    with pytest.raises(DataError, match=said) as caught:
+        db.insert("e", spark.read.schema("x long, y long").parquet(str(tmp_path)))
+    assert "b.parquet" in str(caught.value)
+    assert "read files of other types on their own, and cast the column" in str(caught.value)
+    db.insert("e", spark.read.parquet(f"{tmp_path}/a.parquet"))
+    other = spark.read.parquet(f"{tmp_path}/b.parquet")
+    db.insert("e", other.withColumn("x", F.col("x").cast("long")))
+    db.commit()
+    assert rows(db["e"]) == {(1, 2), (3, 4)}
 
 
 def test_values_out_of_range_are_told_by_their_kind(spark: SparkSession, db: Any) -> None:

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "deferred.py": "frames of views",
     "fetched.py": "explanations",
     "aside.py": "queries and certificates",
+    "temporary_views.py": "views of the session are made in Python only",
 }
 """Modules whose hints a file cannot meet, and why."""
 OF_STREAMS = ("call db.maintain(", "pass a mapping")
@@ -110,7 +111,7 @@ CASES = {
     "date": ("number", "date'2026-01-01' x", "", "", "", 'expressions = { x = "unix_date(column)" }'),
     "struct": ("symbol", "struct(1 as a) x", "", "", "", 'expressions = { x = "column.name" }'),
     "column": ("number", "1 y", "", "", "", 'write columns = { x = "…" }'),
-    "space": ("number", "1 `x `", "", "", "", 'write columns = { x = "x " }'),
+    "case": ("number", "1 x", 'columns = { x = "X" }', "", "", 'write columns = { x = "x" }'),
     "field": ("number", "struct(1 as a) r", 'columns = { x = "r.a" }', "", "", 'write expressions = { x = "r.a" }'),
     "kafka": ("number", "", 'format = "kafka"\noptions = { subscribe = "t" }', "", "", KAFKA),
     "delta": ("number", "", 'format = "delta"\npath = "d"', "", "", '"spark.jars.packages" = "io.delta:delta-spark_'),
@@ -140,6 +141,27 @@ def test_a_run_gives_a_hint_for_the_file(
     assert wanted in said
     [hint] = [line for line in said.splitlines() if line.startswith("  hint: ")]
     assert not PYTHON.search(hint)
+
+
+def test_a_wrong_program_shows_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_: object) -> None:
+        raise AssertionError("no session is needed")
+
+    monkeypatch.setattr("tidelog.cli.on_spark.spark_session", start)
+    source = 'path = "e.csv"\nformat = "csv"'
+    for rule, more, code in (
+        ("t(y) :- e(_).", "", "E0215"),
+        ("", '[[sink]]\nrelation = "nowhere"\npath = "t"\n', "E0601"),
+    ):
+        (tmp_path / "p.dl").write_text(VALUES.format(kind="number", rule=rule))
+        (tmp_path / "p.toml").write_text(f"{FILE.format(top='', source=source)}\n{more}")
+        assert main(["pipeline", "run", "--json", str(tmp_path / "p.toml")]) in (1, 2)
+        [problem] = json.loads(capsys.readouterr().out)["errors"]
+        assert problem["code"] == code
+    with pytest.raises(tidelog.ProgramError, match="E0215"):
+        tidelog.spark.Pipeline(VALUES.format(kind="number", rule="t(y) :- e(_)."))
 
 
 @pytest.mark.smoke

@@ -47,9 +47,13 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.functors is not None:
         pipeline = replace(pipeline, functors=functors_of(arguments))
     place = f"{arguments.pipeline}, remote"
-    with errors_in_toml(arguments.pipeline), spark_session(pipeline.session, pipeline.remote, place) as spark:
+    with errors_in_toml(arguments.pipeline):
+        pipeline.check_relations()
         progress = _progress if sys.stderr.isatty() else None
-        with pipeline.run(spark, progress=progress) as result:
+        with (
+            spark_session(pipeline.session, pipeline.remote, place) as spark,
+            pipeline.run(spark, progress=progress) as result,
+        ):
             _show(result, arguments.json)
     return 0
 

@@ -6,6 +6,7 @@ then. Data have no names where these are only the numbers of the columns: they g
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -14,6 +15,8 @@ from tidelog.errors import DataError, Problem
 _NUMBERED = (("", 0), ("column_", 0), ("column", 0), ("col", 0), ("f", 0), ("_c", 0), ("_", 1))
 """Names that libraries make up: pandas, Polars, DuckDB for files and for values, Arrow, Spark for files and for
 tuples; each with the first number."""
+_INDEX = re.compile(r"__index_level_[0-9]+__")
+"""The names under which pandas writes an index without a name to Arrow and Parquet; it is none of the data."""
 
 
 def positions_by_name(found: Sequence[object], declared: Sequence[str]) -> Mapping[str, int]:
@@ -33,12 +36,13 @@ def match_columns(
 ) -> list[int]:
     """Return for each declared name the position of its column. Raise DataError (E0406) where the columns are others;
     its hint says how to go `by_position` on purpose."""
-    positions = positions_by_name(found, declared)
-    names = list(map(str, found))
+    places = [i for i, name in enumerate(map(str, found)) if name in declared or not _INDEX.fullmatch(name)]
+    names = [str(found[i]) for i in places]
+    positions = positions_by_name(names, declared)
     if len(positions) == len(declared) == len(names):
-        return [positions[name] for name in declared]
+        return [places[positions[name]] for name in declared]
     if len(declared) == len(names) and _has_no_names(names):
-        return list(range(len(names)))
+        return places
     matched, alike = set(positions.values()), Counter(map(_folded, names))
     others = [name for i, name in enumerate(names) if i not in matched]
     several = {_folded(name) for name in declared if name not in positions and alike[_folded(name)] > 1}

@@ -104,6 +104,8 @@ def column_words(
             raise Complaint("E0408", error.problems[0].message, error.problems[0].hint).at(
                 place(None, declared.name)
             ) from None
+    if kind == "unsigned" and pa.types.is_decimal(column.type) and column.type.scale == 0:
+        column = _unsigned_integers(column, declared, place)
     if pa.types.is_integer(column.type) and kind != "symbol":
         return _integer_words(column, declared, place)
     if pa.types.is_floating(column.type) and kind == "float":
@@ -162,6 +164,20 @@ def _first(column: pa.ChunkedArray, wrong: Callable[[pa.Array], NDArray[np.bool_
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return np.concatenate([numbers_to_numpy(chunk) for chunk in column.chunks])
+
+
+def _unsigned_integers(column: pa.ChunkedArray, declared: Column, place: Locator) -> pa.ChunkedArray:
+    """Return whole decimals as uint64: Spark has unsigned numbers as decimal(20,0)."""
+    import pyarrow as pa
+
+    try:
+        return column.cast(pa.uint64())
+    except pa.ArrowInvalid:
+        low, high = RANGES["unsigned"]
+        row, value = next((row, v) for row, v in enumerate(column.to_pylist()) if not low <= v <= high)
+        raise Complaint("E0402", f"{value} does not fit an unsigned", range_hint("unsigned")).at(
+            place(row, declared.name)
+        ) from None
 
 
 def _integer_words(column: pa.ChunkedArray, declared: Column, place: Locator) -> Words:
@@ -270,17 +286,22 @@ def _record_text_words(
     return every
 
 
+_WHOLE = {"number": "int64", "unsigned": "uint64"}
+
+
 def _cast_hint(found: pa.DataType, kind: str) -> str | None:
     import pyarrow as pa
 
     if pa.types.is_floating(found) and kind in RANGES:
-        return "cast it to int64 if its values are integral (pandas turns integers with gaps into floats)"
+        return f"cast it to {_WHOLE[kind]} if its values are integral (pandas turns integers with gaps into floats)"
     if pa.types.is_boolean(found):
         return "cast it to int8 for 0 and 1, or to string"
     if pa.types.is_temporal(found):
         return "cast it to string for a symbol, or to int64 for a number"
     if pa.types.is_decimal(found):
-        return f"cast it to {'string' if kind == 'symbol' else 'float64' if kind == 'float' else 'int64'}"
+        if kind in RANGES and found.scale > 0:
+            return "declare the column as float, and cast it to float64"
+        return f"cast it to {'string' if kind == 'symbol' else _WHOLE.get(kind, 'float64')}"
     if pa.types.is_binary(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
         return "cast it to string if it is UTF-8"
     if isinstance(found, pa.BaseExtensionType):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
-from tidelog.io.column_names import match_columns
+from tidelog.io.column_names import match_columns, positions_by_name
 from tidelog.io.columns import column_words, encode_columns, encode_table
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected, shown
@@ -55,6 +56,8 @@ def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
 def at_hand(data: Any, name: str) -> Any:
     """Return data that `encode` can take without running the caller's code or waiting for other threads: read
     relations, streams and iterators now. Raise DataError as `encode`."""
+    if type(data).__name__ in ("LazyFrame", "Series") and not hasattr(data, "__arrow_c_stream__"):
+        raise unreadable(data, place_in(name))  # A series would be an iterable of what are no rows.
     if isinstance(data, (list, tuple, set, frozenset, np.ndarray)) or is_pandas(data):
         return data
     if isinstance(data, Relation):
@@ -83,6 +86,7 @@ def _encode_relation(data: Relation, relation: RelationType, dictionary: Diction
 
 def unreadable(data: object, place: Locator) -> DataError:
     """Return the error for data that are no rows (E0407)."""
+    module, name = type(data).__module__.partition(".")[0], type(data).__name__
     hint = "pass tuples, dicts, a table (pandas, Polars, Arrow, DuckDB), or a 2-D array of integers"
     if isinstance(data, (str, os.PathLike)):
         hint = "read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
@@ -90,7 +94,17 @@ def unreadable(data: object, place: Locator) -> DataError:
         hint = "pass the places of its entries, numpy.argwhere(data.toarray()), or list(zip(*data.nonzero()))"
     elif isinstance(data, Mapping):
         hint = "put one dict into a list, or make a table of a dict of columns: pyarrow.table(data)"
-    message = f"expected rows, found the {type(data).__name__} {shown(data)}"
+    elif (module, name) == ("polars", "LazyFrame"):
+        hint = "evaluate it: data.collect()"
+    elif (module, name) == ("pandas", "Series"):
+        named = any(each is not None for each in data.index.names)  # type: ignore[attr-defined]
+        hint = (
+            "make a frame of it and its index: data.reset_index()" if named else "make a frame of it: data.to_frame()"
+        )
+    elif module == "pyspark":
+        way = "" if name == "DataFrame" else "make a DataFrame of it, such as data.toDF(names), and "
+        hint = f"{way}insert it into a database over its session: tidelog.connect(spark=session)"
+    message = f"expected rows, found the {name} {shown(data)}"
     return DataError(Problem("E0407", message, hint=hint, place=place(None, None)))
 
 
@@ -115,9 +129,20 @@ def _table(data: Any, place: Locator) -> pa.Table:
         ) from None
 
 
+def pandas_order(frame: pandas.DataFrame, names: list[str], place: str) -> list[int]:
+    """Return for each declared name the position of its column in a frame. Raise DataError (E0406)."""
+    try:
+        return match_columns(list(frame.columns), names, place, f"pass data.set_axis({names}, axis=1)")
+    except DataError as error:
+        index = [name for name in frame.index.names if name is not None]
+        if not index or len(positions_by_name([*index, *frame.columns], names)) < len(names):
+            raise
+        hint = f"{', '.join(map(str, index))} is the index: pass data.reset_index()"
+        raise DataError(replace(error.problems[0], hint=hint)) from None
+
+
 def _encode_pandas(frame: pandas.DataFrame, relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
-    names = [column.name for column in relation.columns]
-    order = match_columns(list(frame.columns), names, place(None, None), f"pass data.set_axis({names}, axis=1)")
+    order = pandas_order(frame, [column.name for column in relation.columns], place(None, None))
     columns = (
         _pandas_column(frame.iloc[:, source], column, dictionary, place)
         for column, source in zip(relation.columns, order, strict=True)

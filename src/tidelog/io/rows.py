@@ -7,6 +7,7 @@ It does not need pyarrow, so a handful of tuples takes microseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -42,7 +43,7 @@ def encode_rows(rows: Iterable[Any], relation: RelationType, dictionary: Diction
     arity = len(relation.columns)
     if not set(map(len, rows)) <= {arity}:
         number = next(i for i, row in enumerate(rows) if len(row) != arity)
-        raise _wrong_length(rows[number], number, relation, place)
+        raise wrong_length(rows[number], number, relation, place)
     words = np.empty((len(rows), arity), dtype=np.int64)
     for position, column in enumerate(relation.columns):
         words[:, position] = encode_values(list(map(itemgetter(position), rows)), column, dictionary, place)
@@ -54,6 +55,10 @@ def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary,
     words = _quick(values, column.kind, dictionary)
     if words is not None:
         return words
+    if column.kind == "unsigned":  # Spark has unsigned numbers as decimal(20,0).
+        values = [
+            int(each) if isinstance(each, Decimal) and each == each.to_integral_value() else each for each in values
+        ]
     for row, value in enumerate(values):
         found = complaint(value, column.kind, dictionary, column.type)
         if found is not None:
@@ -116,7 +121,8 @@ def row_values(row: Any, number: int, relation: RelationType, place: Locator) ->
     return tuple(row.values())
 
 
-def _wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Locator) -> DataError:
+def wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Locator) -> DataError:
+    """Return the error for a row with more or fewer values than the relation has columns (E0405)."""
     names = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
     message = f"expected {len(relation.columns)} values, found {len(row)}: {shown(row)}"
     return DataError(

@@ -192,7 +192,10 @@ def _cast_hint(value: object, kind: Kind) -> str | None:
     if isinstance(value, bytes):
         return "decode it first: value.decode()"
     if isinstance(value, decimal.Decimal):
-        return f"pass {'str' if kind == 'symbol' else 'float' if kind == 'float' else 'int'}(…)"
+        if kind in RANGES and value != value.to_integral_value():
+            places = -int(value.as_tuple().exponent)
+            return f"pass int(value * {10**places}), or declare the column as float and pass float(value)"
+        return f"pass {'str' if kind == 'symbol' else 'float' if kind == 'float' else 'int'}(value)"
     if isinstance(value, (datetime.date, datetime.time)):
         return "pass value.isoformat() into a symbol, or a count of seconds or days into a number"
     if isinstance(value, str) and kind != "symbol":

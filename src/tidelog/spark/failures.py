@@ -18,7 +18,10 @@ _HINTS = (
     ("PATH_NOT_FOUND", "check the path; a relative one starts at the working directory, in TOML at the file"),
     ("DATA_SOURCE_NOT_FOUND", "use csv, json, parquet, orc, text, jdbc, or a format whose package the session has"),
     ("UNABLE_TO_INFER_SCHEMA", "add a file with rows; the folder has none"),
-    ("DATA_TYPE_MISMATCH|CANNOT_MERGE", "make the files of other types a source of their own (schema drift)"),
+    (
+        "DATA_TYPE_MISMATCH|CANNOT_MERGE|Parquet column cannot be converted",
+        "read files of other types on their own, and cast the column; in a pipeline as another source (schema drift)",
+    ),
     ("the header is", "make the files with another header a source of their own (schema drift)"),
     (
         "is not a Parquet file|FAILED_READ_FILE",
@@ -129,6 +132,11 @@ def said(error: BaseException) -> str:
     header = re.search(r"Header: (.*)\n\s*Schema: (.*)", text)
     if header:
         return f"the header is {header[1].strip()}, where {header[2].strip()} is expected"
+    types = re.search(
+        r"olumn: \[(.+?)\], (?:physicalType: (\S+), logicalType|Expected): (\S+)(?:, Found: (\S+))?", text
+    )
+    if types:
+        return f"the column {types[1]} has the type {types[2] or types[4]} in this file, where {types[3]} is expected"
     lengths = re.search(r"Header length: (\d+), schema size: (\d+)", text)
     if lengths:
         return f"the header is of {lengths[1]} columns, where {lengths[2]} are expected"

@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
 from tidelog.callables import FunctorSource
+from tidelog.language import check, read
+from tidelog.language.components import expand
+from tidelog.language.syntax import CheckedProgram
 from tidelog.spark.choice import ENGINES
 from tidelog.spark.remote import what_is_wrong
 from tidelog.spark.sinks.apart import Place, check_apart
 from tidelog.spark.sinks.sink import Sink, check_kinds, plain_name, wrong
+from tidelog.spark.sources.mapping import relation_type
 from tidelog.spark.sources.target import operation_of
 
 SOURCE_MODES = ("snapshot", "append", "cdc")
@@ -92,7 +97,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PipelineDescription:
-    """The fields of a `Pipeline`. UsageError (E0686) where they contradict each other."""
+    """The fields of a `Pipeline`. UsageError (E0686) where they contradict each other, ProgramError for the program."""
 
     program: str | os.PathLike[str]
     sources: Sequence[Source] = ()
@@ -123,6 +128,17 @@ class PipelineDescription:
             if getattr(self, key) == "":
                 raise wrong(key, f"{key} is empty", "name a folder, or leave it out")
         self._check_apart()
+        self.checked  # noqa: B018  # What is wrong with the program shows before a session starts.
+
+    @cached_property
+    def checked(self) -> CheckedProgram:
+        """The program, checked. ProgramError with everything that is wrong with it."""
+        return check(*expand([read(self.program)]))
+
+    def check_relations(self) -> None:
+        """Raise UsageError (E0601) if the program lacks a relation that a source or a sink names."""
+        for each in (*self.sources, *self.sinks):
+            relation_type(self.checked, each.relation)
 
     def _check_apart(self) -> None:
         """Raise UsageError (E0686) if a sink or the quarantine would replace another sink, a source, the program or the

@@ -115,8 +115,7 @@ class _Run:
         check_delta(self.session, [source.format for source in pipeline.sources])
         facts = self.load()
         tables = [source.table for source in pipeline.sources if source.table is not None]
-        for sink in pipeline.sinks:
-            relation_type(db.program, sink.relation)
+        pipeline.check_relations()
         targets = targets_of(self.session, pipeline.sinks, partial(schema_of, db.workspace), db.keeper.places, tables)
         with self.stage("check"):
             check_epochs(targets, db.epoch + 1)

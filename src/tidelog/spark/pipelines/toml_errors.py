@@ -19,7 +19,7 @@ _IN_TOML: tuple[tuple[str, str], ...] = (
     (r"leave out `state=`, or use tidelog\.connect\(folder\)", "leave out the key state"),
     (r"call `rollback\(\)`, and declare", "declare"),
     # Columns are SQL in the table `expressions` of a source.
-    (r'\(column \* 100\)\.cast\("long"\)', _EXPRESSION.format("cast(column * 100 AS bigint)")),
+    (r'\(column \* (\d+)\)\.cast\("long"\)', _EXPRESSION.format(r"cast(column * \1 AS bigint)")),
     (r'F\.unix_micros\(column\.cast\("timestamp"\)\)', _EXPRESSION.format("unix_micros(cast(column AS timestamp))")),
     (r'column\.cast\("long"\)', _EXPRESSION.format("cast(column AS bigint)")),
     (r'column\.cast\("([^"]+)"\)', _EXPRESSION.format(r"cast(column AS \1)")),

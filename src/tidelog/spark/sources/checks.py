@@ -154,8 +154,9 @@ def _wrong_type(place: str, given: T.DataType, kind: Kind, expected: str) -> Pro
 def _cast_hint(given: T.DataType, kind: Kind) -> str:
     """Return a hint: how to convert one type to the other in Spark."""
     match given, kind:
-        case (T.DecimalType(), "number" | "unsigned"):
-            return 'use cents instead of euros: (column * 100).cast("long"); or declare the column as float'
+        case (T.DecimalType(), "number" | "unsigned") if given.scale > 0:
+            way = f'(column * {10**given.scale}).cast("long")'
+            return f"count in smaller units: {way}; or declare the column as float, and cast it to double"
         case (T.DecimalType(), "float"):
             return 'cast it: column.cast("double"), which rounds to 15 digits'
         case (T.DateType(), "number" | "unsigned" | "float"):
