@@ -123,6 +123,37 @@ def test_validate_prints_violations(tidelog: Run, folder: Path) -> None:
     assert (outcome.code, "error[E0674]" in outcome.err) == (1, True), outcome.err
 
 
+def test_validate_each_file_alone(tidelog: Run, folder: Path) -> None:
+    prefixes = "@prefix : <http://example.org/> . @prefix sh: <http://www.w3.org/ns/shacl#> ."
+    files = {
+        "one.ttl": ':a a :K ; :p [ :q 1 ] . :b :p "B" .',
+        "two.ttl": ':b a :K . :a :p "A" .',
+        "three.ttl": ':a a :K ; :p "A" . :x :p 5 .',
+        "shapes.ttl": ":S sh:targetClass :K ; sh:targetNode :x ; sh:path :p ; sh:minCount 1 .",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(f"{prefixes} {text}")
+    outcome = tidelog("rdf", "validate", "--each", *files)
+    text = "http://example.org/p: there are fewer values than 1 (MinCountConstraintComponent)"
+    assert (outcome.code, outcome.out.splitlines()) == (
+        1,
+        [
+            f"one.ttl: http://example.org/x {text}",
+            "one.ttl: 1 violation",
+            f"two.ttl: http://example.org/b {text}",
+            f"two.ttl: http://example.org/x {text}",
+            "two.ttl: 2 violations",
+            "three.ttl: conforms",
+        ],
+    )
+    outcome = tidelog("rdf", "validate", "--each", "--format", "json", "three.ttl", "two.ttl", "shapes.ttl")
+    assert {name: len(found) for name, found in json.loads(outcome.out).items()} == {"three.ttl": 0, "two.ttl": 2}
+    outcome = tidelog("rdf", "validate", "--each", "three.ttl", "shapes.ttl")
+    assert (outcome.code, outcome.out) == (0, "three.ttl: conforms\n")
+    outcome = tidelog("rdf", "validate", "--each", "--format", "turtle", "three.ttl", "shapes.ttl")
+    assert (outcome.code, "error[E0603]" in outcome.err) == (2, True), outcome.err
+
+
 CLASHES = """@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
 :A owl:disjointWith :B . :x a :A , :B ."""
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from warnings import catch_warnings, simplefilter
 
 from tidelog.cli.serving import add_address, certificate_of, need_packages, tokens_of
 from tidelog.cli.shared import positive, size
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, ShapesWarning, UsageError
 
 if TYPE_CHECKING:
-    from tidelog.rdf import Store
+    from tidelog.rdf import Store, ValidationReport
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -64,6 +66,8 @@ def add(commands: Commands) -> None:
         default="text",
         help="a line for each violation, a list of them, or a sh:ValidationReport (default: text)",
     )
+    help_text = "validate each file of DATA alone, by shapes that are compiled once"
+    command.add_argument("--each", action="store_true", help=help_text)
     help_text = "reject shapes with parts that tidelog does not know or validate (default: print warnings)"
     command.add_argument("--strict", action="store_true", help=help_text)
     command.set_defaults(execute=validate)
@@ -90,35 +94,80 @@ def _add_rules(command: argparse.ArgumentParser) -> None:
 
 def validate(arguments: argparse.Namespace) -> int:
     """Print the violations; return 1 if there are any."""
-    from warnings import catch_warnings, simplefilter
-
-    from tidelog.rdf import ShapesWarning
-
     *data, last = arguments.data
-    has_shapes = last.suffix != _STORE
-    if has_shapes and not data:
+    if not data and last.suffix != _STORE:
         hint = "pass the file of shapes behind the data"
         raise UsageError(Problem("E0603", f"{last} alone is not enough", hint=hint))
-    with _read(data if has_shapes else [*data, last], arguments) as store:
-        if has_shapes:  # A trial, because a store in a folder stays as it is.
-            with catch_warnings(), store.what_if() as trial:
-                simplefilter("ignore", ShapesWarning)  # The report has them.
+    if not arguments.each:
+        report = _report(arguments, data, last)
+        _print_warnings(report)
+        if arguments.format == "text":
+            for result in report:
+                print(result)
+            print(_verdict(report))
+        elif arguments.format == "json":
+            print(json.dumps([result._asdict() for result in report], indent=2, ensure_ascii=False))
+        else:
+            print(report.to_text(arguments.format).rstrip())
+        return 0 if report.conforms else 1
+    if any(path.suffix == _STORE for path in arguments.data) or arguments.format not in ("text", "json"):
+        hint = "pass files of RDF and a file of shapes, with --format text or json"
+        raise UsageError(Problem("E0603", "--each does not fit these arguments", hint=hint))
+    conforms, found = True, {}
+    for number, (path, report) in enumerate(_reports(arguments, data, last)):
+        conforms &= report.conforms
+        if not number:
+            _print_warnings(report)
+        if arguments.format == "json":
+            found[str(path)] = [result._asdict() for result in report]
+            continue
+        for result in report:
+            print(f"{path}: {result}")
+        print(f"{path}: {_verdict(report)}")
+    if arguments.format == "json":
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    return 0 if conforms else 1
+
+
+def _report(arguments: argparse.Namespace, data: list[Path], last: Path) -> ValidationReport:
+    """Return the violations in files, or in a store, by the shapes of the last file, or by those of the store."""
+    with catch_warnings():
+        simplefilter("ignore", ShapesWarning)  # The report has them.
+        if last.suffix == _STORE:
+            with _read([*data, last], arguments) as store:
+                return store.validate()
+        if all(path.suffix != _STORE for path in data):
+            with _filled(data, arguments) as store:
+                store.shapes(last, _NAME, strict=arguments.strict)
+                store.commit()
+                return store.validate(_NAME)
+        with _read(data, arguments) as store:
+            with store.what_if() as trial:  # A store in a folder stays as it is.
                 trial.shapes(last, _NAME, strict=arguments.strict)
             assert trial.change is not None
-            report = store.validated(trial.change, _NAME)
-        else:
-            report = store.validate()
+            return store.validated(trial.change, _NAME)
+
+
+def _reports(arguments: argparse.Namespace, data: list[Path], last: Path) -> Iterator[tuple[Path, ValidationReport]]:
+    """Yield the violations in each file alone. The shapes are compiled once, and follow from one file to the next."""
+    with _filled([], arguments) as store:
+        with catch_warnings():
+            simplefilter("ignore", ShapesWarning)
+            store.shapes(last, _NAME, strict=arguments.strict)
+        for path in data:
+            store.insert(path)
+            store.commit()
+            yield path, store.validate(_NAME)
+            store.delete(store.quads())
+
+
+def _print_warnings(report: ValidationReport) -> None:
     for warning in report.warnings:
         print(warning, file=sys.stderr)
-    if arguments.format == "text":
-        for result in report:
-            print(result)
-        print("conforms" if report.conforms else f"{len(report):,} violation{'s' * (len(report) > 1)}")
-    elif arguments.format == "json":
-        print(json.dumps([result._asdict() for result in report], indent=2, ensure_ascii=False))
-    else:
-        print(report.to_text(arguments.format).rstrip())
-    return 0 if report.conforms else 1
+
+
+def _verdict(report: ValidationReport) -> str:
+    return "conforms" if report.conforms else f"{len(report):,} violation{'s' * (len(report) > 1)}"
 
 
 def inconsistencies(arguments: argparse.Namespace) -> int:

@@ -41,7 +41,7 @@ def is_deactivated(graph: ShapesGraph, name: str) -> bool:
 
 def names_of(graph: ShapesGraph) -> dict[str, None]:
     """Return the names of the shapes of a graph, without parameters of components and functions. Raise DataError
-    (E0674) for lists of shapes that are none."""
+    (E0674) for malformed lists of shapes."""
     parameters = {value for each in graph.subjects for value in graph.objects(each, "parameter")}
     found = {
         each: None
