@@ -73,11 +73,12 @@ class Interrupts:
         """Press Ctrl-C every few seconds while the library runs in which it has raised these exceptions."""
 
         def press() -> None:
-            while time.sleep(_AGAIN) or self.raised is raised:
+            time.sleep(_AGAIN)
+            while self.raised is raised:
                 signal.pthread_kill(main, signal.SIGINT)
+                time.sleep(_AGAIN)
 
-        main = threading.main_thread().ident
-        assert main is not None
+        main = threading.main_thread().ident or 0
         with suppress(RuntimeError, MemoryError):  # There may be no room for a thread.
             threading.Thread(target=press, name="tidelog Ctrl-C again", daemon=True).start()
 
