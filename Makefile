@@ -41,7 +41,7 @@ test-spark: warm archive ## test all that runs on Spark
 test-docs: warm archive ## run the snippets of all pages
 	@$(WITH_JAVA) $(PYTEST) -m docs tests/project
 
-test-deep: warm ## run slow tests, and those with random cases with five times as many; TIDELOG_TEST_DEPTH=4 for forty times
+test-deep: warm ## run slow tests, and more random cases; TIDELOG_TEST_DEPTH=4 for sixteen times as many
 	@$(PYTEST) -m "(deep or random) and not (spark or docs)"
 
 test-all: test archive ## run all tests: what `make test` leaves out, in one run after it
