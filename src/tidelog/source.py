@@ -31,6 +31,8 @@ class SourceText:
     text: str = field(repr=False)
     included: Span | None = field(default=None, compare=False, repr=False)
     """The line of another text that includes this one."""
+    is_program: bool = field(default=False, compare=False, repr=False)
+    """True if the text may have marks of lines; elsewhere, `#` begins a comment."""
 
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
@@ -42,7 +44,7 @@ class SourceText:
         """The lines of other files that preprocessors have put here, in order."""
         found: list[LineMark] = []
         name = self.name
-        for match in _MARK.finditer(self.text) if "#" in self.text else ():
+        for match in _MARK.finditer(self.text) if self.is_program and "#" in self.text else ():
             if match["line"] is not None:
                 name = name if match["name"] is None else re.sub(r"\\(.)", r"\1", match["name"])
                 found.append(LineMark(bisect_right(self.line_starts, match.start()) + 1, name, int(match["line"])))

@@ -6,6 +6,7 @@ import pytest
 
 from tidelog.errors import ProgramError, position
 from tidelog.language import check, read
+from tidelog.source import SourceText, Span
 
 
 def places(text: str, name: str = "all.dl") -> list[str]:
@@ -52,6 +53,11 @@ def test_an_excerpt_shows_the_number_of_the_line_there() -> None:
 def test_comments_and_strings_have_no_marks() -> None:
     text = '/*\n# 70 "comment.dl"\n*/\n.decl s(x: symbol)\ns("\\"# 80"). // a\nm(1).\n#define N 1\n'
     assert places(text) == ["all.dl:6:1"]
+
+
+def test_texts_of_other_languages_have_no_marks() -> None:
+    text = "# 12 triples\n<a> <b>"
+    assert position(Span(SourceText("a.ttl", text), 13, 14)) == "a.ttl:2:1"
 
 
 def test_lines_before_the_first_mark_are_those_of_the_text() -> None:

@@ -33,12 +33,12 @@ def test_conditions() -> None:
     assert relations(text) == ["a", "c"]
 
 
-def test_marks_of_a_preprocessor_that_ran_before_have_no_effect() -> None:
+def test_marks_of_a_preprocessor_that_ran_before_are_no_mistakes() -> None:
     marked = '# 1 "p.dl"\n# 1 "/usr/include/h.dl" 1 3 4\na(1).\n#line 7 "q.dl"\nb(1).\n# 2 "p.dl" 2\nc(1)\n'
     assert relations(marked.replace("c(1)", "c(1).")) == ["a", "b", "c"]
     with pytest.raises(ProgramError) as caught:
         read(marked)
-    assert str(caught.value).startswith("<text>:7:5: error[E0101]")
+    assert str(caught.value).startswith("p.dl:2:5: error[E0101]")
 
 
 def test_macros() -> None:

@@ -154,8 +154,11 @@ def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: Co
 
 def print_warnings(found: Sequence[Problem]) -> None:
     """Print warnings. More than MOST_ALIKE with one code are one, with their number and the first places."""
+    kinds: dict[str, list[Problem]] = {}
     for warning in found:
-        alike = [each for each in found if each.code == warning.code]
+        kinds.setdefault(warning.code, []).append(warning)
+    for warning in found:
+        alike = kinds[warning.code]
         if len(alike) <= MOST_ALIKE:
             print(warning, file=sys.stderr)
         elif warning is alike[0]:

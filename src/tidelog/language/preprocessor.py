@@ -203,7 +203,7 @@ class _Preprocessor(Preprocessor):  # type: ignore[misc]
             self.problems += error.problems
             text = ""
         if includepath not in self.sources:
-            self.sources[includepath] = SourceText(name, text, self._last_line())
+            self.sources[includepath] = SourceText(name, text, self._last_line(), is_program=True)
         return io.StringIO(text)
 
     def on_include_not_found(self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str) -> Any:

@@ -68,10 +68,10 @@ def text_of(
     is_path = isinstance(text_or_path, os.PathLike) or (text_or_path.endswith(".dl") and "\n" not in text_or_path)
     if is_path:
         path = Path(text_or_path)
-        source = SourceText(name or str(path), file_text(path, name or str(path)))
+        source = SourceText(name or str(path), file_text(path, name or str(path)), is_program=True)
         folder = path.parent
     else:
-        source = SourceText(name or "<text>", str(text_or_path))
+        source = SourceText(name or "<text>", str(text_or_path), is_program=True)
         folder = Path()
         problem = _nul(source)
         if problem is not None:
