@@ -67,8 +67,8 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
         columns, engine = self.workspace.relation(name).columns, self.engine
         if isinstance(engine, Embedded) and self._is_known(name):
             rows = partial(engine.rows_of, name, columns, engine.number)
-            return self._translation.local_values(name, engine.size(name), rows, columns)
-        return self._frame(name, self._rows(name))
+            return self._translation.local_values(name, engine.size(name), rows, columns, ends=True)
+        return self._frame(name, self._rows(name), ends=True)
 
     def _is_known(self, name: str) -> bool:
         """Return True if the last epoch had a relation; one of its program may be declared only."""
@@ -77,10 +77,11 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
     def _rows(self, name: str) -> Rows | None:
         return self.engine.relation(name) if self._is_known(name) else None
 
-    def _frame(self, name: str, rows: Rows | None) -> DataFrame:
-        """Return rows of a relation as values; None is no row."""
+    def _frame(self, name: str, rows: Rows | None, *, ends: bool = False) -> DataFrame:
+        """Return rows of a relation as values; None is no row. The frame of a view `ends` with its epoch, while that of a
+        change stays true."""
         columns = self.workspace.relation(name).columns
-        return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns)
+        return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns, ends=ends)
 
     def local(self, name: str) -> Relation:
         """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
@@ -99,11 +100,11 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
                 own = self._answers.answer(text, parameters, self.engine.state, self._options)
                 words = own.words_in(self.workspace.dictionary)
                 assert words is not None
-                return self._translation.values(own.name, DriverRows(np.array(words)), own.columns)
+                return self._translation.values(own.name, DriverRows(np.array(words)), own.columns, ends=True)
             query = self._answers.query(text, parameters)
             most, options = self._choice.embedded_limit, self._options
             found = self._aside.answer(query, parameters, self.engine, most, options, self._rows)
-            return self._translation.values(*found)
+            return self._translation.values(*found, ends=True)
 
     def stats(self) -> dict[str, Any]:
         """Sizes and totals as of `Database.stats`, `engine`, and in `streams` the progress of each stream that

@@ -125,11 +125,11 @@ class Translation:
 
     # --- out -----------------------------------------------------------------------------------------------------
 
-    def values(self, name: str, rows: Rows, columns: Sequence[Column]) -> DataFrame:
-        """Return rows of words as a frame of values."""
+    def values(self, name: str, rows: Rows, columns: Sequence[Column], *, ends: bool = False) -> DataFrame:
+        """Return rows of words as a frame of values, which `ends` with the epoch, see `local_values`."""
         if rows.held is not None:
             local = LocalRows(tuple(columns), self.dictionary, rows.held)
-            return self.local_values(name, len(rows.held), lambda: local, columns)
+            return self.local_values(name, len(rows.held), lambda: local, columns, ends=ends)
         if not columns:
             return self.frame(rows).select()
         found = self._symbols.decode(self.frame(rows), _of_kind(columns, "symbol"))
@@ -146,10 +146,10 @@ class Translation:
         return found.select([column.alias(c.name) for column, c in zip(names, columns, strict=True)])
 
     def local_values(
-        self, name: str, count: int, rows: Callable[[], LocalRows], columns: Sequence[Column]
+        self, name: str, count: int, rows: Callable[[], LocalRows], columns: Sequence[Column], *, ends: bool = False
     ) -> DataFrame:
-        """`count` rows of words on the driver as a frame of values, until `end_frames`; where they are many, they are
-        asked for when the frame is used, see `Lender.frame`."""
+        """`count` rows of words on the driver as a frame of values. If it `ends`, it raises E0687 after `end_frames`.
+        Where rows are many, it does so in any case: they are asked for when the frame is used, see `Lender.frame`."""
         import pyarrow as pa
 
         def table(some: Words) -> pa.Table:
@@ -157,7 +157,7 @@ class Translation:
 
         if count <= MOST_IN_JAVA:
             local = to_spark(self._session, Relation(name, rows()).to_arrow())
-            return local if is_connect(self._session) else self._ending.frame(local, count)
+            return self._ending.frame(local, count) if ends and not is_connect(self._session) else local
         if is_connect(self._session):  # Tasks cannot reach this process, so that the rows go to the server now.
             words = rows().words()
             parts = [table(words[i : i + MOST_IN_JAVA]) for i in range(0, count, MOST_IN_JAVA)]

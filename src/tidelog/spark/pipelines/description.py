@@ -137,8 +137,8 @@ class PipelineDescription:
 
     def check_relations(self) -> None:
         """Raise UsageError (E0601) if the program lacks a relation that a source or a sink names."""
-        for each in (*self.sources, *self.sinks):
-            relation_type(self.checked, each.relation)
+        for name in [*(source.relation for source in self.sources), *(sink.relation for sink in self.sinks)]:
+            relation_type(self.checked, name)
 
     def _check_apart(self) -> None:
         """Raise UsageError (E0686) if a sink or the quarantine would replace another sink, a source, the program or the
