@@ -8,7 +8,7 @@ form.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from secrets import token_hex
@@ -20,7 +20,7 @@ from tidelog.errors import DataError, Problem
 from tidelog.rdf import xml_documents as xml
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.depth import TERMS, VALUES, too_deep
-from tidelog.rdf.formats import TITLES, load, mistaken
+from tidelog.rdf.formats import TITLES, ending_of, load, mistaken
 from tidelog.rdf.lines import TermColumns, TripleColumns, cut, cut_quads, lines_of, plain_parts, united
 from tidelog.rdf.terms import NESTED
 
@@ -68,6 +68,8 @@ class Document:
     base: str | None
     labels: Labels | None
     keep: bool = False
+    prefixes: dict[str, str] = field(default_factory=dict)
+    """Those that the text declares, once it has been read."""
 
     def columns(self) -> TripleColumns:
         """Return its triples. Raise DataError (E0460 to E0465)."""
@@ -80,8 +82,8 @@ class Document:
         names: dict[str, str] = {}
         subjects, predicates, objects = (self.named(part, names) for part in (subjects, predicates, objects))
         if not graphs or graphs[0].dictionary.to_pylist() in ([], [""]):
-            return TripleColumns(subjects, predicates, objects, None, ill)
-        return TripleColumns(subjects, predicates, objects, self.named(graphs[0], names), ill)
+            return TripleColumns(subjects, predicates, objects, None, ill, self.prefixes)
+        return TripleColumns(subjects, predicates, objects, self.named(graphs[0], names), ill, self.prefixes)
 
     def of_lines(self, *, has_graphs: bool) -> TermColumns:
         """Return the terms of N-Triples or N-Quads, where each statement has a line. Raise DataError (E0460 to
@@ -139,11 +141,12 @@ class Document:
         self.refuse_deep()
         try:
             form = getattr(oxigraph.RdfFormat, self.format)
-            quads = oxigraph.parse(text, form, base_iri=self.base)
+            quads = parser = oxigraph.parse(text, form, base_iri=self.base)
             if is_xml and b"Literal" in text:
                 quads = xml.canonical(quads)
             lines = oxigraph.RdfFormat.N_QUADS if form.supports_datasets else oxigraph.RdfFormat.N_TRIPLES
             written: bytes = oxigraph.serialize(quads, format=lines)
+            self.prefixes.update(parser.prefixes)
         except SyntaxError as error:
             raise self.wrong(error) from None
         except (TypeError, ValueError) as error:
@@ -176,6 +179,8 @@ class Document:
         hint = f"pass `format` if the text is not {TITLES[self.format]}"
         if re.match("(?:INSERT|DELETE|WITH) is not a valid subject", reason, re.IGNORECASE):
             hint = "pass an update in SPARQL to `store.update`"
+        if ending_of(self.name) == "n3":
+            hint = "pass rules to `store.load_n3`; of N3, `insert` reads the part that is Turtle"
         undeclared = re.fullmatch(r"The prefix (.*): has not been declared", reason)
         if undeclared:
             hint = f"write @prefix {undeclared[1]}: <…> . at the top"

@@ -28,6 +28,7 @@ class StoreParts(Protocol):
     """The parts of a store that come back with an earlier state."""
 
     prefixes: dict[str, str]
+    _document_prefixes: dict[str, str]
     _table: tuple[TableRule, ...]
     _database: Database
     _names: Names

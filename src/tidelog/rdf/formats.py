@@ -10,7 +10,7 @@ from typing import Any
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 
 FORMATS = {
-    "turtle": "TURTLE", "ttl": "TURTLE", "text/turtle": "TURTLE",
+    "turtle": "TURTLE", "ttl": "TURTLE", "text/turtle": "TURTLE", "n3": "TURTLE", "text/n3": "TURTLE",
     "ntriples": "N_TRIPLES", "nt": "N_TRIPLES", "application/n-triples": "N_TRIPLES",
     "nquads": "N_QUADS", "nq": "N_QUADS", "application/n-quads": "N_QUADS",
     "trig": "TRIG", "application/trig": "TRIG",

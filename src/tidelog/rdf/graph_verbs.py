@@ -36,6 +36,9 @@ class GraphVerbs(TripleVerbs):
     """Verbs over triples and their graphs."""
 
     prefixes: dict[str, str]
+    _document_prefixes: dict[str, str]
+    """The prefixes of the documents that were inserted. Texts are written with them, but rules and queries do not see
+    them: `x:` of a document would give another meaning to a column or label x of a program."""
     _triples: Triples
     _quads: Quads
     _labels: Labels
@@ -47,12 +50,13 @@ class GraphVerbs(TripleVerbs):
         """Assert triples, to take effect with the next `commit`.
 
         Take a text, a path (anything path-like, or one line that ends like `.ttl` or `.nt.gz`), a graph or dataset of
-        rdflib or pyoxigraph, or an iterable of triples or quads of terms. `format` is turtle, ntriples, nquads, trig,
-        jsonld or rdfxml; by default the ending of a path, and turtle for texts. Relative IRIs begin with `base`, by
-        default the IRI of a file. Triples without a graph of their own go to `graph`, an IRI or a blank node, or else
-        to the default graph. Blank nodes of a text are new ones; those of a file are the same each time, as long as its
-        content is. Raise DataError with the place (E0460 to E0465, E0410, E0411), UsageError (E0660), SetupError
-        (E0790), and then change nothing.
+        rdflib or pyoxigraph, a data frame with the columns subject, predicate, object and maybe graph, or an iterable
+        of triples or quads of terms. `format` is turtle, ntriples, nquads, trig, jsonld or rdfxml; by default the
+        ending of a path, and turtle for texts. Relative IRIs begin with `base`, by default the IRI of a file. `to_text`
+        and `write` use the prefixes of texts. Triples without a graph of their own go to `graph`, an IRI or a blank
+        node, or else to the default graph. Blank nodes of a text are new ones; those of a file are the same each time,
+        as long as its content is. Raise DataError with the place (E0460 to E0465, E0410, E0411), UsageError (E0660),
+        SetupError (E0790), and then change nothing.
         """
         self._change(data, format, base, graph, asserts=True)
 
@@ -118,6 +122,13 @@ class GraphVerbs(TripleVerbs):
             name = graph_name(graph)
             columns = reader.read(data, format, base, self._labels if asserts else None, by_file=True)
             self._pending.append(self._quads.pending(asserts, columns, name))
+            if asserts:
+                self._document_prefixes = {**columns.prefixes, **self._document_prefixes}
+
+    @property
+    def _all_prefixes(self) -> dict[str, str]:
+        """Return the prefixes to write with: those of the store come before those of documents."""
+        return {**self._document_prefixes, **self.prefixes}
 
     def asserted(self, quads: Iterable[StoredQuad]) -> set[StoredQuad]:
         """Return those of some quads, of symbols with the empty text for the default graph, that are asserted."""
@@ -163,7 +174,7 @@ class GraphVerbs(TripleVerbs):
         """Return an rdflib graph of the triples of all graphs. Raise SetupError (E0790) if rdflib is not installed, and
         DataError (E0464) for a term of RDF 1.2."""
         with self._using(), reading_within_memory:
-            return output.to_rdflib(self.triples(inferred=inferred), self.prefixes)
+            return output.to_rdflib(self.triples(inferred=inferred), self._all_prefixes)
 
     def to_text(self, format: str = "turtle", *, inferred: bool = False, graph: str | None = None) -> str:
         """Return the triples as turtle, ntriples, nquads, trig or jsonld.
@@ -174,7 +185,7 @@ class GraphVerbs(TripleVerbs):
         with self._using(), reading_within_memory:
             if graph is None:
                 return self._written(format, inferred).decode()
-            return output.text(self._of_graph(graph_name(graph)), None, format, self.prefixes).decode()
+            return output.text(self._of_graph(graph_name(graph)), None, format, self._all_prefixes).decode()
 
     def _of_graph(self, graph: str | None) -> Relation:
         """Return the triples of one graph."""
@@ -190,7 +201,7 @@ class GraphVerbs(TripleVerbs):
 
     def _written(self, format: str, inferred: bool) -> bytes:
         asserted = self.quads() if output.has_graphs(format) else self.triples(inferred=False)
-        return output.text(asserted, self.inferred() if inferred else None, format, self.prefixes)
+        return output.text(asserted, self.inferred() if inferred else None, format, self._all_prefixes)
 
 
 def changed(block: StoreTransaction, changes: Mapping[StoredQuad, bool]) -> None:

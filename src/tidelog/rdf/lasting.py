@@ -77,6 +77,7 @@ class LastingState:
         if note is None:
             return False
         store.prefixes = dict(note["prefixes"])
+        store._document_prefixes = dict(note.get("document_prefixes", {}))
         store._epochs = self.keeper.state.manifest.number
         store._asks_nodes, store._has_given = note["asks_nodes"], note["has_given"]
         if ILL in store._names.properties:
@@ -140,6 +141,7 @@ class LastingState:
         return {
             **self._given,
             "prefixes": {prefix: str(iri) for prefix, iri in store.prefixes.items()},
+            "document_prefixes": store._document_prefixes,
             "own": self._own[1],
             "count": store._instances.count,
             "alive": sorted(store._alive),

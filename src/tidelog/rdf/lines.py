@@ -51,6 +51,8 @@ class TripleColumns:
     graphs: pa.Array | None = None
     ill: Mapping[str, str] = field(default_factory=dict)
     """Literals that are not of their datatype, with that."""
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+    """Those that the text declares."""
 
     def __len__(self) -> int:
         return len(self.subjects)

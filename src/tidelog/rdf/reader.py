@@ -14,11 +14,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy
+
 from tidelog.errors import DataError, Problem
+from tidelog.io.encode import at_hand, encode
+from tidelog.language.syntax import RelationType
 from tidelog.rdf.documents import ONE_BY_ONE, Document, Labels, place
 from tidelog.rdf.formats import FORMATS, ending_of, format_of, is_packed
 from tidelog.rdf.lines import TripleColumns
+from tidelog.rdf.quads import QUAD_COLUMNS
 from tidelog.rdf.terms import NESTED, ntriples, term
+from tidelog.relation import Relation
+from tidelog.storage.dictionary import Dictionary
 
 TEXT = "<text>"
 """The name for messages of a text that is in no file."""
@@ -35,14 +42,15 @@ _NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 def read(
     data: Any, format: str | None, base: str | None, labels: Labels | None, *, by_file: bool = False
 ) -> TripleColumns:
-    """Return the triples of a text, a path, a graph or dataset of rdflib or pyoxigraph, or an iterable of triples and
-    quads, with their graphs.
+    """Return the triples of a text, a path, a graph or dataset of rdflib or pyoxigraph, a data frame, or an iterable of
+    triples and quads, with their graphs.
 
     A path is anything path-like, or one line that ends like a file of RDF, also packed by gzip. The `base` of a file is
     its own IRI, unless there is another. `labels` names the blank nodes of a text; without it, the text must not have
     any. With `by_file`, the same file gives its blank nodes the same names each time.
 
-    Raise DataError (E0460 to E0465, E0410, E0411), UsageError (E0660) for an unknown format, SetupError (E0790).
+    Raise DataError (E0460 to E0465, E0410, E0411; of a frame also E0401, E0406 and the like), UsageError (E0660) for an
+    unknown format, SetupError (E0790).
     """
     if format is not None:
         format_of(format)
@@ -57,7 +65,7 @@ def read(
         data = ((*quad[:3], _graph(quad[3])) for quad in data.quads((None, None, None, None)))
     elif hasattr(data, "serialize") and hasattr(data, "triples"):
         data = data.triples((None, None, None))
-    lines, has_graphs = _lines(data)
+    lines, has_graphs = _lines_of_frame(data) if _is_frame(data) else _lines(data)
     return Document(lines, ONE_BY_ONE, "N_QUADS" if has_graphs else "N_TRIPLES", base, None, keep=True).columns()
 
 
@@ -119,6 +127,38 @@ def _encoded(text: str) -> bytes:
         raise DataError(Problem("E0460", message, place=where, hint="remove the unpaired surrogate")) from None
 
 
+def _is_frame(data: object) -> bool:
+    """Return True for a table of pandas, Polars, Arrow, DuckDB or Spark. A relation gives its rows one by one: those of
+    queries have columns of other names."""
+    is_pandas = type(data).__module__.startswith("pandas.") and type(data).__name__ == "DataFrame"
+    return is_pandas or (hasattr(data, "__arrow_c_stream__") and not isinstance(data, Relation))
+
+
+def _lines_of_frame(frame: Any) -> tuple[bytes, bool]:
+    """Return the rows of a frame as N-Quads, and True if it has a column of graphs. Its columns are subject, predicate
+    and object, and graph or not, with the symbols of terms as text."""
+    table = at_hand(frame, ONE_BY_ONE)
+    names = getattr(table, "column_names", None) or list(table.columns)
+    columns = QUAD_COLUMNS if len(names) == len(QUAD_COLUMNS) else QUAD_COLUMNS[:3]
+    dictionary = Dictionary()
+    words = encode(table, RelationType(ONE_BY_ONE, columns), dictionary)
+    different, places = numpy.unique(words, return_inverse=True)
+    places = places.reshape(words.shape)
+    texts = []
+    for number, symbol in enumerate(dictionary.strings(different)):
+        if not symbol and not (places[:, :3] == number).any():  # the default graph
+            texts.append("")
+            continue
+        try:
+            texts.append(_written(symbol))
+        except DataError as error:
+            hint = "use the text of an IRI, `_:name`, or a literal as N-Triples has it"
+            where = f"{ONE_BY_ONE}, row {numpy.argwhere(places == number)[0][0]}"
+            raise DataError(Problem("E0465", error.problems[0].message, place=where, hint=hint)) from None
+    lines = (" ".join(filter(None, map(texts.__getitem__, row))) for row in places.tolist())
+    return "".join(f"{line} .\n" for line in lines).encode(), len(columns) == len(QUAD_COLUMNS)
+
+
 def _lines(triples: object) -> tuple[bytes, bool]:
     """Return triples and quads given one by one as N-Quads, and True if one of them has a graph."""
     try:
@@ -126,7 +166,9 @@ def _lines(triples: object) -> tuple[bytes, bool]:
     except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
         given = None
     if given is None:
-        hint = "pass text, a path, a graph of rdflib, or triples of terms"
+        hint = (
+            "pass text, a path, a graph of rdflib, triples of terms, or a data frame of subject, predicate and object"
+        )
         raise DataError(Problem("E0407", f"expected RDF, found the {type(triples).__name__} {triples!r}", hint=hint))
     lines = []
     known: dict[Any, str] = {}

@@ -74,6 +74,7 @@ class Store(N3Verbs):
     ) -> None:
         self.prefixes = dict(PREFIXES)
         """Prefixes for rule text and for Turtle; those that programs declare are added."""
+        self._document_prefixes = {}
         table = tuple(table)
         self._table = table
         self._schema = Schema(table)

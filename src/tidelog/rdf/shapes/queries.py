@@ -82,7 +82,7 @@ def _component(graph: ShapesGraph, name: str) -> ShapeComponent:
 
 
 class QueryReader:
-    """A reader of the queries of the shapes of a graph. `prefixes` are those that queries may use without `sh:prefixes`;
+    """A reader of the queries of a graph's shapes. `prefixes` are those that queries may use without `sh:prefixes`;
     where nothing is maintained, all queries are left to each validation."""
 
     def __init__(self, graph: ShapesGraph, prefixes: Mapping[str, str], *, maintains: bool) -> None:

@@ -127,7 +127,7 @@ class ShapeVerbs(SparqlVerbs):
             with self._sharing(union=True, inferred=inferred) as copy, failed(text, "<shapes>"):
                 return copy.store.query(text, **dataset(copy.store, inferred, union=True), **options)
 
-        return ValidationReport(names, rows, ask, self.prefixes)
+        return ValidationReport(names, rows, ask, self._all_prefixes)
 
 
 def _too_much(reason: str, hint: str) -> UsageError:
