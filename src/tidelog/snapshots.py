@@ -67,7 +67,7 @@ class EmbeddedReads(ExplainingReads):
 
     def _relation(self, name: str, rows: Callable[[str], CurrentRows | None]) -> Relation:
         self._check_usable()
-        columns = self.workspace.relation(name).columns
+        columns = self.workspace.readable(name).columns
         view = View(columns, self.workspace.dictionary, self.turns, partial(rows, name), self._taking)
         return Relation(name, view)
 

@@ -131,6 +131,16 @@ class Workspace(Generic[Facts]):
         """Return a declared relation. UsageError (E0601) for an unknown name."""
         return declared(self._pending.checked.relations, name)
 
+    def readable(self, name: str) -> RelationType:
+        """Return a relation of the last epoch, or one declared since. UsageError (E0601) for an unknown name."""
+        committed = self.committed.checked.relations
+        return committed[name] if isinstance(name, str) and name in committed else self.relation(name)
+
+    @property
+    def readable_programs(self) -> tuple[Program, ...]:
+        """Return the texts that queries refer to: those of the last epoch while a removal of relations waits."""
+        return self.committed.programs if self._pending.gone else self._pending.programs
+
     def due(self, retraction: Callable[[str], Facts]) -> list[Facts]:
         """Return the facts for the next epoch. `retraction` retracts all facts of a relation as of the last one."""
         relations = self._pending.checked.relations

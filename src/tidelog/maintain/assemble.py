@@ -300,7 +300,7 @@ class _Assembly:
                 self.computation(literal)
             case Pack(target=target, kind=kind, args=args):
                 dictionary = self.a.dictionary
-                self.call(lambda columns, _: (None, (dictionary.pack(kind, columns),)), args, (target,))
+                self.call(lambda columns, _: (None, (dictionary.pack(kind, columns, 1),)), args, (target,))
             case Unpack(source=source, kind=kind, targets=targets):
                 unpack = self.a.dictionary.unpack
                 self.call(lambda columns, _: unpack(kind, columns[0]), (source,), targets)

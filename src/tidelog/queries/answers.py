@@ -48,7 +48,7 @@ class Answers:
 
     def __init__(self, workspace: Workspace[Any], meanings: Meanings | None = None) -> None:
         self._workspace = workspace
-        self._meanings = meanings or Meanings(workspace.programs)
+        self._meanings = meanings or Meanings(workspace.readable_programs)
         self._compiled = LastTexts[_Compiled]()
 
     def query(self, text: str, names: Collection[str] = ()) -> Query:
@@ -79,7 +79,7 @@ class Answers:
 
     def _followed(self) -> Meanings:
         """Return the meanings under the declarations of now. What was compiled under others is forgotten."""
-        found = self._meanings.of(self._workspace.programs)
+        found = self._meanings.of(self._workspace.readable_programs)
         if found is not self._meanings:
             self._meanings, self._compiled = found, LastTexts()
         return found
@@ -124,7 +124,7 @@ def answer(
     """
     dictionary = workspace.dictionary
     if pattern.program is None:
-        columns = workspace.relation(pattern.relation).columns
+        columns = workspace.readable(pattern.relation).columns
         stored, known = engine.views.get(pattern.relation), pattern.words(dictionary)
         none = numpy.empty((0, len(columns)), numpy.int64)
         words: NDArray[Any] = none if stored is None or len(known) < len(pattern.constants) else stored.near(known)

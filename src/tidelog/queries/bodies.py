@@ -159,14 +159,15 @@ def _kinds_of(names: tuple[str, ...], rule: Rule, declared: list[Program]) -> li
 def _in_all(body: Iterable[Literal]) -> Iterator[str]:
     """Yield the variables of a body in the order in which they first occur, without those that belong to some
     alternatives only."""
-    return iter(dict.fromkeys(name for literal in body for name in _of_all(literal)))
+    body = tuple(body)
+    shown = {name for literal in body for name in _of_all(literal)}
+    return (name for name in variables(body, aggregates=False) if name in shown)
 
 
 def _of_all(literal: Literal) -> Iterable[str]:
     if not isinstance(literal, Disjunction):
         return variables((literal,), aggregates=False)
-    first, *others = (tuple(_in_all(alternative)) for alternative in literal.alternatives)
-    return [name for name in first if all(name in other for other in others)]
+    return set.intersection(*(set(_in_all(alternative)) for alternative in literal.alternatives))
 
 
 def _types(body: tuple[Literal, ...], checked: CheckedProgram) -> Mapping[str, str]:

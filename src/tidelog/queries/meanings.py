@@ -131,13 +131,13 @@ def checked_query(literals: tuple[Literal, ...], names: Collection[str], workspa
     if atom is not None and atom.path is None and is_inline(workspace, atom.relation):
         atom = None  # It has no tuples.
     if atom is not None:
-        return matching(atom, workspace.programs)
-    return body_of(literals, names, workspace.programs, workspace.given)
+        return matching(atom, workspace.readable_programs)
+    return body_of(literals, names, workspace.readable_programs, workspace.given)
 
 
 def is_inline(workspace: Workspace[Any], name: str) -> bool:
     """Return True if a declared relation stands for the bodies of its rules."""
-    relation = workspace.program.relations.get(name)
+    relation = workspace.committed.checked.relations.get(name) or workspace.program.relations.get(name)
     return relation is not None and INLINE in relation.qualifiers
 
 

@@ -64,7 +64,7 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
             return self._views[name]
 
     def _view(self, name: str) -> DataFrame:
-        columns, engine = self.workspace.relation(name).columns, self.engine
+        columns, engine = self.workspace.readable(name).columns, self.engine
         if isinstance(engine, Embedded) and self._is_known(name):
             rows = partial(engine.rows_of, name, columns, engine.number)
             return self._translation.local_values(name, engine.size(name), rows, columns, ends=True)
@@ -80,14 +80,14 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
     def _frame(self, name: str, rows: Rows | None, *, ends: bool = False) -> DataFrame:
         """Return rows of a relation as values; None is no row. The frame of a view `ends` with its epoch, while that of a
         change stays true."""
-        columns = self.workspace.relation(name).columns
+        columns = self.workspace.readable(name).columns
         return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns, ends=ends)
 
     def local(self, name: str) -> Relation:
         """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
         (E0601) if there is no relation of this name."""
         with self._using(), answering():
-            columns, rows = self.workspace.relation(name).columns, self._rows(name)
+            columns, rows = self.workspace.readable(name).columns, self._rows(name)
             words = no_rows(len(columns)).local() if rows is None else rows.local()
             keep_texts(self.workspace.dictionary, columns, words)
             return Relation(name, WordRows(columns, self.workspace.dictionary, words))

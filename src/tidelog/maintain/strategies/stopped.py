@@ -33,8 +33,11 @@ def _told(error: LimitError, node: HyperNode, state: EpochState, inputs: Inputs)
     if selecting is None or selecting.chooses:
         return explained(error, node, inputs)
     shown, candidates = ({(each.shown, each.candidates)[i] for each in selecting.selects} for i in range(2))
-    read = names - (candidates if node.selects else shown)
+    read = names.intersection(selecting.relations) - (candidates if node.selects else shown)
     relations = {each.shown: inputs.relations[each.candidates] for each in selecting.selects} | {**inputs.relations}
+    relations |= {name: state.views[name] for name in selecting.reads_set - relations.keys() if name in state.views}
+    if not selecting.reads_set <= relations.keys():
+        return explained(error, node, inputs)  # Parts of bodies that only the other hyper-node would read.
     inputs = replace(inputs, relations=relations)
     best = best_of(selecting, inputs, {name: relations[name].words() for name in read})
     return explained(error, selecting, inputs, best)
