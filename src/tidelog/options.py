@@ -12,7 +12,7 @@ from typing import Any
 from tidelog.engine import EpochOptions
 from tidelog.errors import Problem, UsageError
 from tidelog.limits.interrupts import Interrupts
-from tidelog.limits.watch import Watch
+from tidelog.limits.watch import SizeLimits, Watch
 from tidelog.storage.spilling import spill_folder
 
 _SWITCHES = {
@@ -49,7 +49,7 @@ class DatabaseOptions(EpochOptions):
         return replace(self, **options)
 
     def watch(
-        self, sizes: Mapping[str, int] | None = None, interrupts: Interrupts | None = None, work: str = "the epoch"
+        self, sizes: SizeLimits | None = None, interrupts: Interrupts | None = None, work: str = "the epoch"
     ) -> Watch:
         """Return a watch of some work that starts now, over these limits and those of the sizes of relations."""
         limits = self.timeout, self.max_rows, sizes or {}, self.memory

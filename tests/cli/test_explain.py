@@ -107,7 +107,8 @@ def test_the_hint_for_a_tuple_that_does_not_hold_names_the_option(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", store, 'r("d", "b")']) == 2
-    assert "`--not`" in capsys.readouterr().err
+    assert "hint: ask with --not for the reason" in capsys.readouterr().err
+    assert main(["explain", store, 'r("d", "b")', "--not"]) == 0
 
 
 def test_a_search_that_is_cut_short_prints_its_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,20 +78,21 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         {"filename": "a.json"},
         b"[[1, 2.5]]",
         "a.json, row 1, column y: error[E0401]: expected a number, found the float 2.5\n"
-        "  hint: pass int(…) if its value is integral",
+        "  hint: write a whole number, or declare y as float",
     ),
     (
         EDGE,
         {"filename": "a.json"},
         b"[[1, 2], [1]]",
         "a.json, row 2: error[E0405]: expected 2 values, found 1: [1]\n"
-        "  hint: pass a value for each column of e: (x: number, y: number)",
+        "  hint: write each row as a list of x, y, or as an object with these names",
     ),
     (
         EDGE,
         {"filename": "a.json"},
         b"\xff",
-        "a.json: error[E0408]: the byte at 0 is not UTF-8\n  hint: save the file as UTF-8",
+        "a.json: error[E0408]: the byte at 0 is not UTF-8\n"
+        '  hint: save the file as UTF-8, or add encoding="latin-1" or the like to `.input`',
     ),
     (
         EDGE,
@@ -213,7 +214,7 @@ def test_databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert message(NAMED) == (
         "a.db, table s, row 1, column n: error[E0401]: expected a number, found the float 1.5\n"
-        "  hint: pass int(…) if its value is integral"
+        "  hint: write a whole number, or declare n as float"
     )
     assert message(HOLDER) == (
         "a.db, table h, row 1, column pair: error[E0401]: "

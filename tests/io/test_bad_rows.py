@@ -103,13 +103,13 @@ ROWS: list[tuple[RelationType, Any, str]] = [
         EDGE,
         "edges.csv",
         "e: error[E0407]: expected rows, found the str 'edges.csv'\n"
-        "  hint: read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)",
+        "  hint: read the file first: pyarrow.csv.read_csv(path)",
     ),
     (
         EDGE,
         Path("edges.csv"),
         "e: error[E0407]: expected rows, found the PosixPath PosixPath('edges.csv')\n"
-        "  hint: read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)",
+        "  hint: read the file first: pyarrow.csv.read_csv(path)",
     ),
     (
         EDGE,

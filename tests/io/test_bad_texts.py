@@ -105,14 +105,15 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         NAMED,
         TAB,
         b"a\t1\n\xc3\xa4\xff\t2\n",
-        "e.facts:2:2: error[E0408]: the byte 0xff does not belong here in UTF-8\n  hint: save the file as UTF-8",
+        "e.facts:2:2: error[E0408]: the byte 0xff does not belong here in UTF-8\n"
+        '  hint: save the file as UTF-8, or add encoding="latin-1" or the like to `.input`',
     ),
     (
         NAMED,
         TAB,
         "a\t1".encode("utf-16"),
         "e.facts:1:1: error[E0408]: the byte 0xff does not belong here in UTF-8\n"
-        "  hint: save the file as UTF-8; it seems to be UTF-16",
+        '  hint: add encoding="utf-16" to `.input`: the file seems to be UTF-16',
     ),
     (
         EDGE,

@@ -11,6 +11,7 @@ import pytest
 from tidelog.errors import LimitError
 from tidelog.limits import watch as module
 from tidelog.limits.watch import Watch, WithinMemory, guarded
+from tidelog.source import SourceText, Span
 
 
 def test_rows_are_those_from_before_and_those_under_way() -> None:
@@ -34,13 +35,15 @@ def test_the_time_is_that_since_the_start() -> None:
 
 
 def test_the_size_of_a_relation() -> None:
-    watch = Watch(sizes={"t": 3})
+    source = SourceText("p.dl", ".limitsize t(n=3)")
+    watch = Watch(sizes={"t": (3, Span(source, 0, 17))})
     watch.look_at("t", 3)
     watch.look_at("u", 1_000)
     with pytest.raises(LimitError) as caught:
         watch.look_at("t", 4)
     assert caught.value.code == "E0504"
-    assert "when t had 4 rows, its .limitsize is 3" in str(caught.value)
+    assert str(caught.value).startswith("p.dl:1:1: error[E0504]: the epoch was stopped when t had 4 rows")
+    assert "its .limitsize is 3" in str(caught.value)
 
 
 def waited_for(watch: Watch, size: int, begin: Callable[[], object] = lambda: None) -> bool:

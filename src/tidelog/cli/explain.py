@@ -51,7 +51,7 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
     """Print or write the explanation. Files have one proof: end with a message where another explanation is asked
     for."""
     from tidelog.cli.report import print_json
-    from tidelog.cli.shared import existing, functors_of
+    from tidelog.cli.shared import existing, functors_of, hints
     from tidelog.explain.enumeration import Enumeration
     from tidelog.explain.steps import Removal
 
@@ -59,7 +59,8 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
     others = arguments.all, arguments.absence, arguments.blame, arguments.undo, arguments.repair
     if path is not None and any(others):
         command.error("--html, --dot, --draw and --lean write one proof: print other explanations, or pass --json")
-    with existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
+    advice = hints(E0670="ask with --not for the reason", E0672="ask without --not and --repair for a proof")
+    with advice, existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         relation, values = goal_of(arguments.tuple, db)
         db.options(timeout=arguments.timeout)
         if path is not None:

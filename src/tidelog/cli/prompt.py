@@ -53,10 +53,13 @@ class Session:
     def execute(self, statement: str) -> str:
         """Do what a statement or a command says, and return the text to print. Whatever this raises has changed
         nothing; it raises what the verbs of databases raise."""
+        from tidelog.cli.shared import hints
+
         word, _, rest = statement.partition(" ")
         try:
             if word in self.commands:
-                return self.commands[word](rest.strip())
+                with hints(E0670="ask `.why-not` for the reason", E0672="ask `.explain` for a proof"):
+                    return self.commands[word](rest.strip())
             if is_query(statement):
                 return self._query(statement)
             return self._added(f"{statement}\n")  # With a line break it is no path.

@@ -23,6 +23,7 @@ from tidelog.cli.shared import (
     add_messages,
     add_preprocessing,
     functors_of,
+    hints,
     limits_of,
     print_warnings,
     text,
@@ -144,7 +145,9 @@ def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
     from tidelog.cli.explain import goal_of
     from tidelog.cli.report import print_json
 
-    proof = db.explain(*goal_of(text, db))
+    reason = "make a store with `tidelog init`, and ask `tidelog explain STORE TUPLE --not` for the reason"
+    with hints(E0670=reason):
+        proof = db.explain(*goal_of(text, db))
     if as_json:
         print_json({"ok": True, "explanations": [proof.to_dict()]})
     else:

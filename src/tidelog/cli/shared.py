@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,6 +185,20 @@ def add_access(command: argparse.ArgumentParser) -> None:
     command.add_argument("--token-file", metavar="FILE", type=Path, help="file with the secret that a server asks for")
     help_text = "certificates of authorities to trust, for a server with https that has one of its own"
     command.add_argument("--ca-file", metavar="FILE", type=Path, help=help_text)
+
+
+@contextmanager
+def hints(**by_code: str) -> Iterator[None]:
+    """Raise the errors of the block with these hints by their codes: those that work where a command stands."""
+    from tidelog.errors import TidelogError
+
+    try:
+        yield
+    except TidelogError as error:
+        if error.code not in by_code:
+            raise
+        first, *others = error.problems
+        raise type(error)(replace(first, hint=by_code[error.code]), *others) from None
 
 
 def is_address(store: str) -> bool:

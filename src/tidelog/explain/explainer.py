@@ -147,8 +147,7 @@ class Explainer:
         derivations = self._following(checked)
         if key is None or not derivations.holds(views, key):
             message = f"{row_text(relation, _in_order(found_in, values))} does not hold"
-            hint = "ask `why_not`, on the command line `--not`, for the reason"
-            raise UsageError(Problem("E0670", message, hint=hint))
+            raise UsageError(Problem("E0670", message, hint="ask `why_not` for the reason"))
         return ProofSearch(derivations, views, watch), key
 
     def _following(self, checked: CheckedProgram) -> TupleDerivations:

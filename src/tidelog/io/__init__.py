@@ -4,7 +4,7 @@
   which reject values that do not fit: `values`.
 - `files` finds the file of a directive (`options`) and leaves it to the reader or writer of its format: `text_reader`,
   `text_writer`, `table_files`, `json_files`, `sqlite_files`, with the help of `split_text`, `record_reader`,
-  `json_values`, `packed` and `sorting`.
+  `json_values`, `packed` and `sorting`; `file_hints` has the hints about their values.
 """
 
 from tidelog.io.encode import at_hand, encode

@@ -89,7 +89,7 @@ def unreadable(data: object, place: Locator) -> DataError:
     module, name = type(data).__module__.partition(".")[0], type(data).__name__
     hint = "pass tuples, dicts, a table (pandas, Polars, Arrow, DuckDB), or a 2-D array of integers"
     if isinstance(data, (str, os.PathLike)):
-        hint = "read files with .input in the program, or as a table: pyarrow.csv.read_csv(path)"
+        hint = "read the file first: pyarrow.csv.read_csv(path)"
     elif type(data).__module__.startswith("scipy.sparse"):
         hint = "pass the places of its entries, numpy.argwhere(data.toarray()), or list(zip(*data.nonzero()))"
     elif isinstance(data, Mapping):

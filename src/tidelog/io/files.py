@@ -24,9 +24,10 @@ import numpy as np
 from tidelog.arrays import Words
 from tidelog.durable.whole_files import whole_file, writing
 from tidelog.errors import DataError, Problem
+from tidelog.io.file_hints import hints_for_files
 from tidelog.io.json_files import json_of, read_json
 from tidelog.io.options import FileOptions, GivenOptions
-from tidelog.io.packed import file_bytes, unpacked
+from tidelog.io.packed import file_bytes, recoded, unpacked
 from tidelog.io.sorting import sorted_words
 from tidelog.io.sqlite_files import read_sqlite, write_sqlite
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
@@ -111,7 +112,7 @@ def read_facts(
     if wanted.io in ("stdin", "stdout"):
         if wanted.io == "stdout":
             raise DataError(Problem("E0413", "IO=stdout cannot be read", span=span, hint="write IO=stdin"))
-        data = unpacked(sys.stdin.buffer.read(), "<stdin>")
+        data = recoded(unpacked(sys.stdin.buffer.read(), "<stdin>"), wanted.encoding, "<stdin>")
         return read_text(data, "<stdin>", _text_format(wanted, "", b"", relation), relation, dictionary)
     path = _input_path(wanted, Path(folder), relation)
     io = wanted.io or _format_of(path)
@@ -119,6 +120,9 @@ def read_facts(
         message = f"columns picks columns of text files and tables, and {path.name} is read as {io}"
         hint = "remove the option: lists go by position, objects by name"
         raise DataError(Problem("E0413", message, span=span, hint=hint))
+    if wanted.encoding is not None and io not in ("file", "json"):
+        message = f"encoding is for text files, and {path.name} is read as {io}"
+        raise DataError(Problem("E0413", message, span=span, hint="remove the option"))
     if io == "file":
         return _read_text_file(path, wanted, relation, dictionary)
     readers: dict[str, Callable[[Path, FileOptions, RelationType, Dictionary], Words]] = {
@@ -127,7 +131,8 @@ def read_facts(
         "arrow": read_arrow,
         "sqlite": read_sqlite,
     }
-    return readers[io](path, wanted, relation, dictionary)
+    with hints_for_files(relation, dictionary):
+        return readers[io](path, wanted, relation, dictionary)
 
 
 def write_view(
@@ -150,6 +155,9 @@ def write_view(
     if wanted.columns:
         hint = "remove the option, or write a relation of these columns"
         raise DataError(Problem("E0413", "columns picks columns of an input", span=span, hint=hint))
+    if wanted.encoding is not None:
+        hint = "remove the option: tidelog writes UTF-8"
+        raise DataError(Problem("E0413", "encoding is that of an input", span=span, hint=hint))
     rows = sorted_words(np.asarray(words, dtype=np.int64), relation.columns, dictionary)
     if wanted.io == "stdin":
         raise DataError(Problem("E0413", "IO=stdin cannot be written", span=span, hint="write IO=stdout"))
@@ -217,9 +225,10 @@ def _input_path(wanted: FileOptions, folder: Path, relation: RelationType) -> Pa
         there = sorted(path.name for path in folder.iterdir())
         shown = f"{', '.join(there[:8]) or 'no files'}{', …' if len(there) > 8 else ''}"
         hint = f"put the file into the folder {folder}, which has {shown}"
-    raise DataError(
-        Problem("E0410", f"the facts file of {relation.name} does not exist", hint=hint, place=str(candidates[0]))
-    )
+    message, file = f"the facts file of {relation.name} does not exist", str(candidates[0])
+    if wanted.span is not None:
+        raise DataError(Problem("E0410", f"{message}: {file}", span=wanted.span, hint=hint))
+    raise DataError(Problem("E0410", message, hint=hint, place=file))
 
 
 def _output_path(wanted: FileOptions, folder: Path, relation: RelationType) -> Path:
@@ -233,7 +242,7 @@ def _output_path(wanted: FileOptions, folder: Path, relation: RelationType) -> P
 
 
 def _read_text_file(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
-    data = file_bytes(path)
+    data = file_bytes(path, options.encoding)
     first_line = data[: data.find(b"\n") + 1] or data
     return read_text(data, str(path), _text_format(options, path.name, first_line, relation), relation, dictionary)
 

@@ -12,7 +12,7 @@ from typing import Any
 from tidelog.arrays import Words
 from tidelog.io.json_values import json_text, with_branches
 from tidelog.io.options import FileOptions
-from tidelog.io.packed import file_bytes
+from tidelog.io.packed import NOT_UTF8, file_bytes
 from tidelog.io.rows import encode_rows, place_in
 from tidelog.io.values import Complaint
 from tidelog.language.syntax import RelationType
@@ -23,16 +23,14 @@ from tidelog.storage.dictionary import Dictionary
 def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
     """Return the words of a JSON file."""
     try:
-        rows: Any = json.loads(file_bytes(path))
+        rows: Any = json.loads(file_bytes(path, options.encoding))
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}:{error.colno}"
         raise Complaint("E0411", f"expected JSON, but {error.msg}", "write a list of lists or of objects").at(
             place
         ) from None
     except UnicodeDecodeError as error:
-        raise Complaint("E0408", f"the byte at {error.start} is not UTF-8", "save the file as UTF-8").at(
-            str(path)
-        ) from None
+        raise Complaint("E0408", f"the byte at {error.start} is not UTF-8", NOT_UTF8).at(str(path)) from None
     except (RecursionError, ValueError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Complaint("E0411", f"the JSON cannot be read: {reason}").at(str(path)) from None

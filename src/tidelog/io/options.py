@@ -24,7 +24,7 @@ GivenOptions: TypeAlias = Mapping[str, str | int | bool]
 class FileOptions:
     """Options for reading facts or writing a view. `io`, `filename` and `delimiter` are None if the program leaves them
     open; `objects` asks JSON for objects instead of lists. `columns` are the positions of the columns in the file,
-    `names` its first line; empty and None if the relation says so."""
+    `names` its first line; empty and None if the relation says so. `encoding` is None for UTF-8."""
 
     io: str | None = None
     filename: str | None = None
@@ -35,6 +35,7 @@ class FileOptions:
     objects: bool = False
     columns: tuple[int, ...] = ()
     names: str | None = None
+    encoding: str | None = None
     span: Span | None = None
 
     @staticmethod
@@ -58,6 +59,7 @@ class FileOptions:
             objects=form == "object",
             columns=_columns(options, span),
             names=str(options["attributeNames"]) if "attributeNames" in options else None,
+            encoding=_encoding(options, span),
             span=span,
         )
 
@@ -94,6 +96,18 @@ def _columns(options: GivenOptions, span: Span | None) -> tuple[int, ...]:
         message = f"columns={shown(options['columns'])} is no list of positions"
         raise _wrong(message, 'write the positions in the file, from 0, as in columns="0:2:3"', span)
     return tuple(map(int, parts))
+
+
+def _encoding(options: GivenOptions, span: Span | None) -> str | None:
+    if "encoding" not in options:
+        return None
+    encoding = str(options["encoding"])
+    try:
+        b"a".decode(encoding, "ignore")
+    except (LookupError, ValueError):
+        hint = 'use the name of one, such as encoding="latin-1", "cp1252" or "utf-16"'
+        raise _wrong(f"{shown(encoding)} is no encoding of text", hint, span) from None
+    return encoding
 
 
 def _flag(options: GivenOptions, name: str, span: Span | None) -> bool:

@@ -1,4 +1,4 @@
-"""Files as bytes, compressed or not: the first bytes show gzip, not the name."""
+"""Files as bytes of UTF-8: compressed or not, as the first bytes show, not the name; and from other encodings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from tidelog.io.values import Complaint
 _GZIP = b"\x1f\x8b"
 _MEMBER = b"\x1f\x8b\x08"
 """The begin of each part of a file of several parts; the size at the end of the file is that of its last part."""
+NOT_UTF8 = 'save the file as UTF-8, or add encoding="latin-1" or the like to `.input`'
 _MOST_PACKED = 1_100
 """So many bytes at most become one byte; a size beyond that is not true."""
 
 
-def file_bytes(path: Path) -> bytes:
-    """Return the content of a file, unpacked. Raise DataError (E0411) if it cannot be read."""
+def file_bytes(path: Path, encoding: str | None = None) -> bytes:
+    """Return the content of a file, unpacked, and in UTF-8 if its `encoding` is another one. Raise DataError if it
+    cannot be read (E0411), or is not in this encoding (E0408)."""
     try:
-        return unpacked(path.read_bytes(), str(path))
+        return recoded(unpacked(path.read_bytes(), str(path)), encoding, str(path))
     except OSError as error:
         raise Complaint("E0411", f"the file cannot be read: {error.strerror or error}").at(str(path)) from None
 
@@ -38,3 +40,16 @@ def unpacked(data: bytes, name: str) -> bytes:
         raise Complaint("E0411", f"the gzip data are damaged: {error}", "check that the file is complete").at(
             name
         ) from None
+
+
+def recoded(data: bytes, encoding: str | None, name: str) -> bytes:
+    """Return a text in UTF-8 that messages call `name`. Raise DataError (E0408) if it is not in its `encoding`; None is
+    UTF-8, which the readers check."""
+    if encoding is None:
+        return data
+    try:
+        return data.decode(encoding).encode()
+    except UnicodeError as error:
+        message = f"the file is not in the encoding {encoding}: {error}"
+        hint = 'name its own encoding; encoding="latin-1" takes any bytes, and makes one character of each'
+        raise Complaint("E0408", message, hint).at(name) from None

@@ -23,6 +23,7 @@ from tidelog.errors import DataError, Problem
 from tidelog.io.column_names import match_columns
 from tidelog.io.columns import encode_columns
 from tidelog.io.options import as_they_stand
+from tidelog.io.packed import NOT_UTF8
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
 from tidelog.io.split_text import split_text
@@ -117,9 +118,9 @@ def _decoded(data: bytes, name: str) -> str:
         before = data[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         message = f"the byte 0x{data[error.start]:02x} does not belong here in UTF-8"
-        hint = "save the file as UTF-8"
+        hint = NOT_UTF8
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            hint += "; it seems to be UTF-16"
+            hint = 'add encoding="utf-16" to `.input`: the file seems to be UTF-16'
         raise DataError(Problem("E0408", message, hint=hint, place=f"{name}:{line}:{column}")) from None
 
 
@@ -254,6 +255,7 @@ def _read_exactly(
             value = _value(field, column, dictionary)
             if isinstance(value, Complaint):
                 offset = 0 if form.quoted else value.offset  # quotes take places of their own
+                value = replace(value, hint=_hint_of_row(fields, form, columns) or value.hint)
                 raise value.at(f"{name}:{line}:{start + offset}")
             row[position] = dictionary.encode(value, column.kind)
         words.append(row)
@@ -267,11 +269,43 @@ def _ragged(fields: Fields, form: TextFormat, columns: Sequence[Column]) -> Comp
         message = f"expected at least {max(form.columns) + 1} columns, found {count}: {shown(row)}"
         return Complaint("E0405", message, "count the positions in `columns` from 0")
     message = f"expected {len(columns)} columns, found {count}: {shown(row)}"
-    for other, label in ((",", ","), ("\t", "\\t"), (";", ";"), ("|", "|"), (" ", " ")):
+    if not form.quoted and (hint := _quotes_hint(row, form, len(columns))):
+        return Complaint("E0405", message, hint)
+    for other in ",\t;| ":
         if other != form.delimiter and len(row.split(other)) == len(columns) > 1:
-            return Complaint("E0405", message, f'add delimiter="{label}" to .input if that is the delimiter')
+            return Complaint("E0405", message, f'add delimiter="{_label(other)}" to .input if that is the delimiter')
     hint = f"separate the columns {', '.join(column.name for column in columns)} by {form.delimiter!r}"
     return Complaint("E0405", message, hint)
+
+
+def _hint_of_row(fields: Fields, form: TextFormat, columns: Sequence[Column]) -> str | None:
+    """Return the hint about a whole row with a value of a wrong type, if the row says more than the value does."""
+    texts = [text for _, _, text in fields]
+    if not form.quoted and (hint := _quotes_hint(form.delimiter.join(texts), form, len(columns))):
+        return hint
+    if fields[0][0] == 1 and not form.headers and {text.strip() for text in texts} >= {each.name for each in columns}:
+        return "add headers=true to .input: the first line has the names of the columns"
+    return None
+
+
+def _quotes_hint(line: str, form: TextFormat, width: int) -> str | None:
+    """Return the hint to read quotes, if a plain line has `width` columns then, or ends inside of quotes."""
+    is_open = line.startswith('"') and line.count('"') % 2 == 1
+    for delimiter in dict.fromkeys((form.delimiter if is_open and form.delimiter != "\t" else ",", form.delimiter)):
+        try:
+            found = rows_of(f"{line}\n", replace(form, delimiter=delimiter, quoted=True), False, "", 0)
+            fits = '"' in line and [len(fields) for fields in found] == [width]
+        except DataError:
+            fits = is_open
+        if fits:
+            other = "" if delimiter == "," else f', delimiter="{_label(delimiter)}"'
+            return f"add rfc4180=true{other} to .input: the fields are in quotes"
+    return None
+
+
+def _label(delimiter: str) -> str:
+    """Return a delimiter as a program writes it."""
+    return delimiter.replace("\t", "\\t")
 
 
 def _value(field: str, column: Column, dictionary: Dictionary) -> Value | Complaint:

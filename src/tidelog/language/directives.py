@@ -18,6 +18,7 @@ _OPTIONS: dict[str, type] = {
     "rfc4180": bool,
     "compress": bool,
     "columns": str,
+    "encoding": str,
     "n": int,
     "operation": str,
     "dbname": str,

@@ -540,10 +540,10 @@ class CheckedProgram:
         return tuple(rule for rule in self.written if rule.subsumes)
 
     @cached_property
-    def size_limits(self) -> Mapping[str, int]:
-        """The `.limitsize` of relations."""
+    def size_limits(self) -> Mapping[str, tuple[int, Span | None]]:
+        """The `.limitsize` of relations, with their places."""
         limits = (directive for directive in self.directives if directive.name == "limitsize")
-        return {directive.relation: int(directive.options["n"]) for directive in limits}
+        return {directive.relation: (int(directive.options["n"]), directive.span) for directive in limits}
 
     @cached_property
     def order(self) -> Mapping[str, int]:

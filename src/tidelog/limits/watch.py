@@ -13,11 +13,13 @@ from contextlib import ContextDecorator, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import TypeAlias
 
 from tidelog.errors import LimitError, Problem
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.listening import listening
 from tidelog.limits.progress import ProgressSource
+from tidelog.source import Span
 from tidelog.storage.memory import Stop
 from tidelog.storage.room import resident, shown
 from tidelog.storage.spilling import SpillError
@@ -25,16 +27,18 @@ from tidelog.storage.spilling import SpillError
 _LONG = 4_096
 """A kernel that works on so many nodes of a closure may take long: the product of two sets of them."""
 
+SizeLimits: TypeAlias = Mapping[str, tuple[int, Span | None]]
+
 
 @dataclass
 class Watch:
     """The limits of one epoch, or other `work`: `timeout` in seconds, `max_rows` derived in all, the `memory` of the
-    process in bytes (None is no limit), and `sizes`, the `.limitsize` of relations. Arrays that do not fit into memory
-    go into files in the folder `spill`, unless that is None."""
+    process in bytes (None is no limit), and `sizes`, the `.limitsize` of relations with their places. Arrays that do
+    not fit into memory go into files in the folder `spill`, unless that is None."""
 
     timeout: float | None = None
     max_rows: int | None = None
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    sizes: SizeLimits = field(default_factory=dict)
     memory: int | None = None
     spill: Path | None = None
     started: float = field(default_factory=time.perf_counter)
@@ -103,10 +107,11 @@ class Watch:
 
     def look_at(self, relation: str, rows: int) -> None:
         """Raise if a relation has more rows than its `.limitsize`, and more than before."""
-        limit = self.sizes.get(relation)
+        limit, span = self.sizes.get(relation, (None, None))
         if limit is not None and rows > max(limit, self.present.get(relation, 0)):
             message = f"{self.work} was stopped when {relation} had {rows:,} rows, its .limitsize is {limit:,}"
-            raise LimitError(Problem("E0504", message, hint="raise n, or bound the recursion; nothing has changed"))
+            hint = "raise n, or bound the recursion; nothing has changed"
+            raise LimitError(Problem("E0504", message, span=span, hint=hint))
 
 
 class WithinMemory(ContextDecorator):
