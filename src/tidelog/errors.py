@@ -158,6 +158,7 @@ CODES: dict[str, str] = {
     "E0506": "a selection has no end",
     "E0507": "a rule or tuple is too large for a network",
     "E0508": "no room on the disk for arrays",
+    "E0509": "work for somebody who has left was cancelled",
     # E06xx usage
     "E0601": "unknown relation",
     "E0602": "the database or the snapshot is closed",

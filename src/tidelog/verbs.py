@@ -126,7 +126,7 @@ class Verbs(Reads, ABC, Generic[Made]):
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """`_using` for what changes something, which waits for other threads' transactions."""
-        with self.turns.changing, self._using():
+        with Interrupts().holding(self.turns.changing), self._using():
             yield
 
 

@@ -136,7 +136,7 @@ def test_encodings(folder: Path, tidelog: Run) -> None:
         assert tidelog("run", "q.dl").out.splitlines()[3] == "é"
     (folder / "q.txt").write_bytes(bytes(range(32, 256)))
     (folder / "q.dl").write_text(program.format("q.txt", "latin-1"))
-    assert tidelog("run", "q.dl", "-D", "-").out.splitlines()[4] == bytes(range(32, 256)).decode("latin-1")
+    assert tidelog("run", "q.dl", "-D", "-").out.split("\n")[4] == bytes(range(32, 256)).decode("latin-1")
     for encoding in ("rot13", "utf-3", "\\0"):
         (folder / "q.dl").write_text(program.format("q.txt", encoding))
         assert "is no encoding of text" in tidelog("check", "q.dl").err

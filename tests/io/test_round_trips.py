@@ -20,9 +20,10 @@ from tidelog.language.syntax import RelationType
 
 DELIMITERS = ["\t", ",", ";", " ", "|", "||", ", ", "a", "1", "-", ".", "[", "]", "$", "(", "^", "\\", "ü", "\0"]
 PLAIN: list[GivenOptions] = [{}, {"headers": True}, *({"delimiter": each} for each in DELIMITERS)]
+QUOTED: list[GivenOptions] = [{"rfc4180": True, "headers": True, "delimiter": each} for each in DELIMITERS]
 EXACT: list[GivenOptions] = [
     {"rfc4180": True},
-    *({"rfc4180": True, "headers": True, "delimiter": each} for each in DELIMITERS),
+    *QUOTED,
     {"rfc4180": True, "compress": True},
     *({"IO": each} for each in ("json", "parquet", "arrow", "sqlite")),
     {"IO": "json", "format": "object"},

@@ -12,6 +12,7 @@ import pytest
 
 from tests.workbench.serving import Server, serving
 from tidelog.io import read_facts
+from tidelog.io.options import GivenOptions
 from tidelog.relation import Relation, WordRows
 
 PATHS = [[1, 2], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]]
@@ -92,7 +93,7 @@ def test_csv_reads_back(tmp_path: Path) -> None:
         server.change(rules={"add": [".decl texts(x: symbol, y: symbol)"]}, insert={"texts": rows})
         (tmp_path / "texts.csv").write_bytes(server.send("GET", "/v1/relations/texts", Accept="text/csv").body)
         relation, dictionary = server.db.program.relations["texts"], server.db.dictionary
-        options = {"filename": "texts.csv", "rfc4180": True, "headers": True}
+        options: GivenOptions = {"filename": "texts.csv", "rfc4180": True, "headers": True}
         words = read_facts(options, tmp_path, relation, dictionary)
         assert set(Relation("texts", WordRows(relation.columns, dictionary, words))) == set(rows)
 

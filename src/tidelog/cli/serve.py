@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tidelog.cli.serving import add_address, certificate_of, need_packages, tokens_of
-from tidelog.cli.shared import add_fact_folder, add_functors, functors_of, size
+from tidelog.cli.shared import add_fact_folder, add_functors, functors_of, positive, size
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 PORT = 7171
+MOST_ROWS = 50_000_000
+"""Tuples that a request may derive, unless an option says otherwise."""
 
 
 def add(commands: Commands) -> None:
@@ -30,6 +32,16 @@ def add(commands: Commands) -> None:
     add_address(command, PORT)
     command.add_argument(
         "--memory", metavar="SIZE", type=size, help="stop a query or a commit when the server would have more"
+    )
+    command.add_argument(
+        "--max-rows", metavar="N", type=positive(int), default=MOST_ROWS, help="stop work that derives more tuples"
+    )
+    command.add_argument(
+        "--request-memory",
+        metavar="SIZE",
+        type=size,
+        default=2 * 1024**3,
+        help="stop a query, an explanation or a dry run for which the server grows by more (default: 2 GiB)",
     )
     add_functors(command)
     command.set_defaults(execute=serve)
@@ -62,8 +74,14 @@ def serve(arguments: argparse.Namespace) -> int:
                 db.commit()
             elif arguments.program is not None and not is_new:
                 print(f"the store has a program already; {arguments.program} is not read", flush=True)
-            db.options(timeout=arguments.timeout, memory=arguments.memory, profile=arguments.profile)
-            service = Service(db, ServerLimits(arguments.timeout, arguments.max_body), read_only=arguments.read_only)
+            db.options(
+                timeout=arguments.timeout,
+                max_rows=arguments.max_rows,
+                memory=arguments.memory,
+                profile=arguments.profile,
+            )
+            limits = ServerLimits(arguments.timeout, arguments.max_body, memory=arguments.request_memory)
+            service = Service(db, limits, read_only=arguments.read_only)
             address = address_of(listener, certificate)
             print(f"{len(db.relations)} relations at {address}; Ctrl-C ends the server", flush=True)
             run(application(service, tokens, mcp=mcp), listener, certificate)

@@ -9,7 +9,7 @@ Libraries may wait long, so Ctrl-C raises inside of them (`ForeignCode`). Not al
 exceptions of callbacks and finalizers, and handlers of errors may fail. It leaves the block nevertheless, and comes
 again if the library goes on for seconds.
 
-Python runs handlers of signals in the main thread only. In other threads all of this does nothing.
+Python runs handlers of signals in the main thread only. In other threads, only a cancellation of their work raises.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import CodeType, FrameType, TracebackType
 from typing import Any, ClassVar, Protocol
+
+from tidelog.limits.cancelling import cancellation_here
 
 _EVERY = 0.001
 """Seconds between two looks whether a function has returned."""
@@ -51,6 +53,7 @@ class Interrupts:
         self.raised: list[BaseException] | None = None
         """The exceptions that Ctrl-C has raised inside of a library, unless it is the user's code that runs."""
         self.put_off = False
+        self._cancellation = cancellation_here()
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal: note it, or let it through where that is allowed."""
@@ -83,10 +86,20 @@ class Interrupts:
             threading.Thread(target=press, name="tidelog Ctrl-C again", daemon=True).start()
 
     def look(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self.pressed and not self.put_off:
+        """Raise KeyboardInterrupt if Ctrl-C was pressed, and LimitError if the work of the thread was cancelled (E0509)
+        or takes too much memory (E0503)."""
+        if self.put_off:
+            return
+        if self.pressed:
             self.pressed = False
             raise KeyboardInterrupt
+        if self._cancellation is not None:
+            self._cancellation.look()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Return True if nobody waits for the work of the thread any more."""
+        return self._cancellation is not None and self._cancellation.is_cancelled
 
     @contextmanager
     def let_through(self) -> Iterator[None]:

@@ -78,7 +78,8 @@ class Watch:
 
         def turn(pressed: bool) -> None:
             self.told |= pressed
-            if pressed or (self.timeout is not None and time.perf_counter() - self.started > self.timeout):
+            is_late = self.timeout is not None and time.perf_counter() - self.started > self.timeout
+            if pressed or is_late or self.interrupts.is_cancelled:
                 self.stop.give()
 
         with listening(turn):

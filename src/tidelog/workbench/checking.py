@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from starlette.background import BackgroundTask
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from tidelog.errors import CertificateRejected
+from tidelog.serve.answering import answered
 from tidelog.serve.media import accepted
 from tidelog.serve.problems import document_of, known
 from tidelog.workbench.rows import JSON, NDJSON, as_json
@@ -29,8 +29,10 @@ async def check(request: Request, service: Service) -> Response:
     the last one has the result, or a problem document under `problem`."""
     format = accepted(request, (JSON, NDJSON))
     if format is JSON:
-        return as_json(await run_in_threadpool(_checked, service))
-    return StreamingResponse(_lines(service), media_type=format.media_type, headers={"Cache-Control": "no-store"})
+        return as_json(await answered(request, lambda: _checked(service)))
+    return StreamingResponse(
+        _lines(request, service), media_type=format.media_type, headers={"Cache-Control": "no-store"}
+    )
 
 
 async def last(request: Request, service: Service) -> Response:
@@ -38,11 +40,11 @@ async def last(request: Request, service: Service) -> Response:
     return as_json({"epoch": service.epoch, "last": service.checked})
 
 
-async def certificate(_: Request, service: Service) -> Response:
+async def certificate(request: Request, service: Service) -> Response:
     """Return the certificate of the last epoch as a zip file of its folder, whose name has the number of the epoch."""
     folder = TemporaryDirectory(prefix="tidelog-")
     try:
-        epoch, archive = await run_in_threadpool(_packed, service, Path(folder.name))
+        epoch, archive = await answered(request, lambda: _packed(service, Path(folder.name)))
     except BaseException:
         folder.cleanup()
         raise
@@ -63,10 +65,10 @@ def _packed(service: Service, folder: Path) -> tuple[int, str]:
     return epoch, shutil.make_archive(str(folder / "packed"), "zip", folder, name)
 
 
-async def _lines(service: Service) -> AsyncIterator[bytes]:
+async def _lines(request: Request, service: Service) -> AsyncIterator[bytes]:
     import json
 
-    started, task = time.monotonic(), asyncio.ensure_future(run_in_threadpool(_checked, service))
+    started, task = time.monotonic(), asyncio.ensure_future(answered(request, lambda: _checked(service)))
     while not (await asyncio.wait([task], timeout=_BEAT))[0]:
         yield json.dumps({"seconds": round(time.monotonic() - started, 1)}).encode() + b"\n"
     try:

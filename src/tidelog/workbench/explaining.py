@@ -6,13 +6,13 @@ from itertools import islice
 from typing import Any
 
 import msgspec
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.explain.enumeration import Enumeration
 from tidelog.io.json_values import with_branches
 from tidelog.io.rows import place_in
+from tidelog.serve.answering import answered
 from tidelog.serve.bodies import Parameters, of_address
 from tidelog.serve.problems import bad_request
 from tidelog.workbench.rows import as_json, limit_of
@@ -84,7 +84,7 @@ async def _answered(request: Request, service: Service, find: Any, *more: str) -
     if relation is None:
         raise bad_request("the parameter `relation` is missing", "pass relation=NAME and tuple=[VALUES] in JSON")
     values = _values(parameters, service, relation)
-    return as_json(await run_in_threadpool(find, relation, values, limit))
+    return as_json(await answered(request, lambda: find(relation, values, limit), service.limits.memory))
 
 
 def _values(parameters: Parameters, service: Service, relation: str) -> tuple[Any, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tidelog.serve.answering import answered
 from tidelog.workbench.describing import graph_of, rules_of
 from tidelog.workbench.rows import as_json
 from tidelog.workbench.service import Service
@@ -20,7 +20,7 @@ async def rules(request: Request, service: Service) -> Response:
         with service.db.snapshot() as snapshot:
             return rules_of(snapshot)
 
-    return as_json(await run_in_threadpool(find))
+    return as_json(await answered(request, find))
 
 
 async def graph(request: Request, service: Service) -> Response:
@@ -31,16 +31,16 @@ async def graph(request: Request, service: Service) -> Response:
             core, number = service.db.workspace.committed.core, service.epoch
         return graph_of(core, number, service.history.epochs)
 
-    return as_json(await run_in_threadpool(find))
+    return as_json(await answered(request, find))
 
 
 async def profile(request: Request, service: Service) -> Response:
     """Return where the time of the last epochs went, as `db.profile()`: plans over all epochs, not of each."""
-    found = await run_in_threadpool(lambda: service.db.profile().to_dict(plans=False))
+    found = await answered(request, lambda: service.db.profile().to_dict(plans=False))
     return as_json({"epoch": service.epoch, **found})
 
 
 async def stats(request: Request, service: Service) -> Response:
     """Return sizes and totals, as `db.stats()`, and the reports of the last epochs."""
-    found = await run_in_threadpool(service.db.stats)
+    found = await answered(request, service.db.stats)
     return as_json({"epoch": service.epoch, "stats": found, "epochs": service.history.epochs})

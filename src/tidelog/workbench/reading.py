@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,6 +15,7 @@ from tidelog.io.values import Complaint
 from tidelog.language.printer import quoted
 from tidelog.language.syntax import Column, Value
 from tidelog.relation import Relation
+from tidelog.serve.answering import answered
 from tidelog.serve.bodies import Parameters, of_address
 from tidelog.serve.problems import bad_request
 from tidelog.storage.dictionary import Dictionary
@@ -38,7 +38,7 @@ async def relations(request: Request, service: Service) -> Response:
         with service.db.snapshot() as snapshot:
             return relations_of(snapshot)
 
-    return as_json(await run_in_threadpool(find))
+    return as_json(await answered(request, find))
 
 
 async def relation(request: Request, service: Service) -> Response:
@@ -82,7 +82,7 @@ async def _answered(request: Request, service: Service, make: Callable[[], Paged
             answer.snapshot.close()
             raise
 
-    return await run_in_threadpool(run)
+    return await answered(request, run, service.limits.memory)
 
 
 def _check_names(parameters: Parameters) -> None:

@@ -6,6 +6,7 @@ those of the interface, and there is no second way into the database.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -177,7 +178,7 @@ async def _answer(interface: ASGIApp, scope: Scope, tool: McpTool, given: dict[s
     async def receive() -> Message:
         nonlocal sent
         if sent:
-            return {"type": "http.disconnect"}
+            await asyncio.Event().wait()  # The client is there until the task of its call is cancelled.
         sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +17,9 @@ from tidelog.io.rows import place_in
 from tidelog.language import read
 from tidelog.language.reading import is_preprocessed
 from tidelog.language.syntax import Program
+from tidelog.limits.interrupts import Interrupts
 from tidelog.serve.access import Right
+from tidelog.serve.answering import answered
 from tidelog.serve.bodies import body, of_address
 from tidelog.serve.media import content_type, unsupported
 from tidelog.serve.problems import RequestError, bad_request
@@ -63,7 +64,7 @@ async def transactions(request: Request, service: Service, right: Right) -> Resp
     def make() -> Response:
         return as_json(_made(service, changes, tables, key, data, dry_run=dry_run, rows=form == "rows"))
 
-    return await run_in_threadpool(make)
+    return await answered(request, make, service.limits.memory if dry_run else None)
 
 
 async def _changes(request: Request, data: bytes) -> tuple[TransactionBody, dict[tuple[str, str], bytes]]:
@@ -104,7 +105,7 @@ def _made(
     rows: bool,
 ) -> dict[str, Any]:
     db = service.db
-    with db.turns.changing:
+    with Interrupts().holding(db.turns.changing):
         if dry_run:
             with db.what_if() as tried:
                 _apply(service, tried, changes, tables)
