@@ -78,7 +78,7 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
         return self.engine.relation(name) if self._is_known(name) else None
 
     def _frame(self, name: str, rows: Rows | None, *, ends: bool = False) -> DataFrame:
-        """Return rows of a relation as values; None is no row. The frame of a view `ends` with its epoch, that of a
+        """Return rows of a relation as values; None is no row. The frame of a view `ends` with its epoch, one of a
         change stays true."""
         columns = self.workspace.readable(name).columns
         return self._translation.values(name, no_rows(len(columns)) if rows is None else rows, columns, ends=ends)

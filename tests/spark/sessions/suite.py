@@ -90,13 +90,11 @@ class Sessions:
         items = spark.sql(f"select * from values {ITEMS}")
         db.insert("item", items)
         db.commit()
-        first = db["dear"]
         db.delete("item", items.where("id = 2"))
         db.insert("item", spark.sql("select 1L as id, 'tea' as name, 9.5D as price, 1 as pieces"), key=["id"])
         change = db.commit()
         assert (rows(change["dear"].inserted), rows(change["dear"].deleted)) == ({(1, "tea")}, {(2, "oil")})
         assert rows(db["dear"]) == {(1, "tea"), (3, "jam")}
-        assert rows(first) == {(2, "oil"), (3, "jam")}
         assert db["here"].count() == 0
 
     def test_many_rows_come_in_parts(self, db: SparkDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
