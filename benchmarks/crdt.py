@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.evaluate import counting, evaluate, warm_up
 from benchmarks.harness import Line, Measured, Options, Target, in_child, measure
-from tidelog.cli.run import read_inputs
+from tidelog.cli.facts import inputs_of, read_inputs
 
 SIZES = {"next_above": 181_836, "next_elem": 182_315, "visible": 104_852, "result": 104_851}
 
@@ -17,7 +17,12 @@ def evaluation(folder: str, runs: int | None) -> Measured:
     warm_up()
     program = (Path(folder) / "crdt/crdt.dl").read_text()
     return measure(
-        lambda: evaluate(program, lambda db: read_inputs(db, Path(folder) / "crdt"), counting([*SIZES])), runs
+        lambda: evaluate(
+            program,
+            lambda db: read_inputs(db, Path(folder) / "crdt", inputs_of(db.program.directives)),
+            counting([*SIZES]),
+        ),
+        runs,
     )
 
 

@@ -37,7 +37,7 @@ import tidelog
 from benchmarks import data, doop, galen
 from benchmarks.evaluate import inserting, warm_up
 from benchmarks.harness import Stopwatch
-from tidelog.cli.run import read_inputs
+from tidelog.cli.facts import inputs_of, read_inputs
 from tidelog.database import Database
 from tidelog.language.syntax import CheckedProgram
 
@@ -66,7 +66,7 @@ def _galen(folder: Path) -> Database:
 def _crdt(folder: Path) -> Database:
     db = tidelog.connect()
     db.load((folder / "crdt/crdt.dl").read_text())
-    read_inputs(db, folder / "crdt")
+    read_inputs(db, folder / "crdt", inputs_of(db.program.directives))
     return db
 
 

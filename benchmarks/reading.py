@@ -12,7 +12,7 @@ from pyarrow import csv, parquet
 
 from benchmarks.evaluate import warm_up
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
-from tidelog.cli.run import read_inputs
+from tidelog.cli.facts import inputs_of, read_inputs
 
 _INPUT = {"csv": 'filename="e.csv", delimiter=","', "parquet": 'IO=parquet, filename="e.parquet"'}
 _SECONDS = 5
@@ -43,7 +43,7 @@ def _once(text: str, folder: Path) -> Run:
     db = tidelog.connect()
     db.load(text)
     with Stopwatch() as reading:
-        read_inputs(db, folder)
+        read_inputs(db, folder, inputs_of(db.program.directives))
     with Stopwatch() as commit:
         db.commit()
     details = {"read": reading.wall, "commit": commit.wall}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 
 import tidelog
+from tests.generate import Row
 from tests.suite import FIRST_SEED, views
 from tidelog.language import check, read, warnings
 from tidelog.reference import seminaive
@@ -79,7 +80,7 @@ def large_program(rng: random.Random) -> str:
     return "".join(parts)
 
 
-def facts(rng: random.Random) -> dict[str, list[tuple[object, ...]]]:
+def facts(rng: random.Random) -> dict[str, list[Row]]:
     nodes = ["a", "ab", "abc", "b", "", "é"]
     return {
         "edge": [(rng.choice(nodes), rng.choice(nodes)) for _ in range(6)],

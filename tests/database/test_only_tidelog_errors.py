@@ -73,7 +73,7 @@ def test_parquet_has_no_records_without_fields(tmp_path: Path) -> None:
     db.commit()
     (directive,) = db.program.directives
     with pytest.raises(DataError) as caught:
-        write_view(directive.options, tmp_path, db.program.relations["w"], db["w"].words, db.dictionary)
+        write_view(directive.options, tmp_path, db.program.relations["w"], db["w"].words(), db.dictionary)
     assert caught.value.code == "E0412"
 
 

@@ -474,7 +474,7 @@ def test_a_change_that_is_read_late_is_still_its_own(db: tidelog.Database) -> No
 
 def test_changes_compose_to_the_difference_of_the_views(db: tidelog.Database) -> None:
     before, now = set(db["t"]), set(db["t"])
-    steps: list[Callable[[], None]] = [
+    steps: list[Callable[[], object]] = [
         lambda: db.insert("e", [(3, 1)]),
         lambda: db.delete("e", [(2, 3)]),
         lambda: db.rules.remove("r2"),

@@ -132,7 +132,9 @@ def test_batches_do_not_decide_between_insertions_of_one_place(
     other = [("I", x, f"other {x}", 1) for x in range(6)]
     gone = [("D", x, None, 1) for x in range(6)]
     found = []
-    for batches in ([[*one, *other, *gone]], [one, gone, other], [other, one], [gone, other, one, other]):
+    orders: list[list[list[Any]]]
+    orders = [[[*one, *other, *gone]], [one, gone, other], [other, one], [gone, other, one, other]]
+    for batches in orders:
         with opened(spark, engine) as db:
             for batch in batches:
                 reasons = feed(spark, db, batch, key="x")[1]

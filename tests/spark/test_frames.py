@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from decimal import Decimal
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
@@ -116,12 +117,13 @@ def test_few_rows_end_with_their_epoch(db: SparkDatabase, spark: SparkSession, m
     db.insert("none", [(1,)])
     db.delete("n", [(1,)])
     db.commit()
-    for read in (
+    reads: tuple[Callable[[], object], ...] = (
         *(frame.collect for frame in frames),
         *(frame.count for frame in frames),
         lambda: spark.sql("select count(*) from old_v where x = 77").collect(),
         lambda: spark.sql("select x from old_none").collect(),
-    ):
+    )
+    for read in reads:
         with pytest.raises(PySparkException, match=OVER):
             read()
     assert changed.count() == 1
