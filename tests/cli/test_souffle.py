@@ -118,7 +118,6 @@ def test_both_names_of_json(folder: Path, tidelog: Run, option: str) -> None:
         'format="table"',
         "headers=maybe",
         "rfc4180=2",
-        "foo=1",
     ],
 )
 def test_check_refuses_what_run_refuses(folder: Path, tidelog: Run, options: str) -> None:
