@@ -298,8 +298,9 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
             words = encode(data, own if asserts else with_columns(own, columns), self.workspace.dictionary)
             if asserts:
                 refuse_undecided(own, words, columns)
+            duplicates = equal_rows(words) if asserts else 0
             self._change_keys(own, columns, words, asserts=asserts)
-            return self.workspace.note_equal(relation, len(words), equal_rows(words)) if asserts else None
+            return self.workspace.note_equal(relation, len(words), duplicates)
 
     @abstractmethod
     def _change_keys(self, relation: RelationType, columns: tuple[int, ...], words: Words, *, asserts: bool) -> None:

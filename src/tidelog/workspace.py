@@ -310,8 +310,9 @@ class Workspace(Generic[Facts]):
         """Assert or retract facts; return how many rows to assert are equal to others, None if none is. Raises
         UsageError (no such relation) or DataError (does not fit)."""
         words = encode(data, self.with_tuples(relation), self.dictionary)
+        duplicates = equal_rows(words) if asserts else 0
         self._pending.facts.append(self._entry(relation, asserts, words))
-        return self.note_equal(relation, len(words), equal_rows(words)) if asserts else None
+        return self.note_equal(relation, len(words), duplicates)
 
     def note_equal(self, relation: str, rows: int, duplicates: int) -> EqualRows | None:
         """Note for the report that so many of some rows are equal to others; return it, None if there are none."""

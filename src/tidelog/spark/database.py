@@ -139,8 +139,9 @@ class SparkDatabase(SparkReads):
             return super()._change(relation, data, asserts=asserts)
         with self._changing():
             checked = self._checked(relation_type(self.program, relation), data)
+            duplicates = checked.equal_rows() if asserts else 0
             self.workspace.facts.extend(replace(each, asserts=asserts) for each in checked.pending())
-            return self.workspace.note_equal(relation, checked.read, checked.equal_rows()) if asserts else None
+            return self.workspace.note_equal(relation, checked.read, duplicates)
 
     def _checked(
         self, declared: RelationType, data: str | DataFrame, operation: Operation | None = None
@@ -166,9 +167,10 @@ class SparkDatabase(SparkReads):
             columns = key_positions(own, operation.key)
             given = own if asserts else with_columns(own, columns)
             checked = self._checked(given, data, operation if asserts else None)
+            duplicates = checked.equal_rows() if asserts else 0
             [found] = checked.pending()
             self.workspace.facts.append(replace(found, asserts=asserts, key=ChangeKey(columns)))
-            return self.workspace.note_equal(relation, checked.read, checked.equal_rows()) if asserts else None
+            return self.workspace.note_equal(relation, checked.read, duplicates)
 
     def _change_keys(self, relation: RelationType, columns: tuple[int, ...], words: Words, *, asserts: bool) -> None:
         pending = PendingFacts(relation.name, asserts, DriverRows(words), len(words), ChangeKey(columns))

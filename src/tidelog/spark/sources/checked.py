@@ -81,7 +81,7 @@ class CheckedSource:
             return max(0, count - 1)
         if table is not None:
             return count - int(table.group_by(names).aggregate([]).num_rows)
-        with step(f"duplicates of {self.relation}"):
+        with step(f"duplicates of {self.relation}"), working("count rows", "insert them again; nothing has changed"):
             return count - self._good.select(names).distinct().count()
 
     @property
