@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from secrets import token_hex
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,6 +18,7 @@ from tidelog.rdf.quads import DEFAULT
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.serve.formats import READ, TRIPLES, written
 from tidelog.rdf.store import Store
+from tidelog.serve.answering import answered
 from tidelog.serve.bodies import MULTIPART, ServerLimits, body, of_address, parts
 from tidelog.serve.media import accepted, content_type, unsupported
 from tidelog.serve.problems import RequestError, bad_request
@@ -33,12 +33,12 @@ async def graph_store(request: Request, store: Store, limits: ServerLimits) -> R
     """
     graph = _graph(request)
     if request.method in ("GET", "HEAD"):
-        return await run_in_threadpool(_read, request, store, graph)
+        return await answered(request, lambda: _read(request, store, graph))
     if graph == INFERRED:
         hint = "change the triples from which these follow"
         raise UsageError(Problem("E0669", f"the graph {INFERRED} has what follows, and only that", hint=hint))
     if request.method == "DELETE":
-        return await run_in_threadpool(_delete, store, graph)
+        return await answered(request, lambda: _delete(store, graph))
     is_form = request.method == "POST" and content_type(request) == MULTIPART
     names = {each.media_type: each.name for each in READ}
     if not is_form and content_type(request) not in names:
@@ -49,7 +49,7 @@ async def graph_store(request: Request, store: Store, limits: ServerLimits) -> R
     if wrong is not None:
         raise unsupported(wrong, list(names))
     given = [(text, names[kind]) for kind, text in texts]
-    created = await run_in_threadpool(_write, store, graph, given, request.method == "PUT")
+    created = await answered(request, lambda: _write(store, graph, given, request.method == "PUT"))
     headers = {"Location": graph} if created else {}
     return Response(status_code=201 if created else 204, headers=headers)
 

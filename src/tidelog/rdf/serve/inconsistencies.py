@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.rdf.justifications import justified
 from tidelog.rdf.store import Store
+from tidelog.serve.answering import answered
 from tidelog.serve.bodies import ServerLimits
 from tidelog.serve.media import MediaFormat, accepted
 
@@ -23,6 +23,6 @@ async def inconsistencies(request: Request, store: Store, _: ServerLimits) -> Re
     Raise LimitError beyond the time limit of the store, and RequestError: E0694 (406).
     """
     accepted(request, (_JSON,))
-    found = await run_in_threadpool(lambda: [each.to_dict() for each in justified(store.justifications())])
+    found = await answered(request, lambda: [each.to_dict() for each in justified(store.justifications())])
     headers = {"Cache-Control": "no-store"}
     return Response(json.dumps(found, ensure_ascii=False), media_type=_JSON.media_type, headers=headers)

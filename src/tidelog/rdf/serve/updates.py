@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.errors import Problem
 from tidelog.rdf.sparql.words import words
 from tidelog.rdf.store import Store
+from tidelog.serve.answering import answered
 from tidelog.serve.bodies import ServerLimits, base_of, graphs, operation
 from tidelog.serve.problems import RequestError, bad_request
 
@@ -31,5 +31,5 @@ async def update(request: Request, store: Store, limits: ServerLimits) -> Respon
     if chosen and any(word.is_keyword("USING", "WITH") for word in found):
         hint = f"leave out {' and '.join(_GRAPHS)}, or USING and WITH"
         raise bad_request("both the request and its update name graphs", hint)
-    await run_in_threadpool(lambda: store.update(text, base=base_of(request), timeout=limits.timeout, **chosen))
+    await answered(request, lambda: store.update(text, base=base_of(request), timeout=limits.timeout, **chosen))
     return Response(status_code=204)
