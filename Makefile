@@ -95,6 +95,7 @@ fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, fo
 	@$(PYTHON) -m tests.fuzz.engine $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.memory $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.store $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.files $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.views $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.shapes $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.certificate $(FUZZ_SECONDS)

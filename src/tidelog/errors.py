@@ -134,6 +134,7 @@ CODES: dict[str, str] = {
     "E0414": "a row would not read back as it is",
     "E0415": "a word encodes no value",
     "E0416": "the store of a node cannot be read",
+    "E0417": "warning: values of a file keep the quotes around them",
     "E0460": "an RDF text cannot be parsed",
     "E0461": "a relative IRI has no base",
     "E0462": "a literal does not fit its datatype",

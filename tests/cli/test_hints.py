@@ -144,3 +144,23 @@ def test_encodings(folder: Path, tidelog: Run) -> None:
     assert "q.txt: error[E0408]: the file is not in the encoding ascii" in tidelog("run", "q.dl").err
     (folder / "q.dl").write_text('.decl q(x: symbol)\n.output q(encoding="latin-1")\n')
     assert "error[E0413]: encoding is that of an input" in tidelog("run", "q.dl").err
+
+
+def test_values_that_keep_their_quotes_are_a_warning(folder: Path, tidelog: Run) -> None:
+    program = '.decl q(n: symbol, a: number)\n.input q(filename="q.csv")\n.output q(IO=stdout)\n'
+    (folder / "q.dl").write_text(program)
+    (folder / "q.csv").write_text('"Lee",3\n"Ann",4\n')
+    kept = tidelog("run", "q.dl")
+    assert kept.out.splitlines()[3] == '"Ann"\t4'
+    assert kept.err.startswith("q.dl:2:8: warning[E0417]: the values of q keep the quotes around them in column n\n")
+    assert hint_of(kept.err).startswith("add rfc4180=true to `.input`")
+    assert tidelog("run", "q.dl", "-w").err == tidelog("run", "q.dl", "--wno", "E0417").err == ""
+    assert json.loads(tidelog("run", "q.dl", "--json").out)["ok"]
+    assert "warning[E0417]" in tidelog("init", "s", "q.dl").err
+    assert "warning[E0417]" in tidelog("apply", "s", "--delete", "q=q.csv").err
+    (folder / "q.dl").write_text(program.replace('q.csv"', 'q.csv", rfc4180=true'))
+    followed = tidelog("run", "q.dl")
+    assert (followed.out.splitlines()[3], followed.err) == ("Ann\t4", "")
+    (folder / "q.dl").write_text(program)
+    (folder / "q.csv").write_text('"Lee",3\nAnn,4\n')
+    assert tidelog("run", "q.dl").err == ""

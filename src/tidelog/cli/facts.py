@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,16 @@ if TYPE_CHECKING:
     from tidelog.arrays import Words
     from tidelog.database import Database
     from tidelog.io.options import GivenOptions
-    from tidelog.language.syntax import Directive
+    from tidelog.language.syntax import Directive, RelationType
+    from tidelog.source import Span
     from tidelog.spark import SparkDatabase
+    from tidelog.storage.dictionary import Dictionary
 
 _FILE = re.compile(r'([^\s=("]+)\s*(\((?:[^"()]|"[^"]*")*\))?=(.+)', re.DOTALL)
+
+_LOOKED_AT = 100
+QUOTES = "E0417"
+"""The code of the warning about quotes."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,10 @@ def _words(db: Database, name: str, options: str, file: str) -> Words:
     if options:
         (directive,) = read(f".input {relation.name}{options}\n", name=f"{name}{options}").directives
         own = directive.options
-    return read_facts(declared_options(db, relation.name, file, own), Path(), relation, db.dictionary)
+    found = declared_options(db, relation.name, file, own)
+    words = read_facts(found, Path(), relation, db.dictionary)
+    _warn_of_quotes(found, relation, words, db.dictionary, None)
+    return words
 
 
 def declared_options(db: Database, name: str, file: str, own: GivenOptions | None = None) -> GivenOptions:
@@ -90,9 +100,15 @@ def inputs_of(directives: Iterable[Directive]) -> list[Directive]:
 
 
 def read_inputs(
-    db: Database | SparkDatabase, folder: Path, inputs: list[Directive], needed: Collection[str] | None = None
+    db: Database | SparkDatabase,
+    folder: Path,
+    inputs: list[Directive],
+    needed: Collection[str] | None = None,
+    *,
+    warns: bool = True,
 ) -> None:
-    """Insert the facts of `.input` directives. Raise DataError for a file that cannot be read.
+    """Insert the facts of `.input` directives; print warnings (E0417), unless `warns` is False. Raise DataError for a
+    file that cannot be read.
 
     The file of a relation that is not in `needed` may be missing, as for Soufflé.
     """
@@ -110,7 +126,29 @@ def read_inputs(
             if error.code == "E0410" and needed is not None and directive.relation not in needed:
                 continue
             raise
+        if warns:
+            _warn_of_quotes(directive.options, relation, words, db.dictionary, directive.span)
         db.insert_words(directive.relation, words)
+
+
+def _warn_of_quotes(
+    options: GivenOptions, relation: RelationType, words: Words, dictionary: Dictionary, span: Span | None
+) -> None:
+    """Print a warning (E0417) if all symbols of a column of a plain text are in quotes, as far as its first rows
+    say."""
+    from tidelog.errors import Problem
+    from tidelog.io.options import FileOptions
+
+    wanted = FileOptions.of(options)
+    if wanted.rfc4180 or wanted.io not in (None, "file", "stdin") or not len(words):
+        return
+    for position, column in enumerate(relation.columns):
+        texts = dictionary.decode_list(words[:_LOOKED_AT, position], column.kind) if column.kind == "symbol" else [""]
+        if all(len(text) > 1 and text[0] == text[-1] == '"' for text in map(str, texts)):
+            message = f"the values of {relation.name} keep the quotes around them in column {column.name}"
+            hint = "add rfc4180=true to `.input`, unless the quotes are a part of the values"
+            print(Problem(QUOTES, message, span=span, hint=hint, severity="warning"), file=sys.stderr)
+            return
 
 
 def _check_standard_input(inputs: list[Directive]) -> None:

@@ -73,7 +73,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
-    from tidelog.cli.facts import inputs_of, read_inputs
+    from tidelog.cli.facts import QUOTES, inputs_of, read_inputs
     from tidelog.cli.report import print_json, stats
     from tidelog.errors import Problem, UsageError
     from tidelog.programs import Demanded
@@ -100,7 +100,8 @@ def execute(arguments: argparse.Namespace) -> int:
         found = warnings_of(arguments, db.program, db.workspace.draft().core)
         if not arguments.json:
             print_warnings(found)
-        read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program))
+        warns = not (arguments.json or arguments.no_warn or QUOTES in arguments.wno)
+        read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program), warns=warns)
         if isinstance(db, tidelog.Database) and arguments.explain is None:
             load_by_sizes(db, program)
         change = db.commit()

@@ -140,13 +140,15 @@ def parsed(arguments: argparse.Namespace) -> Program:
 def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: CoreProgram) -> list[Problem]:
     """Return the warnings of a program that a command shows. Raise ProgramError with them if it has to reject them, and
     UsageError (E0640) for a code of no warning."""
+    from tidelog.cli.facts import QUOTES
     from tidelog.errors import Problem, ProgramError, UsageError
     from tidelog.language.lints import CODES
     from tidelog.rules.lints import warnings
 
-    unknown = next((code for code in arguments.wno if code not in CODES), None)
+    known = *CODES, QUOTES
+    unknown = next((code for code in arguments.wno if code not in known), None)
     if unknown is not None:
-        raise UsageError(Problem("E0640", f"no warning has the code {unknown}", hint=f"use one of {', '.join(CODES)}"))
+        raise UsageError(Problem("E0640", f"no warning has the code {unknown}", hint=f"use one of {', '.join(known)}"))
     found = [] if arguments.no_warn else warnings(checked, core, arguments.wno)
     if found and arguments.warn_as_error:
         raise ProgramError(*(replace(problem, severity="error") for problem in found))
