@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from datetime import time
 from decimal import Decimal
 from itertools import product
@@ -395,3 +397,17 @@ def test_lines_have_no_relative_iris_even_in_a_file(tmp_path: Path) -> None:
         DataError, match=r"E0461.*N-Triples and N-Quads cannot have relative IRIs\n.*write absolute IRIs"
     ):
         connect().insert(path)
+
+
+def test_documents_are_read_without_pandas() -> None:
+    """pyarrow imports it for its own conversions, which takes as long as many files."""
+    code = (
+        "import sys\n"
+        "from tidelog.rdf import reader\n"
+        "from tidelog.rdf.documents import Labels\n"
+        "for text, form in (('_:a <x:p> 1 , [] .', 'turtle'), ('<x:g> { _:a <x:p> \"1\"@en }', 'trig')):\n"
+        "    assert len(reader.read(text, form, None, Labels()))\n"
+        "print(sorted({'pandas'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

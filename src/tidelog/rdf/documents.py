@@ -23,6 +23,7 @@ from tidelog.rdf.depth import TERMS, VALUES, too_deep
 from tidelog.rdf.formats import TITLES, ending_of, load, mistaken
 from tidelog.rdf.lines import TermColumns, TripleColumns, cut, cut_quads, lines_of, plain_parts, united
 from tidelog.rdf.terms import NESTED
+from tidelog.storage.arrow_arrays import numbers_to_numpy, text_to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,9 +121,9 @@ class Document:
                 hint = "pass triples as `store.triples` returns them; a text cannot name a blank node of the store"
                 raise DataError(Problem("E0463", message, place=self.place_of(found), hint=hint))
             texts = symbols.to_pylist()
-            for i in numpy.flatnonzero(numpy.asarray(blank)).tolist():
+            for i in numpy.flatnonzero(numbers_to_numpy(blank.cast(pa.int8()))).tolist():
                 texts[i] = _BLANK_NODE.sub(lambda match: self.renamed(match, names), texts[i])
-            symbols = pa.array(texts, pa.string())
+            symbols = text_to_arrow(texts).cast(pa.string())
         return pa.DictionaryArray.from_arrays(column.indices, symbols)
 
     def renamed(self, match: re.Match[str], names: dict[str, str]) -> str:

@@ -12,6 +12,7 @@ import numpy
 
 from tidelog.rdf.formats import INFERRED
 from tidelog.rdf.terms import RDF, XSD
+from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy, text_scalar
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,7 +125,7 @@ def cut(lines: pa.Array) -> TermColumns:
 
     parts = pc.split_pattern(lines, " ", max_splits=2).values
     rows = numpy.arange(len(lines)) * 3
-    subjects, predicates, objects = (parts.take(pa.array(rows + i)).dictionary_encode() for i in range(3))
+    subjects, predicates, objects = (parts.take(numbers_to_arrow(rows + i)).dictionary_encode() for i in range(3))
     terms = pc.binary_slice(objects.dictionary.cast(pa.large_binary()), 0, -len(_END)).cast(pa.large_string())
     return subjects, predicates, pa.DictionaryArray.from_arrays(objects.indices, terms)
 
@@ -137,19 +138,21 @@ def cut_quads(lines: pa.Array) -> TermColumns:
 
     parts = pc.split_pattern(lines, " ", max_splits=2).values
     rows = numpy.arange(len(lines)) * 3
-    subjects, predicates, ends = (parts.take(pa.array(rows + i)) for i in range(3))
+    subjects, predicates, ends = (parts.take(numbers_to_arrow(rows + i)) for i in range(3))
     lists = pc.split_pattern(ends, " ", max_splits=2, reverse=True)
-    offsets, texts = numpy.asarray(lists.offsets), lists.values
+    offsets, texts = numbers_to_numpy(lists.offsets), lists.values
     # The last word of an object with a graph is the graph. An object alone may end with a word that begins like one,
     # but that of a literal has a quotation mark, and that of a triple begins in another way.
-    words = texts.take(pa.array(offsets[1:] - 2))
+    words = texts.take(numbers_to_arrow(offsets[1:] - 2))
     begins = pc.or_(pc.starts_with(words, "<"), pc.starts_with(words, "_:"))
-    named = pc.and_(pc.and_(pa.array(numpy.diff(offsets) == _WORDS), begins), pc.invert(pc.match_substring(words, '"')))
+    named = pc.and_(
+        pc.and_(mask_to_arrow(numpy.diff(offsets) == _WORDS), begins), pc.invert(pc.match_substring(words, '"'))
+    )
     alone = pc.binary_slice(ends.cast(pa.large_binary()), 0, -len(_END)).cast(pa.large_string())
-    objects = pc.if_else(named, texts.take(pa.array(offsets[:-1])), alone)
-    graphs = pc.if_else(named, words, pa.scalar("", pa.large_string()))
+    objects = pc.if_else(named, texts.take(numbers_to_arrow(offsets[:-1])), alone)
+    graphs = pc.if_else(named, words, text_scalar(""))
     columns = [subjects, predicates, objects, graphs]
-    kept = pc.not_equal(graphs, f"<{INFERRED}>")
+    kept = pc.not_equal(graphs, text_scalar(f"<{INFERRED}>"))
     if not pc.all(kept).as_py():
         columns = [column.filter(kept) for column in columns]
     return tuple(column.dictionary_encode() for column in columns)
