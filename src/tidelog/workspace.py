@@ -188,7 +188,7 @@ class Workspace(Generic[Facts]):
     # --- changes -------------------------------------------------------------------------------------------------
 
     @property
-    def is_empty(self) -> bool:
+    def _is_empty(self) -> bool:
         """Return True if a program that is loaded now is the first one, without functions for its functors."""
         given = self.given.functions or self.given.aggregates
         return not (self._pending.programs or self.committed.programs or given)
@@ -196,7 +196,7 @@ class Workspace(Generic[Facts]):
     def reading(self, text_or_path: str | os.PathLike[str], name: str | None = None) -> Reading:
         """Read a program for `extend` or `replace`, the first one from the cache if it is there; `name` is shown in
         messages instead of the path. Raise what `language.read` raises."""
-        return reading(text_or_path, self.given, name, first=self.is_empty)
+        return reading(text_or_path, self.given, name, first=self._is_empty)
 
     def extend(self, program: Program | Reading) -> None:
         """Make the pending programs and `program` the program to go to; its facts wait as well. ProgramError where
@@ -241,7 +241,7 @@ class Workspace(Generic[Facts]):
     def _compiled(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
         """Return programs together, checked and compiled; the first one of a database from the cache, or for it."""
         reading = program if isinstance(program, Reading) else Reading(program)
-        is_first = self.is_empty
+        is_first = self._is_empty
         if reading.compiled is not None and is_first:
             return reading.compiled.resume(self._checker, self._compiler)
         checked = self._checker.check(*before, reading.program)

@@ -20,6 +20,6 @@ def test_each_file_of_spark_has_a_smoke_test() -> None:
         str(file.relative_to(SPARK))
         for folder in (SPARK, SPARK / "cluster")
         for file in folder.glob("test_*.py")
-        if "@pytest.mark.smoke" not in file.read_text("utf-8")
+        if "pytest.mark.smoke" not in file.read_text("utf-8")
     }
     assert lacking == WITHOUT

@@ -99,7 +99,13 @@ def test_ctrl_c_ends_reading(engine: str, spark: SparkSession) -> None:
         db.close()
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place != "stream"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("call-passes-on", marks=pytest.mark.smoke),
+        *(place for place in PLACES if place not in ("call-passes-on", "stream")),
+    ],
+)
 def test_ctrl_c_ends_changes_by_frames(place: str, spark: SparkSession) -> None:
     db = begun(spark, "embedded")
     gone, came = (spark.createDataFrame([row], SCHEMA) for row in [(2, "b"), (2, "c")])

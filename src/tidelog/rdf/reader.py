@@ -155,7 +155,7 @@ def _lines_of_frame(frame: Any) -> tuple[bytes, bool]:
             hint = "use the text of an IRI, `_:name`, or a literal as N-Triples has it"
             where = f"{ONE_BY_ONE}, row {numpy.argwhere(places == number)[0][0]}"
             raise DataError(Problem("E0465", error.problems[0].message, place=where, hint=hint)) from None
-    rows: list[list[int]] = places.tolist()
+    rows = cast("list[list[int]]", places.tolist())
     lines = (" ".join(filter(None, map(texts.__getitem__, row))) for row in rows)
     return "".join(f"{line} .\n" for line in lines).encode(), len(columns) == len(QUAD_COLUMNS)
 
