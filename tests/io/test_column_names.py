@@ -241,5 +241,5 @@ def test_names_of_branches_in_objects(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('[{"Items": ["$Cons", 1, ["$Nil"]], "ID": 7}]')
     db.insert_words("r", read_facts({}, tmp_path, db.program.relations["r"], db.dictionary))
     db.commit()
-    rows: list[Any] = list(db["r"])
-    assert [(number, items.head) for number, items in rows] == [(7, 1)]
+    [(number, items)] = db["r"]
+    assert (number, items) == (7, db.branch("Cons")(1, db.branch("Nil")()))

@@ -128,13 +128,17 @@ def test_batches_do_not_decide_between_insertions_of_one_place(
     engine, _, way = engine.partition(", ")
     if way:
         monkeypatch.setattr(keyed, "FEW_KEYS", 1)
-    one = [("I", x, "one", 1) for x in range(6)]
-    other = [("I", x, f"other {x}", 1) for x in range(6)]
-    gone = [("D", x, None, 1) for x in range(6)]
+    one: list[tuple[Any, ...]] = [("I", x, "one", 1) for x in range(6)]
+    other: list[tuple[Any, ...]] = [("I", x, f"other {x}", 1) for x in range(6)]
+    gone: list[tuple[Any, ...]] = [("D", x, None, 1) for x in range(6)]
     found = []
-    orders: list[list[list[Any]]]
-    orders = [[[*one, *other, *gone]], [one, gone, other], [other, one], [gone, other, one, other]]
-    for batches in orders:
+    runs: list[list[list[tuple[Any, ...]]]] = [
+        [[*one, *other, *gone]],
+        [one, gone, other],
+        [other, one],
+        [gone, other, one, other],
+    ]
+    for batches in runs:
         with opened(spark, engine) as db:
             for batch in batches:
                 reasons = feed(spark, db, batch, key="x")[1]

@@ -117,12 +117,12 @@ def test_few_rows_end_with_their_epoch(db: SparkDatabase, spark: SparkSession, m
     db.insert("none", [(1,)])
     db.delete("n", [(1,)])
     db.commit()
-    reads: tuple[Callable[[], object], ...] = (
+    reads: list[Callable[[], object]] = [
         *(frame.collect for frame in frames),
         *(frame.count for frame in frames),
         lambda: spark.sql("select count(*) from old_v where x = 77").collect(),
         lambda: spark.sql("select x from old_none").collect(),
-    )
+    ]
     for read in reads:
         with pytest.raises(PySparkException, match=OVER):
             read()
