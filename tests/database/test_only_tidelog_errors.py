@@ -72,8 +72,10 @@ def test_parquet_has_no_records_without_fields(tmp_path: Path) -> None:
     db.load(f"{EMPTY}w([[], 1]).\n.output w(IO=parquet)\n")
     db.commit()
     (directive,) = db.program.directives
+    words = db["w"].words_in(db.dictionary)
+    assert words is not None
     with pytest.raises(DataError) as caught:
-        write_view(directive.options, tmp_path, db.program.relations["w"], db["w"].words(), db.dictionary)
+        write_view(directive.options, tmp_path, db.program.relations["w"], words, db.dictionary)
     assert caught.value.code == "E0412"
 
 

@@ -487,6 +487,7 @@ def test_proofs_of_a_busy_network_are_right_as_far_as_they_go() -> None:
                 continue
             with suppress(UsageError):  # where the tuple does not hold any more when the question arrives
                 proof = network.explain(*rng.choice(derived), at=rng.choice(list(network.nodes)), tries=3)
-                proof.check()
+                if proof.goal.sort != "open":  # Nothing is left to check.
+                    proof.check()
                 partial, whole = partial + proof.is_partial, whole + (not proof.is_partial)
     assert whole > partial > 0

@@ -60,7 +60,8 @@ def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None =
     """
     manifest = _read_manifest(folder)
     look()
-    compiled, whole = _read_program(folder, look, given), _whole(manifest, folder / MANIFEST)
+    compiled = _read_program(folder, look, given)
+    whole = _whole(manifest, compiled, folder / MANIFEST)
     program = certified(compiled, whole)
     dictionary = Dictionary(program.records)
     tables: dict[tuple[CertificatePart, str], TableFile] = {}
@@ -197,11 +198,17 @@ def _constant(name: str) -> Any:
     raise ValueError(f"{name} is not a value of JSON")
 
 
-def _whole(manifest: dict[str, Any], path: Path) -> tuple[str, ...]:
-    """Return the relations whose selection all candidates certify. DataError (E0811) where these are no names."""
+def _whole(manifest: dict[str, Any], program: CoreProgram, path: Path) -> tuple[str, ...]:
+    """Return the relations whose selection all candidates certify. DataError (E0811) where these are no sorted names of
+    relations that select by monotone rules."""
     whole = manifest.get("whole", [])
-    if not isinstance(whole, list) or not all(isinstance(name, str) for name in whole):
-        raise damaged("E0811", "the manifest names no relations as whole", str(path))
+    known = {each.shown for node in program.dropping for each in node.selects}
+    if (
+        not isinstance(whole, list)
+        or any(name not in known for name in map(str, whole))
+        or whole != sorted({*map(str, whole)})
+    ):
+        raise damaged("E0811", "the manifest names other relations as whole than some that select", str(path))
     return tuple(whole)
 
 

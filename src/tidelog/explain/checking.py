@@ -6,8 +6,8 @@ walk has to follow its path, or the edges of its relation, from one end to the o
 so that no tuple supports itself.
 
 That a tuple is *absent*, or that an aggregate has *all* members, no proof shows. These conditions are looked up where
-the views are given, and are listed as taken for granted otherwise. With the views comes the program: the rules of the
-proof then have to be rules of it.
+the views are given, and are listed as taken for granted otherwise. So are open tuples, which a proof has not explained.
+With the views comes the program: the rules of the proof then have to be rules of it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
+from typing import Literal as OneOf
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from tidelog.errors import Problem, ProofRejected
@@ -25,20 +27,38 @@ from tidelog.explain.steps import BoundRule, Condition, OwnCheck, ProofStep, Wal
 from tidelog.explain.stretches import is_derived
 from tidelog.explain.walks import ASSERTED, Automaton, automaton_of
 from tidelog.language.inlining import INLINE
-from tidelog.language.syntax import Atom, CheckedProgram, Literal, Negation, Rule, Value
+from tidelog.language.syntax import Atom, CheckedProgram, Kind, Literal, Negation, RecordType, Rule, Value
 from tidelog.language.trees import outermost, variables
 from tidelog.reference.paths import WithPaths
 from tidelog.reference.substitutions import RuleScope, bound_by, name_wildcards, solve
 from tidelog.semantics.values import Row, normal
+from tidelog.storage.record_text import row_text
 
 Tables: TypeAlias = Mapping[str, Collection[Row]]
 
 
 @dataclass(frozen=True)
-class Checked:
-    """The result of a check that accepts: the conditions that were taken for `granted`."""
+class OpenTuple:
+    """A tuple that a proof has not explained. If it was `looked_up`, the views of the database have it."""
 
-    granted: tuple[Condition, ...]
+    relation: str
+    values: Row
+    looked_up: bool
+    sort: OneOf["open"] = "open"
+
+    @property
+    def text(self) -> str:
+        """Return the tuple as text."""
+        return row_text(self.relation, self.values)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The result of a check that accepts: the conditions and the open tuples that were taken for `granted`, and all
+    tuples that the proof leaves `open`, looked up or not."""
+
+    granted: tuple[Condition | OpenTuple, ...]
+    open: tuple[OpenTuple, ...] = ()
 
 
 class Explained(Protocol):
@@ -94,15 +114,44 @@ class ViewTables:
 
     def shows(self, name: str, values: Row) -> bool:
         """Return True if a relation has a tuple."""
-        return values in self.tables[name]
+        return values in self.tables[name] and self._fits(name, values)
+
+    def _fits(self, name: str, values: Row) -> bool:
+        """Return True if values have the types of Python of the columns of a relation: True is not the number 1."""
+        columns = self.relations[name].columns if name in self.relations else ()
+        return fits(values, [column.kind for column in columns], self.program.records)
 
     def is_fact(self, name: str, values: Row) -> bool:
         """Return True if a tuple is an asserted fact, as far as the database says so."""
         if not isinstance(self._database, Asserting):
-            return values in self.tables[name]
+            return self.shows(name, values)
         if name not in self._asserted:
             self._asserted[name] = set(self._database.asserted(name))
-        return values in self._asserted[name]
+        return values in self._asserted[name] and self._fits(name, values)
+
+
+_TYPES = {"number": int, "unsigned": int, "float": float, "symbol": str}
+
+
+def fits(values: Row, kinds: Sequence[Kind], records: Mapping[str, RecordType] = MappingProxyType({})) -> bool:
+    """Return True if values have the types of Python that values of some kinds have, in records as well."""
+    for value, kind in zip(values, kinds, strict=False):
+        parts = records[kind].fields if kind in records and not records[kind].branches else ()
+        if kind in _TYPES and type(value) is not _TYPES[kind]:
+            return False
+        if isinstance(value, tuple) and not fits(value, [part.kind for part in parts], records):
+            return False
+    return True
+
+
+def _same(one: object, other: object) -> bool:
+    """Return True if two values are equal, and none in them is a number of another type."""
+    return one == other and _types(one) == _types(other)
+
+
+def _types(value: object) -> object:
+    """Return the types of the parts of a value; one value of a branch may have classes of two databases."""
+    return tuple(map(_types, value)) if isinstance(value, tuple) else type(value)
 
 
 def _shape(flat: FlatRule) -> tuple[object, ...]:
@@ -112,8 +161,11 @@ def _shape(flat: FlatRule) -> tuple[object, ...]:
 
 def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> Checked:
     """Check the steps of a proof one by one, and with the `views` of a database also that its facts and rules are
-    theirs, tuples absent and aggregates complete. Raise ProofRejected (E0820)."""
-    granted: list[Condition] = []
+    theirs, tuples absent and aggregates complete. Raise ProofRejected (E0820), also for a proof that shows nothing."""
+    if not steps:
+        raise ProofRejected(Problem("E0820", "a proof without steps shows no tuple"))
+    granted: list[Condition | OpenTuple] = []
+    open_: list[OpenTuple] = []
     for number, step in enumerate(steps):
         if any(not 0 <= premise < number for premise in step.premises):
             raise rejected(step, "it comes before one of its premises")
@@ -138,15 +190,19 @@ def check_steps(steps: Sequence[ProofStep], views: ViewTables | None = None) -> 
                 if views is not None and not views.is_fact(step.relation, step.values):
                     raise rejected(step, "the fact is not there")
             case "open":
-                pass
+                if views is None and number == len(steps) - 1:
+                    raise rejected(step, "it leaves the tuple open, and no database was given to look it up")
+                looked_up = views is not None and not _is_along(step, views)
+                open_.append(OpenTuple(step.relation, step.values, looked_up))
+                granted += () if looked_up else open_[-1:]
             case _:
                 raise rejected(step, f"`{step.sort}` is no reason")
-    return Checked(tuple(granted))
+    return Checked(tuple(granted), tuple(open_))
 
 
 def _check_shown(step: ProofStep, views: ViewTables) -> None:
     """Check that a relation has a tuple, or, of a candidate, that it shows another one."""
-    if step.relation in views.tables.paths and step.sort in ("walk", "open") and not step.is_candidate:
+    if _is_along(step, views):
         return
     if not views.knows(step.relation):
         raise rejected(step, "the program has no such relation")
@@ -154,6 +210,11 @@ def _check_shown(step: ProofStep, views: ViewTables) -> None:
         raise rejected(step, "its relation shows it" if step.is_candidate else "its relation does not have it")
     if step.better is not None and (not step.is_candidate or step.better == step.values):
         raise rejected(step, "no other tuple is preferred")
+
+
+def _is_along(step: ProofStep, views: ViewTables) -> bool:
+    """Return True for a pair of a path, which has no relation to look it up in."""
+    return step.relation in views.tables.paths and step.sort in ("walk", "open") and not step.is_candidate
 
 
 def rejected(step: ProofStep, reason: str) -> ProofRejected:
@@ -169,14 +230,15 @@ def _check_rule(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
     flat = instance.flat
     if views is not None and not (views.has(flat) and step.text == views.texts.get(step.rule or "", str(flat.rule))):
         raise rejected(step, f"the program has another rule {step.rule}, or none")
-    if tuple(instance.values) != flat.variables or dict(step.variables) != instance.written:
+    shown, bound = (tuple(sorted(each.items())) for each in (step.variables, instance.written))
+    if tuple(instance.values) != flat.variables or not _same(shown, bound):
         raise rejected(step, f"it names other variables than rule {step.rule}")
-    if (step.relation, step.values) != instance.row(flat.head.relation, _row(flat.head, instance)):
+    if not _is_row(step, flat.head, instance):
         raise rejected(step, f"rule {step.rule} derives another tuple with these values")
     if len(below) != len(flat.needed):
         raise rejected(step, f"rule {step.rule} needs {len(flat.needed)} tuples, found {len(below)}")
     for premise, found in zip(flat.needed, below, strict=True):
-        if (found.relation, found.values) != instance.row(premise.relation, _row(premise, instance)):
+        if not _is_row(found, premise, instance):
             raise rejected(step, f"rule {step.rule} needs another tuple than {found.tuple_text}")
     tables = {} if views is None else views.tables
     for literal in flat.literals:
@@ -234,7 +296,7 @@ def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
     states = {(start, state) for state in _as_well(walk.automaton, 0)}
     for edge in below:
         states = set(_after(walk, states, edge))
-    if not any(node == end and state in walk.automaton.ends for node, state in states):
+    if not any(_same(node, end) and state in walk.automaton.ends for node, state in states):
         raise rejected(step, "its premises are no walk from the first value to the second")
     if views is None:
         return
@@ -252,13 +314,14 @@ def _after(walk: Walk, states: set[tuple[Value, int]], step: ProofStep) -> Itera
     for edge in automaton.edges:
         source, target = step.values[0], step.values[-1]
         row = (source,) if edge.form == "loop" else (source, target)
-        if walk.row(edge.relation.removeprefix(ASSERTED), row) != (step.relation, step.values) or (
+        found = walk.row(edge.relation.removeprefix(ASSERTED), row)
+        if not _same(found, (step.relation, step.values)) or (
             edge.relation.startswith(ASSERTED) and step.sort != "fact"
         ):
             continue
         if edge.form == "backward":
             source, target = target, source
-        if (source, edge.source) in states:
+        if any(_same(node, source) and state == edge.source for node, state in states):
             yield from ((target, state) for state in _as_well(automaton, edge.target))
 
 
@@ -275,6 +338,12 @@ def _solutions(literal: Literal, instance: BoundRule, tables: Tables) -> Iterato
 def _scope(literal: Literal, instance: BoundRule, tables: Tables) -> RuleScope:
     names = frozenset(variables([literal], aggregates=False)) | frozenset(instance.flat.variables)
     return RuleScope(names, tables)
+
+
+def _is_row(step: ProofStep, premise: Premise, instance: BoundRule) -> bool:
+    """Return True if a step has the tuple of an atom for the values of an instance."""
+    row = _row(premise, instance)
+    return fits(row, premise.kinds) and _same((step.relation, step.values), instance.row(premise.relation, row))
 
 
 def _row(premise: Premise, instance: BoundRule) -> tuple[Value, ...]:
