@@ -216,7 +216,9 @@ COMPONENT = """
 :Short a sh:ConstraintComponent ; sh:parameter [ sh:path :length ] ;
     sh:validator [ a sh:SPARQLAskValidator ; sh:ask "ASK { FILTER (strlen(str($value)) <= $length) }" ] .
 :Same a sh:ConstraintComponent ; sh:parameter [ sh:path :same ] ;
-    sh:validator [ sh:ask "ASK { FILTER ($value = $same) }" ] .
+    sh:validator [ sh:ask "ASK { FILTER ($value = $same) } # all of them" ] .
+:Long a sh:ConstraintComponent ; sh:parameter [ sh:path :aParameterWithAVeryLongNameIndeed ] ;
+    sh:validator [ sh:ask "ASK { FILTER ($value = $aParameterWithAVeryLongNameIndeed) }" ] .
 """
 
 
@@ -234,6 +236,7 @@ COMPONENT = """
         ),
         ("sh:targetNode :a, :b ; :same :a", ["b  b Same"]),
         ("sh:targetNode :a ; sh:path :next ; :same :a", ["a next b Same"]),
+        ("sh:targetNode :a, :b ; :aParameterWithAVeryLongNameIndeed :a", ["b  b Long"]),
     ],
 )
 def test_components_of_ones_own_find_their_violations(shape: str, expected: list[str]) -> None:
@@ -260,6 +263,7 @@ def test_components_without_a_validator_are_passed_over() -> None:
     [
         ("'SELECT $this { }'", "sh:sparql .* is a literal"),
         ("[ ]", "needs one sh:select"),
+        ("[ sh:message :text ; sh:select 'SELECT $this { $this ?p 1 }' ]", "has a sh:message that is no text"),
         ("[ sh:ask 'ASK { }' ]", "needs one sh:select"),
         ("[ sh:select 'SELECT $this { }', 'SELECT $this { $this ?p ?o }' ]", "needs one sh:select"),
         ("[ sh:select :query ]", "needs one sh:select"),

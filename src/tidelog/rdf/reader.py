@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import numpy
 
+from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.io.encode import at_hand, encode
 from tidelog.language.syntax import RelationType
@@ -142,8 +143,8 @@ def _lines_of_frame(frame: Any) -> tuple[bytes, bool]:
     columns = QUAD_COLUMNS if len(names) == len(QUAD_COLUMNS) else QUAD_COLUMNS[:3]
     dictionary = Dictionary()
     words = encode(table, RelationType(ONE_BY_ONE, columns), dictionary)
-    different, places = numpy.unique(words, return_inverse=True)
-    places = places.reshape(words.shape)
+    different, flat = numpy.unique(words, return_inverse=True)
+    places: Words = flat.reshape(words.shape)
     texts = []
     for number, symbol in enumerate(dictionary.strings(different)):
         if not symbol and not (places[:, :3] == number).any():  # the default graph
@@ -155,8 +156,7 @@ def _lines_of_frame(frame: Any) -> tuple[bytes, bool]:
             hint = "use the text of an IRI, `_:name`, or a literal as N-Triples has it"
             where = f"{ONE_BY_ONE}, row {numpy.argwhere(places == number)[0][0]}"
             raise DataError(Problem("E0465", error.problems[0].message, place=where, hint=hint)) from None
-    rows = cast("list[list[int]]", places.tolist())
-    lines = (" ".join(filter(None, map(texts.__getitem__, row))) for row in rows)
+    lines = (" ".join(filter(None, map(texts.__getitem__, row))) for row in places.tolist())
     return "".join(f"{line} .\n" for line in lines).encode(), len(columns) == len(QUAD_COLUMNS)
 
 

@@ -9,6 +9,7 @@ Source: SHACL, sections 5 and 6, and appendix A for pre-binding.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,7 +17,6 @@ from typing import Any
 
 from tidelog.errors import TidelogError
 from tidelog.rdf.formats import load
-from tidelog.rdf.names import local_name
 from tidelog.rdf.shapes.documents import ShapesGraph
 from tidelog.rdf.shapes.finding import is_deactivated, is_true
 from tidelog.rdf.shapes.matching import query_algebra
@@ -121,7 +121,7 @@ class QueryReader:
             self._pass_over(name, first, f"{graph.shown(component.name)} has no validator in SPARQL for this shape")
             return
         for value in values[first]:
-            constants = {local_name(each): found[0] for each, found in values.items()} | {local_name(first): value}
+            constants = {_variable(each): found[0] for each, found in values.items()} | {_variable(first): value}
             yield from self._read(name, path, validator, first, component.name, value, constants)
 
     def _read(
@@ -160,6 +160,8 @@ class QueryReader:
         text = self._prologue(name, node, text) + text
         columns = self._columns(name, word, text)
         messages = graph.objects(node, "message")
+        if any(not each.startswith('"') for each in messages):
+            raise graph.ill_formed(name, predicate, "has a sh:message that is no text", "correct it")
         parsed, reason = query_algebra(text, constants) if self._maintains else (None, "inferred=False")
         pairs = tuple(constants.items())
         yield ShapeQuery(text, columns, pairs, component, detail, messages, parsed, reason)
@@ -200,7 +202,7 @@ class QueryReader:
             waiting += [other for other in self._graph.objects(each, f"{OWL}imports") if other not in waiting]
             for declaration in self._graph.objects(each, "declare"):
                 prefix, iri = (self._graph.objects(declaration, part) for part in ("prefix", "namespace"))
-                if len(prefix) != 1 or len(iri) != 1 or not (prefix[0] + iri[0]).startswith('"') or iri[0][0] != '"':
+                if len(prefix) != 1 or len(iri) != 1 or not (prefix[0].startswith('"') and iri[0].startswith('"')):
                     hint = 'write [ sh:prefix "ex" ; sh:namespace "http://example.org/"^^xsd:anyURI ]'
                     raise self._graph.ill_formed(name, "declare", "needs one sh:prefix and one sh:namespace", hint)
                 key, value = parts(prefix[0])[0], parts(iri[0])[0]
@@ -232,6 +234,11 @@ class QueryReader:
         return tuple(each.value for each in getattr(results, "variables", ()))
 
 
+def _variable(parameter: str) -> str:
+    """Return the name of the variable of a parameter: the last part of its IRI."""
+    return re.split("[#/:]", parameter)[-1]
+
+
 def _variables(found: list[Word]) -> set[str]:
     return {each.text[1:] for each in found if each.kind == "variable"}
 
@@ -259,4 +266,4 @@ def _as_select(text: str, path: ShapePath | None) -> str:
         return text
     values = "BIND ($this AS ?value)" if path is None else f"$this {spelled(path)} ?value ."
     head = f"SELECT DISTINCT $this ?value WHERE {{ {values} FILTER NOT EXISTS "
-    return f"{text[: ask.start]}{head}{text[brace.start :]} }}"
+    return f"{text[: ask.start]}{head}{text[brace.start :]}\n}}"  # It may end with a comment.
