@@ -113,7 +113,7 @@ def same(found: Any, expected: Any) -> bool:
 def calls() -> Iterable[tuple[str, tuple[Kind, ...], Kind]]:
     """Every functor with the kinds of its operands and of its value."""
     for name, signature in SIGNATURES.items():
-        for kind in sorted(signature.over or {"number"}) if "*" in signature.parameters else ["number"]:
+        for kind in sorted(signature.over or VALUES) if "*" in signature.parameters else ["number"]:
             kinds = tuple(kind if parameter == "*" else parameter for parameter in signature.parameters)
             if (name != "range" or kind == "float") and (name, kind) != ("+", "symbol"):  # that is `cat`
                 yield name, kinds, kind if signature.result == "*" else signature.result

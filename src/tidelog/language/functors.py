@@ -53,7 +53,7 @@ SIGNATURES: Mapping[str, Signature] = {
     **{name: _signature("*", SAME, INTEGRAL) for name in ("bnot", "lnot")},
     **{name: _signature("* *", SAME, ORDERED, 1, _MANY) for name in ("min", "max")},
     "range": _signature("* *", SAME, NUMERIC, most=3),
-    "cat": _signature("symbol", "symbol", None, 0, _MANY),
+    "cat": _signature("symbol symbol", "symbol", None, 0, _MANY),
     "strlen": _signature("symbol", "number", None),
     "substr": _signature("symbol number number", "symbol", None),
     "ord": _signature("*", "number", None),
