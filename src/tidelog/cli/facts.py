@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.shared import QUOTES
+
 if TYPE_CHECKING:
     from tidelog.arrays import Words
     from tidelog.database import Database
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 _FILE = re.compile(r'([^\s=("]+)\s*(\((?:[^"()]|"[^"]*")*\))?=(.+)', re.DOTALL)
 
 _LOOKED_AT = 100
-QUOTES = "E0417"
-"""The code of the warning about quotes."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.cli.shared import (
+    QUOTES,
     add_fact_folder,
     add_functors,
     add_limits,
@@ -73,7 +74,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
-    from tidelog.cli.facts import QUOTES, inputs_of, read_inputs
+    from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.cli.report import print_json, stats
     from tidelog.errors import Problem, UsageError
     from tidelog.programs import Demanded

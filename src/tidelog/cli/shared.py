@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tidelog.rules.core import CoreProgram
     from tidelog.store import StoredDatabase
 
+QUOTES = "E0417"
+"""The code of the warning about values of a file that keep their quotes."""
+
 
 MOST_ALIKE = 5
 """Warnings with one code that are shown one by one."""
@@ -140,7 +143,6 @@ def parsed(arguments: argparse.Namespace) -> Program:
 def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: CoreProgram) -> list[Problem]:
     """Return the warnings of a program that a command shows. Raise ProgramError with them if it has to reject them, and
     UsageError (E0640) for a code of no warning."""
-    from tidelog.cli.facts import QUOTES
     from tidelog.errors import Problem, ProgramError, UsageError
     from tidelog.language.lints import CODES
     from tidelog.rules.lints import warnings
