@@ -166,6 +166,10 @@ def _problem(links: Sequence[_Link]) -> Problem:
         code, what = "E0302", f"{first.head} depends on an aggregate over itself"
     verb = "negate" if code == "E0301" else "aggregate"
     hint = f"break the cycle: {verb} only relations that do not depend on {first.head}"
+    if code == "E0302" and first.aggregate is not None and first.aggregate.op in ("min", "max"):
+        names = " and ".join(f"`{name}`" for name in sorted({link.head for link in links}))
+        best = f"write `{first.aggregate.op}(…)` of the value behind the declarations of {names}"
+        hint = f"{best}, and derive them without the aggregate; or aggregate what does not depend on {first.head}"
     if code == "E0306":
         hint = f"number the tuples of {first.head} in a rule of their own, once the recursion is complete"
     if first.condition is not None:

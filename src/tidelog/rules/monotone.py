@@ -43,10 +43,11 @@ def obstacle(node: HyperNode, selections: Mapping[str, Selection]) -> Obstacle |
     for rule in node.rules:
         if not isinstance(rule, CoreRule):
             return Obstacle(f"rule {rule.origin} aggregates", _OUTSIDE, rule.span)
-        part = _Signs(rule, selections).obstacle()
+        signs = _Signs(rule, selections)
+        part = signs.obstacle()
         if part is not None:
             text = f"rule {rule.origin} may derive less from a better tuple{_written(part.span)}"
-            return Obstacle(text, _hint(part, rule), part.span or rule.span)
+            return Obstacle(text, _hint(part, signs), part.span or rule.span)
     return None
 
 
@@ -55,9 +56,16 @@ def _written(span: Span | None) -> str:
     return "" if span is None else f": `{' '.join(span.source.text[span.start : span.end].split())}`"
 
 
-def _hint(part: CoreLiteral, rule: CoreRule) -> str:
+def _hint(part: CoreLiteral, signs: _Signs) -> str:
     """Return the way to remove an obstacle."""
-    if part is rule.head:
+    head = signs.rule.head
+    if part is head and head.relation not in signs.selections and not head.relation.startswith("#"):
+        taken = [(i, sign) for i, arg in enumerate(head.args) if (sign := signs.value(arg).sign)]
+        if len(taken) == 1:
+            ((place, sign),) = taken
+            best = f"`{'min' if sign > 0 else 'max'}(…)` of its attribute {place + 1}"
+            return f"let `{head.relation}` select as well: write {best} behind its declaration"
+    if part is head:
         return "take values to select by in such attributes only, minima as minima and maxima as maxima"
     if isinstance(part, Computation):
         return "compute values to select by with `+`, `-`, `min`, `max` and constant factors"
