@@ -367,7 +367,7 @@ def _power(a: Scalar, b: Scalar) -> Scalar:
             return math.pow(a, b)
         except OverflowError:
             return -math.inf if a < 0 and b % 2 == 1 else math.inf
-    return pow(a, b, _SIZE) if b >= 0 else {0: 0, 1: 1, -1: 1 - 2 * (b % 2)}.get(a)
+    return pow(a, b, _SIZE) if b >= 0 else {1: 1, -1: 1 - 2 * (b % 2)}.get(a)
 
 
 def _integer(a: Scalar, low: int, high: int) -> int | None:

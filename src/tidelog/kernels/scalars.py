@@ -85,12 +85,12 @@ def select(operator, kind, a, b, m, chosen, w):
 
 @kernel
 def power(x, y):
-    """Return (True if there is a value, x to the power of y modulo 2**64); with a negative exponent only the bases 0, 1
+    """Return (True if there is a value, x to the power of y modulo 2**64); with a negative exponent only the bases 1
     and -1 have one."""
     if y < 0:
         if x == -1 and (y & 1) == 0:
             return True, 1
-        return -1 <= x <= 1, x
+        return x == 1 or x == -1, x
     result = 1
     while y > 0:
         if (y & 1) == 1:

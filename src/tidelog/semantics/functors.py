@@ -8,7 +8,7 @@ Where a functor has no value, the literal that contains it is false and nothing 
 - `/` and `%` by zero, of every kind (Soufflé stops there);
 - to_number, to_unsigned and to_float of a text that is no such literal, or whose value is out of range;
 - ftoi, ftou and their other spellings out of range;
-- `^` on integers with a negative exponent, except for the bases 0, 1 and -1; on floats 0 with a negative exponent;
+- `^` on integers with a negative exponent, except for the bases 1 and -1; on floats 0 with a negative exponent;
 - results that would be NaN, so that no NaN ever gets into a relation (infinities do);
 - match with an invalid pattern (language/regex): neither match nor !match holds.
 
@@ -74,8 +74,6 @@ def power(a: Scalar, b: Scalar, kind: Kind) -> Scalar:
             raise NoValueError from None
     if b >= 0:
         return wrap(pow(a, b, 2**64), kind)
-    if a == 0:
-        return 0
     if a in (1, -1):
         return a if b % 2 else 1
     raise NoValueError
