@@ -299,14 +299,14 @@ def test_control_c_leaves_a_library_whatever_that_makes_of_it(library: str) -> N
 def test_control_c_comes_again_where_a_library_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """PySpark waits for an answer that never comes after a Ctrl-C that it has caught."""
 
-    def wait_without_end() -> None:
+    def wait_for_long() -> None:
         with suppress(KeyboardInterrupt):
             press()
-        threading.Event().wait()
+        threading.Event().wait(60)
 
     monkeypatch.setattr("tidelog.limits.interrupts._AGAIN", 0.01)
     with pytest.raises(KeyboardInterrupt), foreign_code():
-        wait_without_end()
+        wait_for_long()
     for thread in threading.enumerate():
         if thread.name == "tidelog Ctrl-C again":
             thread.join()

@@ -54,6 +54,8 @@ class Interrupts:
         """The exceptions that Ctrl-C has raised inside of a library, unless it is the user's code that runs."""
         self.put_off = False
         self._cancellation = cancellation_here()
+        self.pressing = threading.Lock()
+        """Held while a thread presses Ctrl-C again."""
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal: note it, or let it through where that is allowed."""
@@ -76,10 +78,13 @@ class Interrupts:
         """Press Ctrl-C every few seconds while the library runs in which it has raised these exceptions."""
 
         def press() -> None:
-            time.sleep(_AGAIN)
-            while self.raised is raised:
-                signal.pthread_kill(main, signal.SIGINT)
+            is_in_library = True
+            while is_in_library:
                 time.sleep(_AGAIN)
+                with self.pressing:
+                    is_in_library = self.raised is raised
+                    if is_in_library:
+                        signal.pthread_kill(main, signal.SIGINT)
 
         main = threading.main_thread().ident or 0
         with suppress(RuntimeError, MemoryError):  # There may be no room for a thread.
@@ -160,6 +165,9 @@ class ForeignCode:
     ) -> None:
         self._interrupts.through, self._interrupts.raised = self._before
         raised, self._raised = self._raised, []
+        if raised:
+            with self._interrupts.pressing:
+                pass  # From here on no thread presses Ctrl-C again.
         if raised and error not in raised and kind is not GeneratorExit:  # as which Python closes generators
             raise raised[-1] from None
 
