@@ -488,6 +488,8 @@ _FOLDS: dict[AggregateName, Callable[[list[Scalar]], Scalar]] = {
     "sum": _sum,
     "mean": lambda values: _sum(list(map(float, values))) / len(values),
     "any": min,
+    "min": min,
+    "max": max,
     "collect": lambda values: _joined(",".join(map(_FUNCTORS["to_string"], sorted({*values}))), ""),
     "median": lambda values: _middle(sorted(values)),
 }

@@ -90,7 +90,7 @@ def power(x, y):
     if y < 0:
         if x == -1 and (y & 1) == 0:
             return True, 1
-        return x == 1 or x == -1, x
+        return abs(x) == 1, x
     result = 1
     while y > 0:
         if (y & 1) == 1:

@@ -71,6 +71,7 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
         AggregateForm(
             "min",
             ("min",),
+            over=_ORDERED,
             selective=True,
             combined="min",
             combines=_INTEGERS,
@@ -79,6 +80,7 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
         AggregateForm(
             "max",
             ("max",),
+            over=_ORDERED,
             selective=True,
             combined="max",
             combines=_INTEGERS,

@@ -1,4 +1,4 @@
-"""Aggregates whose values are texts or make one: `any` of symbols, and `collect`."""
+"""Aggregates whose values are texts or make one: `any`, `min` and `max` of symbols, and `collect`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from tidelog.language.syntax import Kind
 from tidelog.looking import Look
 from tidelog.maintain.calls import LONGEST
 from tidelog.storage.dictionary import Dictionary
+
+_SELECTIVE = {"any": min, "min": min, "max": max}
+"""The aggregates whose value is a member."""
 
 
 def folds_texts(op: AggregateName, kind: Kind) -> bool:
@@ -33,7 +36,7 @@ def fold_texts(
         look()
         if values is None:
             group = texts[start : start + size]
-            found.append(min(group) if op == "any" else collected(sorted(set(group))))
+            found.append(_SELECTIVE[op](group) if op in _SELECTIVE else collected(sorted(set(group))))
         else:
             members = sorted(set(values[start : start + size]))  # type: ignore[type-var]  # numbers of one kind
             found.append(collected([repr(each) if kind == "float" else str(each) for each in members]))
