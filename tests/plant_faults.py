@@ -147,8 +147,8 @@ FAULTS = (
     Fault(
         "rows that no earlier one derives are shown all the same",
         "maintain/selecting.py",
-        "raise UnsettledError(tuple(each.shown for each in node.selects))\n    return",
-        "pass\n    return",
+        "raise UnsettledError(tuple(each.shown for each in node.selects))\n    return last",
+        "pass\n    return last",
         SEARCHING,
     ),
     Fault(
