@@ -179,7 +179,7 @@ WRONG_VALUES = [
     ("v(n) :- a(x), n = strlen(cat(to_string(x), s)), t(s).", (3,), (2,)),
     ("v(n) :- a(n), n = range(0, 2).", (1,), (2,)),
     ("v(n) :- a(n), !a(n + 1).", (2,), (1,)),
-    ('v(n) :- n = ord(s), t(s), contains("b", s), match("a.", s).', (97,), (98,)),
+    ('v(n) :- n = codepoint(s), t(s), contains("b", s), match("a.", s).', (97,), (98,)),
     ("v(n) :- r(p), p = [n, _].", (7,), (8,)),
     ("v(n) :- n = 1, r([7, nil]).", (1,), (2,)),
     ("v(n) :- a(n), n = 1 ; a(n), n > 2.", (1,), (3,)),

@@ -114,7 +114,7 @@ def test_facts_without_a_file(folder: Path, tidelog: Run) -> None:
         ('q("a")', 1, "error[E0208]"),
         ('p("a")', 1, "error[E0201]"),
         ("p=new.csv", 2, "error[E0601]"),
-        ("q(header=true)=new.csv", 1, "error[E0413]: unknown option header"),
+        ("q(header=true)=new.csv", 1, "error[E0413]: `.input` has no option `header`"),
         ("q(headers=maybe)=new.csv", 1, "error[E0413]: headers=maybe is neither true nor false"),
     ],
 )

@@ -313,6 +313,23 @@ def test_control_c_comes_again_where_a_library_goes_on(monkeypatch: pytest.Monke
     assert nothing_follows()
 
 
+def test_control_c_does_not_come_again_where_it_has_cut_off_the_end_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidelog.limits.interrupts._AGAIN", 0.01)
+
+    def without_end() -> None:
+        with Deferring() as interrupts:
+            ForeignCode(interrupts).__enter__()
+            press()
+
+    with pytest.raises(KeyboardInterrupt):
+        without_end()
+    for thread in threading.enumerate():
+        if thread.name == "tidelog Ctrl-C again":
+            thread.join(60)
+            assert not thread.is_alive()
+    assert nothing_follows()
+
+
 def test_what_a_library_raises_without_control_c_is_its_own() -> None:
     with pytest.raises(ValueError, match="bad"), foreign_code():
         raise ValueError("bad")

@@ -289,7 +289,7 @@ def test_a_limit_leaves_no_trace(spark: SparkSession, db: Any) -> None:
     db.insert("e", [(1, 2)])
     db.commit()
     db.options(max_rows=50)
-    db.insert("e", spark.range(100).select(F.col("id"), F.col("id") + 1))
+    db.insert("e", spark.range(100).select(F.col("id").alias("x"), (F.col("id") + 1).alias("y")))
     with pytest.raises(tidelog.LimitError):
         db.commit()
     assert rows(db["t"]) == {(1, 2)}

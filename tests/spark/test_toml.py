@@ -60,6 +60,8 @@ partition_by = ["x"]
 @pytest.mark.smoke
 def test_a_file_is_read_with_paths_that_start_at_it(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(GOOD)
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views/p.dl").write_text(".decl e, f(x: number, y: symbol)  .decl t, u(x: number)")
     first = Source(
         "e",
         tmp_path / "e.csv",
@@ -144,6 +146,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 
 def test_a_file_may_begin_with_a_byte_order_mark_and_have_line_ends_of_windows(tmp_path: Path) -> None:
     text = '\ufeffprogram = "p.dl"\r\nstate = "st"\r\n'
+    (tmp_path / "p.dl").write_text(".decl e(x: number)")
     (tmp_path / "p.toml").write_bytes(text.encode())
     pipeline = Pipeline.from_toml(tmp_path / "p.toml")
     assert (pipeline.program, pipeline.state) == (tmp_path / "p.dl", tmp_path / "st")

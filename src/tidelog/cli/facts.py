@@ -10,7 +10,7 @@ import argparse
 import re
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,13 +72,17 @@ def facts_argument(text: str) -> FactsArgument:
 
 def _words(db: Database, name: str, options: str, file: str) -> Words:
     """Return the facts of a file."""
+    from tidelog.errors import DataError
     from tidelog.io import read_facts
     from tidelog.language import read
+    from tidelog.language.directives import unknown_options
 
     relation = db.program.relations[db[name].name]
     own: GivenOptions = {}
     if options:
         (directive,) = read(f".input {relation.name}{options}\n", name=f"{name}{options}").directives
+        for problem in unknown_options([directive]):
+            raise DataError(replace(problem, code="E0413", severity="error"))
         own = directive.options
     found = declared_options(db, relation.name, file, own)
     words = read_facts(found, Path(), relation, db.dictionary)

@@ -28,7 +28,8 @@ def hints_for_files(relation: RelationType, dictionary: Dictionary) -> Iterator[
         name = (problem.place or "").rpartition(", column ")[2]
         column = next((each for each in relation.columns if each.name == name), None)
         names = ", ".join(each.name for each in relation.columns)
-        hint = f"write each row as a list of {names}, or as an object with these names"
+        by_position = " to go by position" if problem.code == "E0406" else ""
+        hint = f"write each row as a list of {names}{by_position}, or as an object with these names"
         if column is not None:
             hint = f"write {_form(column, dictionary)}"
             hint += f", or declare {name} as {_OTHERS[column.kind]}" if column.kind in _OTHERS else ""

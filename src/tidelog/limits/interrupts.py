@@ -82,7 +82,8 @@ class Interrupts:
             while is_in_library:
                 time.sleep(_AGAIN)
                 with self.pressing:
-                    is_in_library = self.raised is raised
+                    # Ctrl-C may have cut the end of the library's block off, but not that of the outermost one.
+                    is_in_library = self.raised is raised and signal.getsignal(signal.SIGINT) == self.note
                     if is_in_library:
                         signal.pthread_kill(main, signal.SIGINT)
 

@@ -53,7 +53,7 @@ class Watch:
     remedy: str = "raise `memory`"
     """The way to get more memory, for hints."""
     progress: ProgressSource = field(default_factory=ProgressSource)
-    present: Mapping[str, int] = field(default_factory=dict)
+    present: dict[str, int] = field(default_factory=dict)
     """The rows that relations had before. No relation has to become smaller, so that what was committed stays."""
 
     def within_memory(self) -> WithinMemory:

@@ -36,7 +36,6 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
     `changes` are rows to assert and rows to retract by relation. Whatever is raised, the caller has to take the state
     back.
     """
-    state.watch.present = {name: len(state.engine.views.get(name, ())) for name in state.watch.sizes}
     with step("facts"):
         if UNIT not in state.views:
             state.views[UNIT] = StoredRelation(state.engine.catalog, 0)
@@ -44,6 +43,7 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
         state.views[UNIT].settle()
         place_relations(state)
         for name, change in fact_changes(state, changes).items():
+            note_sizes(state, (name,))
             assert_facts(state, name, rows_of(change.inserted), rows_of(change.deleted))
         look_at_sizes(state, state.deltas)
     dropped = tuple(drop_relations(state))
@@ -77,6 +77,7 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
         node, state.kept = state.structure.nodes[position], []
         if state.watch.progress.listener is not None:
             state.watch.progress.at(", ".join(shown(node.relations)), position, len(state.structure.nodes))
+        note_sizes(state, node.relations)
         try:
             with room.cooling(partial(cold, state, node, position)):
                 reports[position] = visit_recorded(node, state)
@@ -94,6 +95,12 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
                     seen.add(reader)
                     heapq.heappush(waiting, reader)
     return reports
+
+
+def note_sizes(state: EpochState, names: Iterable[str]) -> None:
+    """Note the sizes of relations with a `.limitsize` that the epoch is about to change."""
+    for name in state.watch.sizes.keys() & names if state.watch.sizes else ():
+        state.watch.present.setdefault(name, len(state.engine.views.get(name, ())))
 
 
 def look_at_sizes(state: EpochState, names: Iterable[str]) -> None:
