@@ -248,6 +248,6 @@ def test_broken_texts_do_no_harm(using: Using) -> None:
             session.type("p.dl", broken, "")
         session.type("p.dl", "edge(x, y).", "edges(x, y).")
         await session.until("p.dl", "E0201")
-        assert session.logged == []
+        assert [text for text in session.logged if "E0110" not in text] == []  # Files of other tests may have gone.
 
     using(work)

@@ -36,6 +36,7 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
     `changes` are rows to assert and rows to retract by relation. Whatever is raised, the caller has to take the state
     back.
     """
+    note_sizes(state, state.engine.mirrors)  # They change with the closures that they show.
     with step("facts"):
         if UNIT not in state.views:
             state.views[UNIT] = StoredRelation(state.engine.catalog, 0)
