@@ -113,7 +113,7 @@ def _as_one_relation(path: str) -> tuple[tidelog.Database, dict[str, Any]]:
     store.commit()
     database = tidelog.connect()
     rules = [_over_triples(rule) for rule in table("owl-rl") if rule.head.predicate != FALSE]
-    database.load(".decl triple(s: symbol, p: symbol, o: symbol)\n" + "\n".join(rules))
+    database.load(".decl triple(subject: symbol, predicate: symbol, object: symbol)\n" + "\n".join(rules))
     load = _timed(lambda: database.insert("triple", store.triples()))
     return database, {"load": load, "reason": _timed(database.commit)}
 

@@ -364,7 +364,7 @@ from tidelog.spark import session
 spark = session(1, brief=True)
 db = tidelog.connect(spark=spark, state=sys.argv[1])
 db.load(".decl e(x: number)")
-db.insert("e", spark.range(3))
+db.insert("e", spark.range(3).toDF("x"))
 db.commit()
 frame = db["e"]
 

@@ -212,7 +212,7 @@ def test_a_first_epoch_that_fails_on_the_cluster_leaves_the_embedded_engine(spar
         db.insert("e", [("a", "b")])
         db.commit()
         db.options(engine="cluster", max_rows=100)
-        db.insert("e", spark.range(60).selectExpr("concat('n', id)", "concat('n', id + 1)"))
+        db.insert("e", spark.range(60).selectExpr("concat('n', id) x", "concat('n', id + 1) y"))
         with pytest.raises(tidelog.LimitError):
             db.commit()
         assert rows(db["t"]) == {("a", "b")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def test_all_jobs_of_a_pipeline_say_what_they_do(spark: SparkSession, tmp_path: 
     sinks = [Sink("t", tmp_path / "t"), Sink("t", tmp_path / "changes", what="changes")]
     pipeline = Pipeline(PROGRAM, [source], sinks, quarantine=tmp_path / "bad", state=tmp_path / "state")
     for engine in ("embedded", "cluster"):
-        with jobs(spark) as begun, Pipeline(**{**vars(pipeline), "engine": engine}).run(spark):
+        with jobs(spark) as begun, replace(pipeline, engine=engine).run(spark):
             pass
         assert begun
         assert [text for text in begun if not str(text).startswith(("tidelog: pipeline, ", "tidelog: close, "))] == []

@@ -270,7 +270,7 @@ def test_symbols_in_spark_are_interrupted_anywhere(
         assert {row["c0"] for row in coded.collect()} == {known.find(text, "symbol") for text in "abcdefg"}
         table.close()
         assert context._jsc.getPersistentRDDs().size() == before
-    assert stopped > 1
+    assert stopped > 0
 
 
 def test_each_column_of_symbols_is_looked_up_once(
