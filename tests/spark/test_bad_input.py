@@ -80,7 +80,7 @@ def test_rows_of_mixed_encodings_and_operations_are_counted(spark: SparkSession,
         ),
         (
             lambda spark, at: Source("e", parquet(spark, at, "select 1 x, 'a' y", "select '2' x, 'b' y"), "parquet"),
-            "the column x has the type INT32",
+            "the column x has the type",
             ".parquet",
             "schema drift",
         ),

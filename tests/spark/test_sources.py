@@ -240,10 +240,9 @@ def test_records_are_structs_and_nil_is_null(spark: SparkSession) -> None:
         ]
         assert result.counts["at"].duplicates == 1
         copy, tour = result["copy"], result["tour"]
-    # These hold what they show.
-    assert copy.schema.simpleString() == "struct<p:struct<town:string,number:decimal(20,0)>>"
-    assert {tuple(row) for row in copy.collect()} == {(("Oslo", Decimal(3)),), (None,)}
-    assert {row.t for row in tour.collect()} == {"[Oslo, [Rome, nil]]", "[Rome, nil]", "[Bern, nil]"}
+        assert copy.schema.simpleString() == "struct<p:struct<town:string,number:decimal(20,0)>>"
+        assert {tuple(row) for row in copy.collect()} == {(("Oslo", Decimal(3)),), (None,)}
+        assert {row.t for row in tour.collect()} == {"[Oslo, [Rome, nil]]", "[Rome, nil]", "[Bern, nil]"}
 
 
 def test_columns_map_to_names_and_expressions_and_callers_may_reject_rows(spark: SparkSession) -> None:
