@@ -315,7 +315,7 @@ class Workspace(Generic[Facts]):
         return self.note_equal(relation, len(words), duplicates)
 
     def note_equal(self, relation: str, rows: int, duplicates: int) -> EqualRows | None:
-        """Note for the report that so many of some rows are equal to others; return it, None if there are none."""
+        """Note for the report how many of some rows are equal to others. Return None if all differ."""
         if not duplicates:
             return None
         noted = self._pending.duplicates

@@ -16,7 +16,7 @@ _NUMBERED = (("", 0), ("column_", 0), ("column", 0), ("col", 0), ("f", 0), ("_c"
 """Names that libraries make up: pandas, Polars, DuckDB for files and for values, Arrow, Spark for files and for
 tuples; each with the first number."""
 _INDEX = re.compile(r"__index_level_[0-9]+__")
-"""The names under which pandas writes an index without a name to Arrow and Parquet; it is none of the data."""
+"""The names under which pandas writes an index without a name to Arrow and Parquet; the column is left out."""
 
 
 def positions_by_name(found: Sequence[object], declared: Sequence[str]) -> Mapping[str, int]:

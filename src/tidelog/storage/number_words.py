@@ -46,7 +46,7 @@ def number_value(word: int, kind: Kind) -> int | float:
 
 
 def is_number(value: object, kind: Kind) -> bool:
-    """Return True if a Python or numpy number is a value of a primitive kind. A bool is none of them; an int is a float
+    """Return True if a Python or numpy number is a value of a primitive kind. A bool is not; an int is a float
     if some float is equal to it."""
     if isinstance(value, (bool, np.bool_)):
         return False

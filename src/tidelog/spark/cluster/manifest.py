@@ -74,7 +74,7 @@ class ClusterManifest:
     ordered: frozenset[int] = frozenset()
     """The cycles of the plan in which each copy of a row is younger than the row, see `exchange.births`."""
     meaning: int = 0
-    """What programs meant to the tidelog that has made the partitions, see `version.MEANING`."""
+    """The `version.MEANING` of the tidelog that wrote the partitions."""
 
     @property
     def is_saved(self) -> bool:
