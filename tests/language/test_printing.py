@@ -235,12 +235,27 @@ def attributes_of(least: int, most: int = 0) -> Any:
 everything = st.one_of(Syntax(soft=True).programs(), Syntax(soft=False).programs())
 
 
-@settings(max_examples=cases(200), deadline=None, derandomize=True)  # `make fuzz` tries others.
+@settings(max_examples=cases(200), deadline=None)
 @given(everything)
 def test_programs_survive_printing(program: Program) -> None:
     found = read(f"{program}\n")
     assert found == program
     assert [rule.plan for rule in found.rules] == [rule.plan for rule in program.rules]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a() :- x = @@f codepoint(x) : nil, { a() }.",
+        "a() :- x = p95 codepoint(y) : { b(y) }.",
+        ".comp C { count: a() :- b(). }",
+        ".comp C : D<T> { count: a() :- b(). }",
+        ".functor f(x: number): T\nstateful: a().",
+    ],
+)
+def test_words_that_are_names_elsewhere_survive_printing(text: str) -> None:
+    program = read(text)
+    assert read(str(program)) == program
 
 
 @pytest.mark.parametrize(

@@ -352,8 +352,8 @@ def _settle(found: list[Token], special: list[int], soft: frozenset[str]) -> Non
             kind = "CHOICE"
         if kind is None and word in QUALIFIERS and following not in ("LPAR", "COLON") and before in ("RPAR", "NAME"):
             kind = "QUALIFIER" if before == "RPAR" or _after_qualifier(found, i) else None
-        if word == "stateful" and [token.type for token in found[max(0, i - 3) : i]] == ["RPAR", "COLON", "NAME"]:
-            kind = "STATEFUL"
+        if word == "stateful" and following != "COLON":
+            kind = "STATEFUL" if [t.type for t in found[max(0, i - 3) : i]] == ["RPAR", "COLON", "NAME"] else kind
         if kind is not None:
             found[i] = found[i].update(type=kind)
 
@@ -361,6 +361,8 @@ def _settle(found: list[Token], special: list[int], soft: frozenset[str]) -> Non
 def _count(found: list[Token], i: int, before: str) -> str | None:
     """Return the type of `count` before `:`. It begins an aggregate before `{` or an atom, unless it names a rule or an
     attribute."""
+    if before == "LBRACE" and (i < 2 or found[i - 2].type not in ("COLON", "COMMA")):
+        return None  # The first rule of a component.
     ahead = [t.type for t in found[i + 1 : i + 4]]
     in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _BEFORE_TERM)
     braces = ahead[:2] in (["COLON", "LBRACE"], ["COLON", "LESS"], ["COLON", "CARET"])

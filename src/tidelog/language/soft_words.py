@@ -21,7 +21,7 @@ SOFT_WORDS: Mapping[str, str] = {
 
 _HEADS = frozenset(("", "DOT", "COLON"))
 _OPENS = frozenset(("NAME", "FUNCTION", "CONSTRAINT", "AS", "POSTFIX", "GREATER"))
-_BEFORE_TERM = frozenset(("NAME", "PREFIX", "AGGREGATE"))
+_BEFORE_TERM = frozenset(("NAME", "PREFIX", "AGGREGATE", "OWN_AGGREGATE", "FOLD"))
 
 
 def declared(found: Sequence[Token]) -> frozenset[str]:
