@@ -45,7 +45,7 @@ test-deep: warm ## run slow tests, and more random cases; TIDELOG_TEST_DEPTH=4 f
 	@$(PYTEST) -m "(deep or random) and not (spark or docs)"
 
 test-all: test archive ## run all tests: what `make test` leaves out, in one run after it
-	@$(WITH_JAVA) $(PYTEST) -m "spark or docs or deep or random"
+	@$(WITH_JAVA) $(PYTEST) -m "(spark and not smoke) or docs or deep"
 
 quick: .venv/stamp ## run the tests of the language, the rules and the house: under two minutes
 	@$(PYTHON) -m pytest -q -n auto $(QUICK_TESTS)

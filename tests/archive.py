@@ -23,6 +23,8 @@ from pathlib import Path
 
 from tidelog.cache_folder import cache_folder
 
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+"""Java's options of brief sessions, see tidelog.spark.session. Commands would start long ones."""
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 """Java's options against warnings in what tests print: of classes that no archive keeps, of one that does not fit."""
 LONG = 30 * 24 * 3600.0
@@ -45,12 +47,16 @@ def _home_of(java: str | None) -> str:
 
 
 def use() -> None:
-    """Let sessions of this process and of those that it starts take classes from the archive, if there is one."""
+    """Let sessions of this process and of those that it starts be brief, and take classes from the archive, if there is
+    one."""
     file = archive()
-    if file is not None and file.exists() and "SPARK_SUBMIT_OPTS" not in os.environ:
+    if "SPARK_SUBMIT_OPTS" in os.environ:
+        return
+    os.environ["SPARK_SUBMIT_OPTS"] = BRIEF
+    if file is not None and file.exists():
         with suppress(OSError):  # The folder may be another user's.
             os.utime(file)
-        os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:SharedArchiveFile={file} {QUIET}"
+        os.environ["SPARK_SUBMIT_OPTS"] += f" -XX:SharedArchiveFile={file} {QUIET}"
 
 
 def make() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +23,20 @@ if TYPE_CHECKING:
 os.environ.setdefault("TIDELOG_KERNELS", "compiled")  # Tests are of the code that large databases run.
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """To look for garbage as often as Python does takes a twentieth of the tests' time. To load Spark's classes takes
-    half of the start of a session."""
+    half of the start of a session. To remove thousands of folders from a disk takes a fifth."""
     gc.set_threshold(20_000, 20, 20)
     archive.use()
+    if not hasattr(config, "workerinput") and "TMPDIR" not in os.environ and _has_room(MEMORY):
+        folder = tempfile.mkdtemp(prefix="tidelog-tests-", dir=MEMORY)
+        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
+        config.add_cleanup(partial(os.environ.pop, "TMPDIR"))
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+
+
+def _has_room(folder: str) -> bool:
+    return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 4 * 2**30
 
 
 def pytest_collection_finish() -> None:
@@ -32,6 +44,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+MEMORY = "/dev/shm"
+"""A folder that Linux keeps in memory. A TMPDIR of the caller's stays as it is, and so do the files in it."""
 SLOW = ("spark", "maintain", "store", "network", "project", "demo", "benchmarks", "certificate", "storage", "engine")
 """Folders with tests of several seconds each, the slowest first."""
 

@@ -18,7 +18,7 @@ from tests.scripts import Follower, script_for
 from tests.suite import FIRST_SEED
 from tidelog.explain.proof import Proof
 
-SEEDS = range(FIRST_SEED, FIRST_SEED + cases(3))
+SEEDS = range(FIRST_SEED, FIRST_SEED + cases(20))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -140,7 +140,7 @@ def test_heights_are_the_least(seed: int) -> None:
         assert proof.height == height, f"{proof}"
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(3)))
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(20)))
 def test_all_proofs_are_those_of_brute_force(seed: int) -> None:
     db, facts, rng = small(seed, 3)
     ways = ways_of(facts, range(3))
