@@ -194,7 +194,8 @@ def _asks(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
     known: list[CoreLiteral] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
     names = {variable for literal in known for variable in variables_of(literal)}
     waiting = [literal for literal in rule.body if not (isinstance(literal, CoreAtom) and literal.negated)]
-    while waiting:
+    left = sum(isinstance(literal, CoreAtom) and literal.relation in bound for literal in waiting)
+    while left:
         literal = min(waiting, key=lambda each: _rank(each, names, bound))
         if _rank(literal, names, bound) == _NEVER:
             return
@@ -203,6 +204,7 @@ def _asks(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
                 i for i, arg in enumerate(literal.args) if not isinstance(arg, CoreVariable) or arg in names
             )
             yield _Ask(rule, literal, tuple(known), columns)
+            left -= 1
         waiting.remove(literal)
         known.append(literal)
         names.update(variables_of(literal))
