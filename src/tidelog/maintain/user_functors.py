@@ -21,7 +21,7 @@ from tidelog.maintain.compiled import loop_of
 from tidelog.maintain.remembered import BatchResults, Memory
 from tidelog.rules.core import Computation, CoreRule, HyperNode
 from tidelog.semantics.calls import PASSED, CallSite, impure, raised
-from tidelog.semantics.user_functors import fitting, function_of
+from tidelog.semantics.user_functors import fitting, function_for, function_of
 from tidelog.semantics.vectors import DTYPES, call
 from tidelog.storage.dictionary import Dictionary
 
@@ -46,7 +46,7 @@ def calls(functors: Mapping[str, FunctorType]) -> dict[str, dict[str, Any]]:
     """Return for each functor how its function is called, and for how many arguments results are remembered."""
     found = {}
     for name, declared in functors.items():
-        given, memory = declared.given.functions.get(name), declared.given.remembered.get(name)
+        given, memory = function_for(declared), declared.given.remembered.get(name)
         way = "missing" if given is None else "vectorized" if given.vectorized else "rows"
         if given is not None and given.made.get("loop") is not None:
             way = "compiled"
