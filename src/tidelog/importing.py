@@ -181,7 +181,7 @@ class Library:
             return None
         types = _TYPES[self._bits]
         *parameters, result = kinds
-        native = ctypes.CFUNCTYPE(types[result], *(types[kind] for kind in parameters))(address)
+        native = ctypes.PYFUNCTYPE(types[result], *(types[kind] for kind in parameters))(address)
         if self._bits == 64 and "symbol" not in kinds:
             return native
         converters = [self._converter(kind) for kind in parameters]
