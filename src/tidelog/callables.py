@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType, ModuleType
@@ -50,8 +50,8 @@ class GivenFunction:
     compiled: bool = True
     remember: bool = True
     library: str | None = None
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The compiled forms that engines keep, by name."""
+    made: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    """The compiled forms that engines keep, by name and kinds: programs may declare other types."""
 
     @property
     def several(self) -> bool:
@@ -112,8 +112,8 @@ class GivenAggregate:
     finish: Callable[[Any], Any] | None = None
     signature: str | None = None
     compiled: bool = True
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The compiled forms that engines keep, by name."""
+    made: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    """The compiled forms that engines keep, by name and kinds: programs may declare other types."""
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -180,14 +180,14 @@ class GivenFunctions:
     """The functions that were given to a database, by the names of their functors and aggregates, and what engines
     remember.
 
-    The `libraries` have functions for functors that have none in Python; `of_libraries` are those that were found, by
-    the name of the functor, and the kinds of its parameters and its result. Aggregates in `waiting` take the place of
-    others in the next epoch, which computes all their groups again. `computed` has the fingerprints of the functions
-    that computed the views of a store.
+    The `libraries` have functions for functors that have none in Python; `of_libraries` are those that were found.
+    These and what is `remembered` go by the name of the functor, and the kinds of its parameters and its result.
+    Aggregates in `waiting` take the place of others in the next epoch, which computes all their groups again.
+    `computed` has the fingerprints of the functions that computed the views of a store.
     """
 
     functions: dict[str, GivenFunction] = field(default_factory=dict)
-    remembered: dict[str, Any] = field(default_factory=dict)
+    remembered: dict[tuple[str, ...], Any] = field(default_factory=dict)
     aggregates: dict[str, GivenAggregate] = field(default_factory=dict)
     waiting: dict[str, GivenAggregate] = field(default_factory=dict)
     computed: dict[str, str] = field(default_factory=dict)
@@ -244,11 +244,10 @@ class GivenFunctions:
         else:
             self.aggregates[given.name] = given
 
-    def of_library(self, name: str, kinds: Sequence[str]) -> GivenFunction | None:
-        """Return the function of the first library that has one, for parameters and last a result of these `kinds`, or
-        None."""
-        key = (name, *kinds)
+    def of_library(self, key: tuple[str, ...]) -> GivenFunction | None:
+        """Return the function of the first library that has one, or None."""
         if key not in self.of_libraries:
+            name, *kinds = key
             for library in self.libraries:
                 function = library.function(name, kinds)
                 if function is not None:

@@ -498,6 +498,11 @@ class FunctorType:
         """The functor or aggregate with its name, for messages."""
         return f"the {'aggregate' if self.aggregate else 'functor'} `{self.name}`"
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The name, and the kinds of the parameters and the result."""
+        return self.name, *(column.kind for column in (*self.parameters, self.result))
+
     def __str__(self) -> str:
         return f"{', '.join(column.type for column in self.parameters)} -> {self.result.type}"
 

@@ -36,8 +36,7 @@ def function_for(declared: FunctorType) -> GivenFunction | None:
     given = declared.given.functions.get(declared.name)
     if given is not None or declared.aggregate or _needs_tables(declared) is not None:
         return given
-    kinds = [column.kind for column in (*declared.parameters, declared.result)]
-    return declared.given.of_library(declared.name, kinds)
+    return declared.given.of_library(declared.key)
 
 
 def close_libraries(given: GivenFunctions, functors: Iterable[FunctorType]) -> None:
@@ -52,8 +51,7 @@ def _needs_tables(declared: FunctorType) -> str | None:
     """Return why only Soufflé can call the function of a functor in a library, None if tidelog can."""
     if declared.stateful:
         return "is stateful"
-    kinds = {column.kind for column in (*declared.parameters, declared.result)}
-    return None if kinds <= {"number", "unsigned", "float", "symbol"} else "has records"
+    return None if {"number", "unsigned", "float", "symbol"}.issuperset(declared.key[1:]) else "has records"
 
 
 def _missing(declared: FunctorType) -> UsageError:
