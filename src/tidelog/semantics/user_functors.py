@@ -40,8 +40,9 @@ def function_for(declared: FunctorType) -> GivenFunction | None:
 
 
 def close_libraries(given: GivenFunctions, functors: Iterable[FunctorType]) -> None:
-    """Keep the functions of libraries for some functors. Programs that come later find no others, and none for other
-    types: a function of C trusts its callers."""
+    """Keep the functions of libraries for functors that rules call. Programs that come later find no others, and none
+    for other types: a function of C trusts its callers. Nor does a functor that is only declared get one, because a
+    client may have declared it, in an earlier process."""
     for declared in functors:
         function_for(declared)
     given.libraries.clear()

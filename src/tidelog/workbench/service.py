@@ -24,7 +24,7 @@ class Service:
         self.db = db
         self.limits = limits or ServerLimits()
         self.read_only = read_only
-        close_libraries(db.workspace.given, db.program.functors.values())  # Clients may send programs.
+        close_libraries(db.workspace.given, db.workspace.committed.core.functors.values())
         self.requests = KnownRequests(db)
         self.cursors = Cursors()
         self._log: ChangeLog | None = None
