@@ -30,6 +30,7 @@ from tidelog.errors import (
     UsageError,
 )
 from tidelog.explain.proof import Proof
+from tidelog.importing import Library
 from tidelog.language.branches import Branch
 from tidelog.limits.progress import Progress, progress
 from tidelog.relation import Relation
@@ -43,6 +44,7 @@ __all__ = [
     "DataError",
     "Database",
     "InternalError",
+    "Library",
     "LimitError",
     "ProgramError",
     "Progress",

@@ -1,4 +1,5 @@
-"""Functions in Python for the functors and aggregates that programs declare with `.functor` and `.aggregate`.
+"""Functions for the functors and aggregates that programs declare with `.functor` and `.aggregate`: in Python, and of
+shared libraries.
 
 A database has one `GivenFunctions`. The declared types in checked programs refer to it, so that whatever evaluates a
 rule finds the functions by their name, also those that are given after the rule.
@@ -16,11 +17,11 @@ from types import CodeType, ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tidelog.errors import Problem, UsageError, wrong_argument
-from tidelog.importing import ImportName, import_name, imported, is_file, module_at
+from tidelog.importing import ImportName, Library, import_name, imported, is_file, module_at
 
-FunctorSource: TypeAlias = ModuleType | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
+FunctorSource: TypeAlias = ModuleType | Library | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
 """A module, its name, the path of its file (which ends in ".py"), or several of these or of their functions, for the
-functions that `functor` marks; or functions by the names of their functors."""
+functions that `functor` marks; or functions by the names of their functors. A `Library` may be among them."""
 Vectorized: TypeAlias = bool | Literal["arrow"]
 
 Made = TypeVar("Made", bound=Callable[..., Any])
@@ -39,7 +40,8 @@ class Remembered(Protocol):
 @dataclass(frozen=True)
 class GivenFunction:
     """A function for a functor. `signature` are the types that a decorator states, as in "number, symbol -> symbol".
-    Its results are remembered by the arguments, unless `remember` is False."""
+    Its results are remembered by the arguments, unless `remember` is False. `library` is the name of the library that
+    it is in, if it is in one."""
 
     name: str
     function: Callable[..., Any]
@@ -47,8 +49,9 @@ class GivenFunction:
     signature: str | None = None
     compiled: bool = True
     remember: bool = True
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The compiled forms that engines keep, by name."""
+    library: str | None = None
+    made: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    """The compiled forms that engines keep, by name and kinds: programs may declare other types."""
 
     @property
     def several(self) -> bool:
@@ -57,12 +60,18 @@ class GivenFunction:
 
     @property
     def place(self) -> str:
-        """Return the name of the function in its module."""
+        """Return the name of the function in its module or library."""
+        if self.library is not None:
+            return f"`{self.name}` in the library `{self.library}`"
         return f"{getattr(self.function, '__module__', '?')}.{getattr(self.function, '__qualname__', self.name)}"
 
     @property
     def named(self) -> NamedFunction:
         """Return the function as other processes know it. Raise UsageError (E0649) if they cannot import it."""
+        if self.library is not None:
+            message = f"other processes cannot import the function of the functor `{self.name}`: it is in a library"
+            hint = "evaluate in one process, or write the function in a module of Python"
+            raise UsageError(Problem("E0649", message, hint=hint))
         found = import_name(self.function, f"the functor `{self.name}`")
         return NamedFunction(self.name, found, self.vectorized, self.signature, self.compiled, self.remember)
 
@@ -103,8 +112,8 @@ class GivenAggregate:
     finish: Callable[[Any], Any] | None = None
     signature: str | None = None
     compiled: bool = True
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The compiled forms that engines keep, by name."""
+    made: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    """The compiled forms that engines keep, by name and kinds: programs may declare other types."""
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -149,6 +158,9 @@ class NamedAggregate:
         return GivenAggregate(self.name, init, step, merge, inverse, finish, self.signature, self.compiled)
 
 
+FunctionOrLibrary: TypeAlias = GivenFunction | GivenAggregate | Library
+
+
 def _content(value: object) -> str:
     """Return the content of a function or of a value as a text that is the same in other processes."""
     code = value if isinstance(value, CodeType) else getattr(value, "__code__", None)
@@ -168,15 +180,19 @@ class GivenFunctions:
     """The functions that were given to a database, by the names of their functors and aggregates, and what engines
     remember.
 
+    The `libraries` have functions for functors that have none in Python; `of_libraries` are those that were found.
+    These and what is `remembered` go by the name of the functor, and the kinds of its parameters and its result.
     Aggregates in `waiting` take the place of others in the next epoch, which computes all their groups again.
     `computed` has the fingerprints of the functions that computed the views of a store.
     """
 
     functions: dict[str, GivenFunction] = field(default_factory=dict)
-    remembered: dict[str, Any] = field(default_factory=dict)
+    remembered: dict[tuple[str, ...], Any] = field(default_factory=dict)
     aggregates: dict[str, GivenAggregate] = field(default_factory=dict)
     waiting: dict[str, GivenAggregate] = field(default_factory=dict)
     computed: dict[str, str] = field(default_factory=dict)
+    libraries: list[Library] = field(default_factory=list)
+    of_libraries: dict[tuple[str, ...], GivenFunction] = field(default_factory=dict)
 
     @classmethod
     def of(cls, source: FunctorSource) -> GivenFunctions:
@@ -186,12 +202,15 @@ class GivenFunctions:
             found.give(each)
         return found
 
-    def give(self, given: GivenFunction | GivenAggregate, *, used: bool = False) -> None:
-        """Take a function. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot be called,
-        (E0635) if its name is no text, (E0603) for options that have a wrong value or do not go together.
+    def give(self, given: FunctionOrLibrary, *, used: bool = False) -> None:
+        """Take a function or a library. Raise UsageError (E0646) if the functor has one already, (E0609) if it cannot
+        be called, (E0635) if its name is no text, (E0603) for options that have a wrong value or do not go together.
 
         Those of an aggregate that is `used` wait for the next epoch if they replace others.
         """
+        if isinstance(given, Library):
+            self.libraries.append(given)
+            return
         _check_options(given)
         if isinstance(given, GivenAggregate):
             self._give_aggregate(given, used)
@@ -200,8 +219,10 @@ class GivenFunctions:
         if not callable(function):
             message = f"expected a function for the functor `{given.name}`, found {function!r}"
             raise UsageError(Problem("E0609", message, hint="pass a function, for example `math.isqrt`"))
-        if given.name in self.functions:
-            message = f"the functor `{given.name}` has a function already: {self.functions[given.name].place}"
+        known = (*self.functions.values(), *self.of_libraries.values())
+        earlier = next((each for each in known if each.name == given.name), None)
+        if earlier is not None:
+            message = f"the functor `{given.name}` has a function already: {earlier.place}"
             hint = "declare a functor of another name for another function"
             raise UsageError(Problem("E0646", message, hint=hint))
         if given.several and (given.vectorized or not given.remember):
@@ -222,6 +243,17 @@ class GivenFunctions:
             self.waiting[given.name] = given
         else:
             self.aggregates[given.name] = given
+
+    def of_library(self, key: tuple[str, ...]) -> GivenFunction | None:
+        """Return the function of the first library that has one, or None."""
+        if key not in self.of_libraries:
+            name, *kinds = key
+            for library in self.libraries:
+                function = library.function(name, kinds)
+                if function is not None:
+                    self.of_libraries[key] = GivenFunction(name, function, compiled=False, library=library.name)
+                    break
+        return self.of_libraries.get(key)
 
     def put(self, given: GivenFunction | GivenAggregate) -> None:
         """Put a function in the place of one that there is."""
@@ -332,11 +364,14 @@ def aggregate(
     return mark
 
 
-def marked(source: FunctorSource) -> tuple[GivenFunction | GivenAggregate, ...]:
+def marked(source: FunctorSource) -> tuple[FunctionOrLibrary, ...]:
     """Return the functions of modules, or among some objects, that `functor` or `aggregate` has marked; of a mapping by
-    their names. Raise UsageError for a module that cannot be imported (E0649), or a file that cannot be run (E0650)."""
+    their names; and libraries. Raise UsageError for a module that cannot be imported (E0649), or a file that cannot be
+    run (E0650)."""
     if isinstance(source, (str, os.PathLike)):
         source = module_at(source)
+    if isinstance(source, Library):
+        return (source,)
     if isinstance(source, ModuleType):
         return _marked_among(each for each in vars(source).values() if callable(each))
     if isinstance(source, Mapping):
@@ -348,15 +383,16 @@ def marked(source: FunctorSource) -> tuple[GivenFunction | GivenAggregate, ...]:
 
 def files_of(source: FunctorSource) -> list[str]:
     """Return the paths of files among the modules of a source."""
-    if isinstance(source, (ModuleType, Mapping)):
+    if isinstance(source, (ModuleType, Library, Mapping)):
         return []
     places = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     return [os.path.abspath(each) for each in places if is_file(each)]
 
 
-def _marked_among(objects: Iterable[Any]) -> tuple[GivenFunction | GivenAggregate, ...]:
+def _marked_among(objects: Iterable[Any]) -> tuple[FunctionOrLibrary, ...]:
     found: list[Any] = []
     for each in objects:
-        found += marked(each) if isinstance(each, (str, os.PathLike, ModuleType)) else [getattr(each, _MARK, None)]
-    given = [each for each in found if isinstance(each, GivenFunction | GivenAggregate)]
+        whole = isinstance(each, (str, os.PathLike, ModuleType, Library))
+        found += marked(each) if whole else [getattr(each, _MARK, None)]
+    given = [each for each in found if isinstance(each, FunctionOrLibrary)]
     return tuple({id(each): each for each in given}.values())

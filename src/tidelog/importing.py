@@ -1,14 +1,16 @@
-"""Functions in Python by the names under which other processes import them.
+"""Where functions come from: modules of Python, and shared libraries.
 
-Functions never travel as bytes. A process that needs one gets the names of its module and of the function in it, and
-imports them from its own machine.
+Functions never travel as bytes. A process that needs one in Python gets the names of its module and of the function in
+it, and imports them from its own machine. Functions of libraries stay in the process that has loaded the library.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from ctypes.util import find_library
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -16,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, wrong_argument
 
 
 @dataclass(frozen=True)
@@ -114,3 +116,185 @@ def module_at(place: str | os.PathLike[str]) -> ModuleType:
         message = f"the functions in '{path}' cannot be read: {type(error).__name__}: {error}"
         raise UsageError(Problem("E0650", message, hint=hint)) from error
     return module
+
+
+# --- shared libraries ------------------------------------------------------------------------------------------------
+
+_TYPES: dict[int, dict[str, Any]] = {
+    32: {"number": ctypes.c_int32, "unsigned": ctypes.c_uint32, "float": ctypes.c_float, "symbol": ctypes.c_char_p},
+    64: {"number": ctypes.c_int64, "unsigned": ctypes.c_uint64, "float": ctypes.c_double, "symbol": ctypes.c_char_p},
+}
+"""The types of Soufflé's functors by the bits of its numbers and the kinds of values."""
+_RANGES = {"number": range(-(2**31), 2**31), "unsigned": range(2**32)}
+"""The numbers of 32 bits."""
+_SUFFIX = ".dylib" if sys.platform == "darwin" else ".so"
+_LINK_MAP = 2
+"""The request RTLD_DI_LINKMAP of `dlinfo`."""
+
+
+class UnfitError(Exception):
+    """A value that cannot pass between rules and a function of a library; the text continues the name of the call."""
+
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+class Library:
+    """A shared library, whose functions programs call as functors, as they do in Soufflé.
+
+    `name` stands for the file `libNAME.so` (on macOS `libNAME.dylib`) in one of the `folders`, or where the system
+    looks for libraries. A name with ".so" or ".dylib" in it is that of the file, one with a "/" its path. `bits` is
+    the width of numbers for which the library was built, 64 or 32. Raise UsageError if it cannot be loaded (E0642), for
+    another width (E0603), or for arguments of other types (E0635).
+    """
+
+    def __init__(
+        self,
+        name: str | os.PathLike[str],
+        folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (".",),
+        *,
+        bits: int = 64,
+    ) -> None:
+        if not _are_paths([name]):
+            raise wrong_argument("a library", "a name or a path", name)
+        places = [folders] if isinstance(folders, (str, os.PathLike)) else folders
+        if not _are_paths(places):
+            raise wrong_argument("the folders of a library", "paths", folders)
+        if bits not in _TYPES:
+            message = f"`bits` of the library `{name}` must be 64 or 32, found {bits!r}"
+            raise UsageError(Problem("E0603", message, hint="pass the value of RAM_DOMAIN_SIZE of its build"))
+        self.name = os.fspath(name)
+        self._bits = bits
+        self._loaded = _loaded(self.name, places)
+        self._file = _file(self._loaded)
+
+    def __contains__(self, name: str) -> bool:
+        """Return True if the library itself defines a function; those of libraries that it needs are not its own."""
+        return self._address(name) is not None
+
+    def function(self, name: str, kinds: Sequence[str]) -> Callable[..., Any] | None:
+        """Return the function with a name, for parameters and last a result of these `kinds`, or None if the library
+        defines none. It raises UnfitError for values that do not fit."""
+        address = self._address(name)
+        if address is None:
+            return None
+        types = _TYPES[self._bits]
+        *parameters, result = kinds
+        native = ctypes.PYFUNCTYPE(types[result], *(types[kind] for kind in parameters))(address)
+        if self._bits == 64 and "symbol" not in kinds:
+            return native
+        converters = [self._converter(kind) for kind in parameters]
+
+        def call(*values: Any) -> Any:
+            found = native(*(convert(value) for convert, value in zip(converters, values, strict=True)))
+            return _decoded(found) if result == "symbol" else found
+
+        return call
+
+    def _address(self, name: str) -> int | None:
+        try:
+            address = ctypes.cast(self._loaded[name], ctypes.c_void_p).value
+        except AttributeError:
+            return None
+        if address is None or (self._file is not None and _owner(address) != self._file):
+            return None
+        return address
+
+    def _converter(self, kind: str) -> Callable[[Any], Any]:
+        """Return the function that makes an argument of a value."""
+        if kind == "symbol":
+            return _encoded
+        fitting = _RANGES.get(kind) if self._bits == 32 else None
+        if fitting is None:
+            return lambda value: value
+
+        def checked(value: int) -> int:
+            if value not in fitting:
+                hint = "build the library with RAM_DOMAIN_SIZE=64, and leave 32 bits out; nothing has changed"
+                raise UnfitError(f"passes {value}, but the library takes numbers of 32 bits", hint)
+            return value
+
+        return checked
+
+
+def _are_paths(values: object) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(each, (str, os.PathLike)) for each in values)
+
+
+def _encoded(text: str) -> bytes:
+    if "\0" in text:
+        hint = "leave such texts out; nothing has changed"
+        raise UnfitError("passes a text with the character \\0, with which texts in C end", hint)
+    return text.encode()
+
+
+def _decoded(text: bytes | None) -> str:
+    hint = "let the function return a text in UTF-8 for all arguments; nothing has changed"
+    if text is None:
+        raise UnfitError("returned NULL, expected a symbol", hint)
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise UnfitError(f"returned {text!r:.80}, expected a symbol", hint) from None
+
+
+def _loaded(name: str, folders: Sequence[str | os.PathLike[str]]) -> ctypes.CDLL:
+    """Return a library by its name, see `Library`."""
+    is_path = os.sep in name
+    file = name if is_path or ".so" in name or ".dylib" in name else f"lib{name}{_SUFFIX}"
+    paths = [Path(file)] if is_path else [Path(folder, file) for folder in folders]
+    found = next((str(path.absolute()) for path in paths if path.is_file()), None)
+    if found is None and is_path:
+        message = f"the library '{name}' does not exist"
+        raise UsageError(Problem("E0642", message, hint="pass the path of a shared library"))
+    try:
+        return ctypes.CDLL(found or file)
+    except OSError as error:
+        reason = error
+    if found is not None:
+        message = f"the library '{found}' cannot be loaded: {reason}"
+        raise UsageError(Problem("E0642", message, hint="build it as a shared library for this system"))
+    installed = find_library(name)  # The file of some has a version in its name only, such as libm.so.6.
+    if installed is not None:
+        return ctypes.CDLL(installed)
+    where = ", ".join(f"'{folder}'" for folder in folders)
+    message = f"the library `{name}` is not found: there is no '{file}' in {where}, and the system says: {reason}"
+    raise UsageError(Problem("E0642", message, hint="pass its folder with -L FOLDER, or the path of its file"))
+
+
+class _SymbolOwner(ctypes.Structure):
+    """`Dl_info` of <dlfcn.h>."""
+
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    )
+
+
+class _LinkMap(ctypes.Structure):
+    """The first fields of `struct link_map` of <link.h>."""
+
+    _fields_ = (("address", ctypes.c_void_p), ("file", ctypes.c_char_p))
+
+
+def _owner(address: int) -> bytes | None:
+    """Return the file of the library that defines a function, None where the system does not say it."""
+    owner = _SymbolOwner()
+    found = ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(owner))
+    file: bytes | None = owner.file if found else None
+    return file
+
+
+def _file(library: ctypes.CDLL) -> bytes | None:
+    """Return the file of a library, under the name that `_owner` has for it, None where the system does not say it, as
+    macOS."""
+    system = ctypes.CDLL(None)
+    if not hasattr(system, "dlinfo"):
+        return None
+    entry = ctypes.POINTER(_LinkMap)()
+    system.dlinfo(ctypes.c_void_p(library._handle), _LINK_MAP, ctypes.byref(entry))
+    file: bytes | None = entry.contents.file
+    return file

@@ -222,7 +222,7 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
 
     def functors(self, source: FunctorSource) -> None:
         """Give the functions of a module, or among some objects, that `tidelog.functor` and `tidelog.aggregate` have
-        marked, or those of a mapping by their names."""
+        marked, those of a mapping by their names, or those of a `tidelog.Library`."""
         with self._changing():
             for given in marked(source):
                 self.workspace.give(given)

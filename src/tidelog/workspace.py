@@ -17,11 +17,12 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.callables import GivenAggregate, GivenFunction, GivenFunctions
+from tidelog.callables import FunctionOrLibrary, GivenFunctions
 from tidelog.change import EqualRows
 from tidelog.differing import difference
 from tidelog.engine import Outcome
 from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.importing import Library
 from tidelog.io import encode
 from tidelog.language import Checker
 from tidelog.language.facts import fact
@@ -177,11 +178,11 @@ class Workspace(Generic[Facts]):
                     found[rule.name] = self.known_since(rule.name) if self.known_since else self.epoch_number
         return found
 
-    def give(self, given: GivenFunction | GivenAggregate) -> None:
-        """Take a function for a functor, or the functions of an aggregate. UsageError (E0646) if the program declares
-        it with other types, or if a functor has a function already."""
+    def give(self, given: FunctionOrLibrary) -> None:
+        """Take a function for a functor, the functions of an aggregate, or a library. UsageError (E0646) if the program
+        declares a function with other types, or if a functor has a function already."""
         declared = self._pending.checked.functors.get(given.name)
-        if declared is not None:
+        if declared is not None and not isinstance(given, Library):
             check_signature(declared, given)
         self.given.give(given, used=given.name in self.committed.core.functors)
 
@@ -190,7 +191,7 @@ class Workspace(Generic[Facts]):
     @property
     def _is_empty(self) -> bool:
         """Return True if a program that is loaded now is the first one, without functions for its functors."""
-        given = self.given.functions or self.given.aggregates
+        given = self.given.functions or self.given.aggregates or self.given.libraries
         return not (self._pending.programs or self.committed.programs or given)
 
     def reading(self, text_or_path: str | os.PathLike[str], name: str | None = None) -> Reading:

@@ -241,3 +241,46 @@ def test_an_update_of_thousands_into_small_tables(remember: bool) -> None:
     db.insert_words("e", numpy.arange(20_000, dtype=numpy.int64).reshape(-1, 1))
     assert db.commit().report.bootstraps == 0
     assert set(db["r"]) == {(x, x + 1) for x in range(-1, 20_000)}
+
+
+# --- other types -----------------------------------------------------------------------------------------------------
+
+TWICE = """
+.functor twice(x: {type}): {type}
+.decl {name}_in(x: {type})
+.decl {name}_out(x: {type})
+{name}_out(@twice(x)) :- {name}_in(x).
+"""
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_functor_that_is_declared_anew_with_other_types(compiled: bool) -> None:
+    """Neither results nor the compiled function go over: a word of one type is another value of the other."""
+    before, then = (TWICE.format(type=each, name=each) for each in ("number", "float"))
+    db = tidelog.connect()
+    db.functor("twice", lambda x: x + x, compiled=compiled)
+    word = int(numpy.float64(1.25).view(numpy.int64))
+    db.load(before)
+    db.insert("number_in", [(3,), (word,)])
+    db.commit()
+    db.load(then, replace=before)
+    db.insert("float_in", [(1.25,)])
+    db.commit()
+    assert set(db["float_out"]) == {(2.5,)}
+    db.load(before, replace=then)
+    db.insert("number_in", [(4,)])
+    db.commit()
+    assert set(db["number_out"]) == {(8,)}
+
+
+def test_a_function_that_programs_declare_with_other_types() -> None:
+    @tidelog.functor
+    def twice(x: Any) -> Any:
+        return x + x
+
+    for type_, value in (("number", 3), ("float", 1.25), ("unsigned", 2**63 - 1), ("number", 4)):
+        db = tidelog.connect(functors=[twice])
+        db.load(TWICE.format(type=type_, name="r"))
+        db.insert("r_in", [(value,)])
+        db.commit()
+        assert set(db["r_out"]) == {(value + value,)}

@@ -210,7 +210,14 @@ class Syntax:
         words = st.sampled_from(["input", "output", "printsize", "limitsize"])
         directives = st.builds(Directive, words, self.relations, options)
         parameters = st.one_of(tuples(st.builds(Attribute, st.just(""), type_names), 1), attributes_of(1, 3))
-        functors = st.builds(FunctorDeclaration, st.sampled_from(["f", "p95"]), parameters, type_names, st.booleans())
+        forms = st.sampled_from([(False, False), (False, True), (True, False)])  # aggregate, stateful
+        functors = st.builds(
+            lambda name, types, result, form: FunctorDeclaration(name, types, result, *form),
+            st.sampled_from(["f", "p95"]),
+            parameters,
+            type_names,
+            forms,
+        )
         component_types = st.builds(ComponentType, st.sampled_from(["C", "count"]), tuples(type_names, 0, 2))
         instances = st.builds(Instance, st.sampled_from(["c", "count", "output"]), component_types)
         flat = (tuples(types, 0, 2), tuples(declarations, 0, 2), tuples(directives, 0, 2), tuples(self.rules(), 0, 3))

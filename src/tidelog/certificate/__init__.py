@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tidelog.callables import FunctorSource, GivenFunctions, marked
+from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.certificate.certificate import (
     Certificate,
     CertifiedProgram,
@@ -77,9 +77,7 @@ def check_certificate(
     watch = Watch(timeout)
     try:
         with guarded(watch):
-            given = GivenFunctions()
-            for each in marked(functors):
-                given.give(each)
+            given = GivenFunctions.of(functors)
             certificate = load(Path(folder), partial(look, watch), given)
             check(certificate, watch)
             return Verdict(certificate.trusted)

@@ -59,14 +59,22 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @uncollected()
 def _check_program(arguments: argparse.Namespace) -> None:
+    from dataclasses import replace
+
     from tidelog.callables import GivenFunctions
     from tidelog.cli.report import print_json
     from tidelog.io.files import input_options
     from tidelog.io.options import FileOptions
     from tidelog.programs import Demanded
+    from tidelog.semantics.user_aggregates import given_of
 
     path = arguments.path
-    checked, core = Demanded(text(arguments), GivenFunctions()).as_written
+    functors = functors_of(arguments)
+    given = GivenFunctions.of(functors)
+    checked, core = Demanded(text(arguments), given).as_written
+    if functors:
+        for declared in core.functors.values():
+            given_of(replace(declared, given=given))
     for directive in checked.directives:
         relation = checked.relations[directive.relation]  # Below is what `run` would refuse.
         if directive.name == "input":
@@ -85,13 +93,11 @@ def _check_program(arguments: argparse.Namespace) -> None:
 def _check_certificate(arguments: argparse.Namespace) -> None:
     from functools import partial
 
-    from tidelog.callables import GivenFunctions, marked
+    from tidelog.callables import GivenFunctions
     from tidelog.certificate import check, load, look
     from tidelog.limits.watch import Watch, guarded
 
-    watch, given = Watch(arguments.timeout), GivenFunctions()
-    for each in marked(functors_of(arguments)):
-        given.give(each)
+    watch, given = Watch(arguments.timeout), GivenFunctions.of(functors_of(arguments))
     with guarded(watch):
         certificate = load(arguments.path, partial(look, watch), given)
         check(certificate, watch)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.shared import add_functors, functors_of
+from tidelog.cli.shared import add_functor_file, functor_files
 from tidelog.errors import Problem, TidelogError, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--wait", metavar="S", type=float, default=60.0, help="seconds to wait until the network is quiet (60)"
     )
-    add_functors(parser)
+    add_functor_file(parser)
     parser.set_defaults(execute=execute)
 
 
@@ -43,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.network.local import LocalNetwork
 
     config = network_config(arguments.config)
-    files = tuple(str(path.absolute()) for path in functors_of(arguments))
+    files = tuple(str(path.absolute()) for path in functor_files(arguments))
     config = replace(config, functors=(*config.functors, *files))
     with LocalNetwork(config) as network:
         _settle(network, f"{len(network.names)} nodes", arguments.wait)

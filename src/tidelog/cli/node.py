@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.cli.shared import add_functors, functors_of
+from tidelog.cli.shared import add_functor_file, functor_files
 from tidelog.errors import Problem, TidelogError, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--new-keys", metavar="FILE", type=Path, help="write a new secret key, print the public one")
     parser.add_argument("--commands", action="store_true", help="take commands as lines of JSON from standard input")
-    add_functors(parser)
+    add_functor_file(parser)
     parser.set_defaults(execute=execute)
 
 
@@ -48,7 +48,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(
             Problem("E0624", "standard input has no configuration", hint="write it as one line of JSON, or name a file")
         )
-    with _node(config, functors_of(arguments)) as node:
+    with _node(config, functor_files(arguments)) as node:
         if arguments.commands:
             _obey(node)
         else:

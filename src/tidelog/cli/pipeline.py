@@ -44,8 +44,8 @@ def execute(arguments: argparse.Namespace) -> int:
     pipeline = Pipeline.from_toml(arguments.pipeline)
     if arguments.engine is not None:
         pipeline = replace(pipeline, engine=arguments.engine)
-    if arguments.functors is not None:
-        pipeline = replace(pipeline, functors=functors_of(arguments))
+    if functors := functors_of(arguments):
+        pipeline = replace(pipeline, functors=functors)
     place = f"{arguments.pipeline}, remote"
     with errors_in_toml(arguments.pipeline):
         pipeline.check_relations()

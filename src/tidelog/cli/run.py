@@ -98,7 +98,9 @@ def execute(arguments: argparse.Namespace) -> int:
             db.options(profile=True)
         program = Demanded(text(arguments), db.workspace.given)
         db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
-        found = warnings_of(arguments, db.program, db.workspace.draft().core)
+        draft = db.workspace.draft()
+        db.workspace.check_given(draft)  # before files are read, which may take long
+        found = warnings_of(arguments, db.program, draft.core)
         if not arguments.json:
             print_warnings(found)
         warns = not (arguments.json or arguments.no_warn or QUOTES in arguments.wno)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tidelog.client.database import RemoteDatabase
     from tidelog.errors import Problem
+    from tidelog.importing import Library
     from tidelog.language.reading import Preprocessing, ProgramText
     from tidelog.language.syntax import CheckedProgram, Program
     from tidelog.rules.core import CoreProgram
@@ -172,16 +173,56 @@ def print_warnings(found: Sequence[Problem]) -> None:
             print(replace(warning, message=message, notes=(*warning.notes, *notes)), file=sys.stderr)
 
 
-def add_functors(command: argparse.ArgumentParser) -> None:
-    """Add the option for functions of functors."""
+def add_functor_file(command: argparse.ArgumentParser) -> None:
+    """Add the option for functions of functors in Python."""
     command.add_argument(
         "--functors", metavar="FILE.py", type=Path, help="a module with functions that `tidelog.functor` marks"
     )
 
 
-def functors_of(arguments: argparse.Namespace) -> tuple[Path, ...]:
+def add_functors(command: argparse.ArgumentParser) -> None:
+    """Add the options for functions of functors, in Python and in libraries."""
+    add_functor_file(command)
+    command.add_argument(
+        "-l",
+        "--libraries",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a library with functions of functors: libNAME.so, or a path",
+    )
+    command.add_argument(
+        "-L",
+        "--library-dir",
+        metavar="FOLDER",
+        type=Path,
+        action="append",
+        default=[],
+        help="folder of libraries (default: .); without -l for libfunctors.so",
+    )
+    command.add_argument(
+        "--library-bits",
+        type=int,
+        choices=(64, 32),
+        default=64,
+        help="size of numbers for which the libraries were built (default: %(default)s)",
+    )
+
+
+def functor_files(arguments: argparse.Namespace) -> tuple[Path, ...]:
     """Return the file of functions that a command's arguments name, if they name one."""
     return () if arguments.functors is None else (arguments.functors,)
+
+
+def functors_of(arguments: argparse.Namespace) -> tuple[Path | Library, ...]:
+    """Return the file of functions and the libraries that a command's arguments name. Raise UsageError (E0642) for a
+    library that cannot be loaded."""
+    from tidelog.importing import Library
+
+    folders = arguments.library_dir or [Path()]
+    names = arguments.libraries or ["functors"] * bool(arguments.library_dir)
+    libraries = (Library(name, folders, bits=arguments.library_bits) for name in names)
+    return (*functor_files(arguments), *libraries)
 
 
 def add_access(command: argparse.ArgumentParser) -> None:

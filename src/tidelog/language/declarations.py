@@ -7,7 +7,7 @@ the kind BROKEN, which fits everywhere, so that one mistake gives one message.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 
@@ -159,9 +159,17 @@ def _functors(
             for name, type_ in [*((each.name, each.type) for each in declaration.parameters), ("", declaration.result)]
         )
         made = FunctorType(
-            declaration.name, tuple(columns), result, given, declaration.aggregate, span=declaration.span
+            declaration.name,
+            tuple(columns),
+            result,
+            given,
+            declaration.aggregate,
+            declaration.stateful,
+            span=declaration.span,
         )
         first = found.setdefault(declaration.name, made)
+        if made.stateful:
+            found[made.name] = replace(first, stateful=True)
         if first.aggregate != made.aggregate or str(first) != str(made):
             notes = ((first.span, "first declared here"),) if first.span else ()
             other = (

@@ -37,5 +37,6 @@ class FunctorBuilder(SelectionBuilder[Built]):
             message = f"the aggregate `{name}` has no parameter"
             hint = f"declare what it takes of each member of a group: `.aggregate {name}(x: number): {rest[0]}`"
             self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
-        span = self._join(word, rest[0])
-        return (FunctorDeclaration(str(name), parameters, str(rest[0]), aggregate, span=span),)
+        result, *stateful = rest
+        span = self._join(word, result)
+        return (FunctorDeclaration(str(name), parameters, str(result), aggregate, any(stateful), span=span),)

@@ -169,6 +169,7 @@ _REPEATED = frozenset(("NAME", "RPAR", "PLUS", "STAR", "QUESTION"))
 _CALL = re.compile(r"\s*\(")
 _DIRECTS = re.compile(r"[^\S\n]*\"|[^\S\n]+[\w?]")
 """Text behind the word of a directive, where it does not end a name such as `instance.output`."""
+_STATEFUL = re.compile(r"[^\S\n]+stateful\b")
 _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
 _CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
@@ -264,7 +265,8 @@ def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
         return False
     called = _CALLED.match(text, end) is not None
     if word in DIRECTIVES and not called:
-        return _DIRECTS.match(text, end) is None
+        of_functor = [token.type for token in before[-3:]] == ["RPAR", "COLON", "NAME"]
+        return _DIRECTS.match(text, end) is None or (of_functor and _STATEFUL.match(text, end) is not None)
     operators = [str(token) if token in _RESERVED else token.type for token in before[-3:-1]]
     behind = operators[-1] if operators else "DOT"
     if behind == "LESS" and (len(operators) < 2 or operators[0] not in _ENDS_OPERAND):

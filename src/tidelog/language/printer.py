@@ -85,7 +85,8 @@ def source_text(node: SyntaxNode) -> str:
         case FunctorDeclaration():
             parameters = (f"{each.name}: {each.type}" if each.name else each.type for each in node.parameters)
             word = "aggregate" if node.aggregate else "functor"
-            return f".{word} {node.name}({', '.join(parameters)}): {node.result}"
+            stateful = " stateful" if node.stateful else ""
+            return f".{word} {node.name}({', '.join(parameters)}): {node.result}{stateful}"
         case Directive():
             options = ", ".join(f"{key}={_option(value)}" for key, value in node.options.items())
             return f".{node.name} {node.relation}" + (f"({options})" if options else "")

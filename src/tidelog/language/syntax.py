@@ -329,6 +329,7 @@ class FunctorDeclaration(SyntaxNode):
     parameters: tuple[Attribute, ...]
     result: str
     aggregate: bool = False
+    stateful: bool = False
     span: Span | None = _span()
 
 
@@ -482,19 +483,25 @@ class RelationType:
 @dataclass(frozen=True)
 class FunctorType:
     """A functor that the program declares, without the `@` of its calls, or an `aggregate`; `given` are the functions
-    in Python."""
+    that the database has. A function in a library cannot be called for a `stateful` one."""
 
     name: str
     parameters: tuple[Column, ...]
     result: Column
     given: GivenFunctions = field(compare=False, repr=False)
     aggregate: bool = False
+    stateful: bool = field(default=False, compare=False)
     span: Span | None = _span()
 
     @property
     def title(self) -> str:
         """The functor or aggregate with its name, for messages."""
         return f"the {'aggregate' if self.aggregate else 'functor'} `{self.name}`"
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The name, and the kinds of the parameters and the result."""
+        return self.name, *(column.kind for column in (*self.parameters, self.result))
 
     def __str__(self) -> str:
         return f"{', '.join(column.type for column in self.parameters)} -> {self.result.type}"

@@ -29,11 +29,11 @@ def loop_of(declared: FunctorType, given: GivenFunction) -> Callable[..., Any] |
         return None
     if not {declared.result.kind, *kinds} <= DTYPES.keys():
         return None
-    if "loop" not in given.made:
-        given.made["loop"] = None
+    if declared.key not in given.made:
+        given.made[declared.key] = None
         with suppress(Exception):  # numba has many errors for what it cannot compile
-            given.made["loop"] = _compiled(given.function, kinds, declared.result.kind)
-    return given.made["loop"]  # type: ignore[no-any-return]
+            given.made[declared.key] = _compiled(given.function, kinds, declared.result.kind)
+    return given.made[declared.key]  # type: ignore[no-any-return]
 
 
 _FOLD = """
@@ -60,12 +60,13 @@ def fold_of(own: OwnAggregate) -> Callable[..., Any] | None:
     given = own.declared.given.aggregates.get(own.declared.name) if own.start is None else None
     if given is None or not given.compiled or not {own.declared.result.kind, *kinds} <= {"number", "float"}:
         return None
-    if "fold" not in given.made:
-        given.made["fold"] = None
+    key = own.declared.key
+    if key not in given.made:
+        given.made[key] = None
         with suppress(Exception), catch_warnings():
             simplefilter("ignore")
-            given.made["fold"] = _compiled_fold(given, kinds, own.declared.result.kind)
-    return given.made["fold"]  # type: ignore[no-any-return]
+            given.made[key] = _compiled_fold(given, kinds, own.declared.result.kind)
+    return given.made[key]  # type: ignore[no-any-return]
 
 
 def _compiled_fold(given: GivenAggregate, kinds: list[str], result: str) -> Callable[..., Any] | None:

@@ -244,8 +244,10 @@ class EpochState:
             memory.keep()
         if self.given is not None:
             self.given.keep()
-        for name in engine.program.functors.keys() - self.program.functors.keys():
-            engine.program.functors[name].given.remembered.pop(name, None)
+        called = {each.key for each in self.program.functors.values()}
+        for each in engine.program.functors.values():
+            if each.key not in called:
+                each.given.remembered.pop(each.key, None)
         spent = sum(seconds - engine.costs.get(name, 0.0) for name, seconds in self.costs.items())
         engine.program, engine.compressing, engine.round = self.program, self.choice.closures, self.round
         engine.unsettled = self.unsettled

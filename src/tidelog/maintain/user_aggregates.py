@@ -300,6 +300,6 @@ def folds(aggregates: Mapping[str, FunctorType], kept: Mapping[str, Any], names:
     for name, declared in aggregates.items():
         given = declared.given.aggregates.get(name)
         own = [kept[relation] for relation, other in names.items() if other == name and relation in kept]
-        way = "missing" if given is None else "compiled" if given.made.get("fold") is not None else "rows"
+        way = "missing" if given is None else "compiled" if given.made.get(declared.key) is not None else "rows"
         found[name] = {"way": way, "states": sum(len(each.states) for each in own), "read": sum(e.read for e in own)}
     return found

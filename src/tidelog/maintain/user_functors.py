@@ -21,7 +21,7 @@ from tidelog.maintain.compiled import loop_of
 from tidelog.maintain.remembered import BatchResults, Memory
 from tidelog.rules.core import Computation, CoreRule, HyperNode
 from tidelog.semantics.calls import PASSED, CallSite, impure, raised
-from tidelog.semantics.user_functors import fitting, function_of
+from tidelog.semantics.user_functors import fitting, function_for, function_of
 from tidelog.semantics.vectors import DTYPES, call
 from tidelog.storage.dictionary import Dictionary
 
@@ -29,11 +29,11 @@ from tidelog.storage.dictionary import Dictionary
 def memory_of(declared: FunctorType, dictionary: Dictionary) -> Memory:
     """Return the memory of a functor, a new one where there is none."""
     remembered = declared.given.remembered
-    if declared.name not in remembered:
+    if declared.key not in remembered:
         memory = Memory(declared)
         dictionary.hold(memory)
-        remembered[declared.name] = memory
-    found: Memory = remembered[declared.name]
+        remembered[declared.key] = memory
+    found: Memory = remembered[declared.key]
     return found
 
 
@@ -46,9 +46,9 @@ def calls(functors: Mapping[str, FunctorType]) -> dict[str, dict[str, Any]]:
     """Return for each functor how its function is called, and for how many arguments results are remembered."""
     found = {}
     for name, declared in functors.items():
-        given, memory = declared.given.functions.get(name), declared.given.remembered.get(name)
+        given, memory = function_for(declared), declared.given.remembered.get(declared.key)
         way = "missing" if given is None else "vectorized" if given.vectorized else "rows"
-        if given is not None and given.made.get("loop") is not None:
+        if given is not None and given.made.get(declared.key) is not None:
             way = "compiled"
         size = 0 if memory is None else len(memory)
         found[name] = {"way": way, "remembered": size, "bytes": 0 if memory is None else memory.bytes()}

@@ -53,6 +53,12 @@ class NodeFunctors:
     """
 
     def __init__(self, given: GivenFunctions) -> None:
+        if given.libraries:
+            message = f"a node cannot use the library `{given.libraries[0].name}`"
+            hint = (
+                "call it from functions in Python: rules of other nodes could pass a function of C what it crashes on"
+            )
+            raise UsageError(Problem("E0603", message, hint=hint))
         self.given = given
         self.known = _names(given)
         self.made: dict[FunctorCall, Results] = {}

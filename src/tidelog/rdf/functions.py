@@ -7,6 +7,7 @@ from typing import Any
 
 from tidelog.callables import GivenAggregate, marked
 from tidelog.database import Database
+from tidelog.importing import Library
 
 
 def with_functions(text: str, database: Database, functions: tuple[Callable[..., Any], ...]) -> str:
@@ -14,7 +15,7 @@ def with_functions(text: str, database: Database, functions: tuple[Callable[...,
     marked by `tidelog.functor` or `tidelog.aggregate`."""
     lines = []
     for function, given in zip(functions, marked(functions), strict=True):
-        if given.name in text:
+        if not isinstance(given, Library) and given.name in text:
             own = database.workspace.given
             if given.name not in {**own.functions, **own.aggregates}:
                 database.functors([function])

@@ -2,7 +2,7 @@
 
     values      kinds in Python, and how a value is stored
     functors    functors and comparisons;  texts  functors on texts;  ordinals  the numbers that `ord` gives
-    user_functors  functors in Python;  vectors  those on arrays;  calls  their errors
+    user_functors  functors in Python and in libraries;  vectors  those on arrays;  calls  their errors
     aggregates  aggregates over the values of a group;  user_aggregates  those in Python
     literals    a literal of the core language, given a substitution
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tidelog.errors import LimitError, Problem, UsageError
+from tidelog.importing import UnfitError
 from tidelog.language.syntax import FunctorType
 from tidelog.semantics.values import Scalar
 from tidelog.source import Span
@@ -26,7 +27,10 @@ class CallSite:
 
 
 def raised(declared: FunctorType, args: Sequence[Scalar], error: BaseException, site: CallSite | None) -> UsageError:
-    """Return the error (E0647) for one that a function has raised."""
+    """Return the error (E0647) for one that a function has raised, or (E0648) for a value that does not fit."""
+    if isinstance(error, UnfitError):
+        message = f"{within(site)}{call_text(declared, args)} {error}"
+        return UsageError(Problem("E0648", message, place(declared, site), hint=error.hint))
     message = f"{within(site)}{call_text(declared, args)} raised {error_text(error)}"
     hint = "mend the function, or let it return None where there is no value; nothing has changed"
     return UsageError(Problem("E0647", message, place(declared, site), hint=hint))

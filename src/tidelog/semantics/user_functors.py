@@ -1,4 +1,4 @@
-"""Functors in Python: one call, with its errors, and the values that fit the declared type.
+"""Functors in Python and in libraries: one call, with its errors, and the values that fit the declared type.
 
 A function may return None for no value; NaN counts as no value. A generator gives several values; equal ones count
 once.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tidelog.callables import GivenAggregate, GivenFunction
+from tidelog.callables import GivenAggregate, GivenFunction, GivenFunctions
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Column, FunctorType
 from tidelog.semantics.calls import PASSED, CallSite, call_text, place, raised, within
@@ -24,14 +24,51 @@ _RANGES = {"number": (SMALLEST, LARGEST), "unsigned": (0, LARGEST_UNSIGNED)}
 def function_of(declared: FunctorType) -> GivenFunction:
     """Return the function for a functor. Raise UsageError (E0645) where none was given, (E0646) if it has stated other
     types."""
-    given = declared.given.functions.get(declared.name)
+    given = function_for(declared)
     if given is None:
-        hint = f'give it with `db.functor("{declared.name}", function)`, or mark it with `@tidelog.functor` in a file '
-        hint += "for `tidelog run --functors FILE.py`"
-        message = f"the functor `{declared.name}` has no function"
-        raise UsageError(Problem("E0645", message, declared.span, hint=hint))
+        raise _missing(declared)
     check_signature(declared, given)
     return given
+
+
+def function_for(declared: FunctorType) -> GivenFunction | None:
+    """Return the function for a functor, in Python or else in a library, or None where none was given."""
+    given = declared.given.functions.get(declared.name)
+    if given is not None or declared.aggregate or _needs_tables(declared) is not None:
+        return given
+    return declared.given.of_library(declared.key)
+
+
+def close_libraries(given: GivenFunctions, functors: Iterable[FunctorType]) -> None:
+    """Keep the functions of libraries for functors that rules call. Programs that come later find no others, and none
+    for other types: a function of C trusts its callers. Nor does a functor that is only declared get one, because a
+    client may have declared it, in an earlier process."""
+    for declared in functors:
+        function_for(declared)
+    given.libraries.clear()
+
+
+def _needs_tables(declared: FunctorType) -> str | None:
+    """Return why only Soufflé can call the function of a functor in a library, None if tidelog can."""
+    if declared.stateful:
+        return "is stateful"
+    return None if {"number", "unsigned", "float", "symbol"}.issuperset(declared.key[1:]) else "has records"
+
+
+def _missing(declared: FunctorType) -> UsageError:
+    name, libraries, reason = declared.name, declared.given.libraries, _needs_tables(declared)
+    message = f"the functor `{name}` has no function"
+    hint = f'give it with `db.functor("{name}", function)`, or mark it with `@tidelog.functor` in a file for '
+    hint += "`tidelog run --functors FILE.py`"
+    if reason is not None and any(name in each for each in libraries):
+        message = f"the functor `{name}` {reason}: only Soufflé can call its function in a library"
+        hint = f"write it in Python, with tuples for records; {hint}"
+    elif libraries:
+        message += f", neither in Python nor in the library {', '.join(f'`{each.name}`' for each in libraries)}"
+        hint = f'define it there as `extern "C"`; or {hint}'
+    else:
+        hint += ", or pass its library with `-l NAME`"
+    return UsageError(Problem("E0645", message, declared.span, hint=hint))
 
 
 def check_signature(declared: FunctorType, given: GivenFunction | GivenAggregate) -> None:

@@ -91,10 +91,10 @@ class EngineImage:
             name: _Memory(
                 tuple(column.kind for column in each.parameters),
                 each.result.kind,
-                *(array.copy() for array in each.given.remembered[name].saved()),
+                *(array.copy() for array in each.given.remembered[each.key].saved()),
             )
             for name, each in declared.items()
-            if values and name in each.given.remembered
+            if values and each.key in each.given.remembered
         }
         number = {id(each): i for i, each in enumerate(stored)}
         about = {

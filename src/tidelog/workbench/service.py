@@ -6,6 +6,7 @@ from tidelog.change import Change
 from tidelog.database import Database
 from tidelog.engine import Prospect
 from tidelog.maintain.deltas import AnyRows
+from tidelog.semantics.user_functors import close_libraries
 from tidelog.serve.bodies import ServerLimits
 from tidelog.store import StoredDatabase
 from tidelog.workbench.change_log import ChangeLog
@@ -23,6 +24,7 @@ class Service:
         self.db = db
         self.limits = limits or ServerLimits()
         self.read_only = read_only
+        close_libraries(db.workspace.given, db.workspace.committed.core.functors.values())
         self.requests = KnownRequests(db)
         self.cursors = Cursors()
         self._log: ChangeLog | None = None
