@@ -6,7 +6,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +39,13 @@ CLOSURE = """
 t(x, y) :- e(x, y).
 t(x, z) :- t(x, y), e(y, z).
 """
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder on a disk: files in memory would save none."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 def tight(folder: Path) -> Room:
