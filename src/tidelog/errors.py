@@ -93,6 +93,7 @@ CODES: dict[str, str] = {
     "E0270": "undeclared functor or aggregate",
     "E0271": "a functor or an aggregate is declared twice",
     "E0275": "a counter where nothing can be numbered",
+    "E0289": "warning: an aggregate with `_` has other members in Soufflé",
     "E0290": "warning: a directive has no such option",
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
