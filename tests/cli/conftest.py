@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -33,6 +34,12 @@ class Outcome:
 
 
 Run = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line of progress, however busy the machine is."""
+    monkeypatch.setattr("tidelog.limits.progress.LOGGED_AFTER", math.inf)
 
 
 @pytest.fixture
