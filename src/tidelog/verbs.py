@@ -7,17 +7,19 @@ changes wait in a `Workspace` until an `Engine` takes them.
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
+from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import InputWarning, Problem, UsageError
 from tidelog.io import at_hand, encode
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
 from tidelog.language.syntax import Program, RelationType
@@ -169,8 +171,23 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
             else:
                 self.workspace.restate(_text_of(found), earlier)
 
+    def _commit(self, interrupts: Interrupts, epoch: Callable[[Interrupts], Made]) -> Made:
+        for problem in self.workspace.unread_inputs():
+            warnings.warn(str(problem), InputWarning, stacklevel=3)
+        return super()._commit(interrupts, epoch)
+
     def _read(self, program: str | os.PathLike[str] | Program | Reading) -> Program | Reading:
         return program if isinstance(program, Program | Reading) else self.workspace.reading(program)
+
+    def read_inputs(self, folder: str | os.PathLike[str] = ".") -> None:
+        """Insert the facts of the files that the `.input` directives of the program name, from a folder, as `tidelog
+        run` does. They take effect with the next `commit`.
+
+        Raise DataError for a file that is missing (E0410) or wrong, or LimitError (E0503: out of memory), and then
+        change nothing.
+        """
+        with self._changing(), changing_within_memory:
+            self.workspace.read_inputs(Path(folder))
 
     def functor(
         self,
