@@ -149,7 +149,7 @@ def rebuilt(node: Any, change: Any) -> Any:
 def reads(rules: Iterable[Rule], relation: str) -> bool:
     """Return True if some rule has an atom of a relation in its body."""
     read = (atom for rule in rules for atom in atoms(rule.body))
-    return any(each.relation == relation for atom in read for each in (*steps(atom.path), atom))
+    return any(relation in (atom.relation, *(step.relation for step in steps(atom.path))) for atom in read)
 
 
 def derives(rules: Iterable[Rule], relation: str) -> bool:

@@ -154,17 +154,13 @@ class Store(N3Verbs):
             declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
             asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
             more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
-            self._extend(parsed, more)
+            declarations = (*self._undeclared(), *more, *parsed.declarations)
+            self._extend(Reading(replace(parsed, declarations=declarations)))
             self._names.has_triples |= bool(more)
             self.prefixes = known
 
-    def _extend(self, parsed: Program, more: Iterable[Declaration] = (), kept: Reading | None = None) -> None:
-        """Add rules, and declarations of `more` relations; those `kept` in the cache have all that. ProgramError."""
-        declarations = (*self._undeclared(), *more, *parsed.declarations)
-        reading = kept if kept is not None and kept.compiled is not None else None
-        if reading is None:
-            parsed = replace(parsed, declarations=declarations)
-            reading = Reading(parsed) if kept is None else replace(kept, program=parsed)
+    def _extend(self, reading: Reading) -> None:
+        """Add rules in the names of the database. ProgramError."""
         try:
             self._database.load(reading)
         except ProgramError as error:
@@ -177,20 +173,19 @@ class Store(N3Verbs):
             for repeat in repeats(atom.path)
         )
 
-    def _load_made(self, text: str) -> None:
-        """Add the rules of a view, from the cache of programs where they are there. Raise as `load`."""
-        workspace = self._database.workspace
+    def _load_view(self, text: str) -> None:
+        workspace, undeclared = self._database.workspace, self._undeclared()
         kept = None
         if prefixes.is_plain(text, self.prefixes):
-            form = "\n".join(map(str, self._undeclared()))
+            form = "\n".join(map(str, undeclared))
             kept = behind(ProgramText(SourceText("<text>", text), Path()), workspace.given, workspace.programs, form)
         if kept is None:
             self.load(text)
-        elif kept.compiled is not None:
-            self._extend(kept.program, kept=kept)
-        else:
+            return
+        if kept.compiled is None:
             parsed, _ = prefixes.read(text, self.prefixes, self._names, self._database.relations)
-            self._extend(parsed, kept=kept)
+            kept = replace(kept, program=replace(parsed, declarations=(*undeclared, *parsed.declarations)))
+        self._extend(kept)
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule of a program from the next `commit` on. Raise UsageError (E0608) for an unknown name."""
