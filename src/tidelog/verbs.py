@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
-from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
@@ -20,9 +19,9 @@ from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vect
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
 from tidelog.errors import InputWarning, Problem, UsageError
-from tidelog.io import at_hand, encode
+from tidelog.io import at_hand, encode, read_facts
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
-from tidelog.language.syntax import Program, RelationType
+from tidelog.language.syntax import Directive, Program, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory
 from tidelog.programs import Reading
@@ -172,7 +171,7 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
                 self.workspace.restate(_text_of(found), earlier)
 
     def _commit(self, interrupts: Interrupts, epoch: Callable[[Interrupts], Made]) -> Made:
-        for problem in self.workspace.unread_inputs():
+        for problem in _unread_inputs(self.workspace):
             warnings.warn(str(problem), InputWarning, stacklevel=3)
         return super()._commit(interrupts, epoch)
 
@@ -187,7 +186,13 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         change nothing.
         """
         with self._changing(), changing_within_memory:
-            self.workspace.read_inputs(Path(folder))
+            found: list[tuple[str, Words]] = []
+            for each in _inputs(self.workspace):
+                relation = self.workspace.with_tuples(each.relation)
+                words = read_facts(each.options, os.fspath(folder), relation, self.workspace.dictionary, each.span)
+                found.append((relation.name, words))
+            for name, words in found:
+                self.workspace.change_words(name, words, asserts=True)
 
     def functor(
         self,
@@ -384,3 +389,22 @@ def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]
         message = f"expected a function of one change as callback, found {callback!r}"
         raise UsageError(Problem("E0609", message, hint="pass a function, for example `print` or `changes.append`"))
     return callback
+
+
+def _inputs(workspace: Workspace[Any]) -> list[Directive]:
+    return [each for each in workspace.program.directives if each.name == "input"]
+
+
+def _unread_inputs(workspace: Workspace[Any]) -> Iterator[Problem]:
+    """Yield a warning (E0418) for each relation with `.input` that comes without facts or rules."""
+    before = workspace.committed.checked
+    inputs = [] if workspace.program is before else _inputs(workspace)
+    if not inputs:
+        return
+    known = {*before.relations, *(each.relation for each in workspace.facts)}
+    known |= {head.relation for rule in workspace.program.texts for head in rule.heads}
+    for each in inputs:
+        if each.relation not in known:
+            message = f"`{each.relation}` has no facts: `load` does not read the files of `.input`"
+            hint = "call `read_inputs(folder)`, or `insert` its facts"
+            yield Problem("E0418", message, each.span, hint=hint, severity="warning")

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy
@@ -23,12 +22,12 @@ from tidelog.change import EqualRows
 from tidelog.differing import difference
 from tidelog.engine import Outcome
 from tidelog.errors import Problem, UsageError, wrong_argument
-from tidelog.io import encode, read_facts
+from tidelog.io import encode
 from tidelog.language import Checker
 from tidelog.language.facts import fact
 from tidelog.language.inlining import INLINE
 from tidelog.language.restating import restated
-from tidelog.language.syntax import CheckedProgram, Directive, Fact, Program, RelationType, Rule, Value
+from tidelog.language.syntax import CheckedProgram, Fact, Program, RelationType, Rule, Value
 from tidelog.looking import Look, unlimited
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.reclaim import Reclaimer
@@ -339,30 +338,6 @@ class Workspace(Generic[Facts]):
             message = f"expected encoded rows of {relation} as int64 of shape (n, {arity}), found {found}"
             raise UsageError(Problem("E0604", message, hint="use `insert` or `delete` for data that are not encoded"))
         self._pending.facts.append(self._entry(relation, asserts, words))
-
-    def _inputs(self) -> list[Directive]:
-        return [each for each in self.program.directives if each.name == "input"]
-
-    def read_inputs(self, folder: Path) -> None:
-        """Assert the facts of the files of `.input` in a folder. DataError, and then nothing has changed."""
-        found: list[Facts] = []
-        for each in self._inputs():
-            relation = self.with_tuples(each.relation)
-            words = read_facts(each.options, folder, relation, self.dictionary, each.span)
-            found.append(self._entry(relation.name, True, words))
-        self._pending.facts += found
-
-    def unread_inputs(self) -> Iterator[Problem]:
-        """Yield a warning (E0418) for each relation with `.input` that comes without facts or rules."""
-        if self.program is self.committed.checked or not self._inputs():
-            return
-        known = {*self.committed.checked.relations, *(each.relation for each in self.facts)}
-        known |= {head.relation for rule in self.program.texts for head in rule.heads}
-        for each in self._inputs():
-            if each.relation not in known:
-                message = f"`{each.relation}` has no facts: `load` does not read the files of `.input`"
-                hint = "call `read_inputs(folder)`, or `insert` its facts"
-                yield Problem("E0418", message, each.span, hint=hint, severity="warning")
 
     def with_tuples(self, name: str) -> RelationType:
         """Return a declared relation that may have facts. UsageError (E0601, E0611) where there is none."""
