@@ -36,7 +36,7 @@ from tidelog.workspace import Workspace
 _CLOSED = Problem("E0602", "the snapshot is closed", hint="make another one with `db.snapshot()`")
 _CHANGING = frozenset({
     "aggregate", "clear", "commit", "delete", "delete_words", "follow", "functor", "functors", "insert", "insert_words",
-    "load", "options", "profile", "repair", "rollback", "subscribe", "transaction", "undo", "what_if",
+    "load", "options", "profile", "read_inputs", "repair", "rollback", "subscribe", "transaction", "undo", "what_if",
 })  # fmt: skip
 """The verbs of a database that change it, or try to."""
 

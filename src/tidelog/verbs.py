@@ -18,7 +18,7 @@ from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
-from tidelog.errors import InputWarning, Problem, UsageError
+from tidelog.errors import InputWarning, Problem, UsageError, wrong_argument
 from tidelog.io import at_hand, encode, read_facts
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
 from tidelog.language.syntax import Directive, Program, RelationType
@@ -185,6 +185,9 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         Raise DataError for a file that is missing (E0410) or wrong, or LimitError (E0503: out of memory), and then
         change nothing.
         """
+        given: object = folder
+        if not isinstance(given, (str, os.PathLike)):
+            raise wrong_argument("the inputs", "the path of a folder", folder)
         with self._changing(), changing_within_memory:
             found: list[tuple[str, Words]] = []
             for each in _inputs(self.workspace):
