@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tidelog.callables import aggregate, functor
-from tidelog.certificate import check_certificate
 from tidelog.change import Change
 from tidelog.connect import connect
 from tidelog.database import Database
@@ -65,14 +64,17 @@ __all__ = [
 if TYPE_CHECKING:
     from tidelog import network as network
     from tidelog import rdf as rdf
+    from tidelog.certificate import check_certificate
     from tidelog.network import Node as Node
 else:  # A type checker would take every name for one that `__getattr__` knows.
 
     def __getattr__(name: str) -> object:
-        """`tidelog.network`, `tidelog.Node` and `tidelog.rdf` are loaded when first used, as is the extension of
-        IPython."""
+        """`tidelog.network`, `tidelog.Node`, `tidelog.rdf` and `tidelog.check_certificate` are loaded when first used,
+        as is the extension of IPython."""
         if name in ("network", "rdf"):
             return import_module(f"tidelog.{name}")
+        if name == "check_certificate":
+            return import_module("tidelog.certificate").check_certificate
         if name == "Node":
             return import_module("tidelog.network").Node
         if name == "load_ipython_extension":

@@ -93,6 +93,7 @@ CODES: dict[str, str] = {
     "E0270": "undeclared functor or aggregate",
     "E0271": "a functor or an aggregate is declared twice",
     "E0275": "a counter where nothing can be numbered",
+    "E0289": "warning: an aggregate with `_` has other members in Soufflé",
     "E0290": "warning: a directive has no such option",
     "E0291": "warning: a relation has no facts, rules or input",
     "E0292": "warning: a variable occurs once",
@@ -135,6 +136,7 @@ CODES: dict[str, str] = {
     "E0415": "a word encodes no value",
     "E0416": "the store of a node cannot be read",
     "E0417": "warning: values of a file keep the quotes around them",
+    "E0418": "warning: nobody has read the files of `.input`",
     "E0460": "an RDF text cannot be parsed",
     "E0461": "a relative IRI has no base",
     "E0462": "a literal does not fit its datatype",
@@ -394,6 +396,10 @@ class InternalError(TidelogError):
 
 class KernelCacheWarning(UserWarning):
     """The compiled kernels cannot be kept, so that each process compiles them anew."""
+
+
+class InputWarning(UserWarning):
+    """A relation with `.input` gets no facts by a commit (E0418): `load` reads no files of facts."""
 
 
 class ShapesWarning(UserWarning):

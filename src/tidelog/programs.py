@@ -24,7 +24,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,11 +79,12 @@ class Compiled:
 @dataclass(frozen=True)
 class Reading:
     """A program that was read: its compiled form if it was found in the cache, else what it was read from, if that can
-    be kept there."""
+    be kept there. One that is not the first of its database comes `behind` others, which declare relations only."""
 
     program: Program
     compiled: Compiled | None = None
     origin: tuple[ProgramText, Consulted, str] | None = None
+    behind: tuple[Program, ...] = ()
 
     def keep(self, compiled: Compiled) -> None:
         """Keep the program, which was compiled as the first one of a database."""
@@ -103,6 +104,18 @@ def reading(
         return Reading(found.program, found)
     consulted = Consulted()
     return Reading(parse(text, consulted=consulted), None, (text, consulted, "") if first else None)
+
+
+def behind(text: ProgramText, given: GivenFunctions, programs: tuple[Program, ...], form: str) -> Reading | None:
+    """Return a program from the cache that was compiled behind others, and what `keep` needs: without a program where
+    it is not there, None where it cannot be kept. `form` has all that it depends on beside the texts."""
+    if any(replace(each, declarations=()) != Program() for each in programs):
+        return None
+    known = [str(declaration) for each in programs for declaration in each.declarations]
+    types = [f"{name}: {each.signature}" for name, each in sorted(given.functions.items())]
+    key = repr((known, types, sorted(given.aggregates), form))
+    found = find(text, given, key)
+    return Reading(found.program if found else Program(), found, (text, Consulted(), key), programs)
 
 
 class Demanded:
@@ -146,9 +159,9 @@ class Demanded:
         return Reading(self._demand.qualified(relations), None, (self._text, self._consulted, name))
 
 
-def find(text: ProgramText, given: GivenFunctions) -> Compiled | None:
+def find(text: ProgramText, given: GivenFunctions, form: str = "") -> Compiled | None:
     """Return the compiled program of a text from the cache, with the functions of its functors, or None."""
-    found = _find(text, given)
+    found = _find(text, given, form)
     return found[0] if found is not None and isinstance(found[0], Compiled) else None
 
 
@@ -231,7 +244,8 @@ def _own_sources() -> str:
     """Return a digest of the modules that read, check and compile programs."""
     package = Path(__file__).parent
     folders = [*sorted((package / "language").iterdir()), *sorted((package / "rules").iterdir())]
-    paths = [Path(__file__), package / "source.py", package / "callables.py", *folders]
+    others = ("source.py", "callables.py", "rdf/prefixes.py", "rdf/nodes.py")
+    paths = [Path(__file__), *(package / name for name in others), *folders]
     return _digest_of(path for path in paths if path.suffix in (".py", ".lark"))
 
 

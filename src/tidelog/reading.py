@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tidelog.certificate import Certificate, PartedCertificate, check, program_text, save
 from tidelog.copies import Uncopied
 from tidelog.errors import Problem, UsageError, wrong_argument
 from tidelog.language.branches import class_of
@@ -28,6 +27,9 @@ from tidelog.rules.picture import RuleGraph
 from tidelog.storage.dictionary import Dictionary
 from tidelog.turns import Turns
 from tidelog.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tidelog.certificate import Certificate, PartedCertificate
 
 
 class Reads(Uncopied):
@@ -118,12 +120,16 @@ class RelationReads(Reads, ABC):
                 self._check(watch)
 
     def _check(self, watch: Watch) -> None:
+        from tidelog.certificate import check
+
         check(self._certificate(watch), watch)
 
     def save_certificate(self, folder: str | os.PathLike[str]) -> None:
         """Write the last committed epoch with its facts, program and births to a new folder of this machine, as a
         certificate that `tidelog.check_certificate` accepts. Raises UsageError (E0816) where that cannot be written,
         LimitError (E0503) where memory does not suffice."""
+        from tidelog.certificate import program_text, save
+
         with self._certifying(), self._reading():
             if not isinstance(folder, (str, os.PathLike)):
                 raise wrong_argument("a certificate", "the path of a new folder", folder)

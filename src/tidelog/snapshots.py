@@ -10,9 +10,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from tidelog.certificate import Certificate, certificate_of, look
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.views import EngineViews
@@ -29,12 +28,15 @@ from tidelog.storage.dictionary import Dictionary, locks_of
 from tidelog.storage.readers import Readers
 from tidelog.turns import Turns, are_free
 from tidelog.views import CurrentRows, View
+
+if TYPE_CHECKING:
+    from tidelog.certificate import Certificate
 from tidelog.workspace import Workspace
 
 _CLOSED = Problem("E0602", "the snapshot is closed", hint="make another one with `db.snapshot()`")
 _CHANGING = frozenset({
     "aggregate", "clear", "commit", "delete", "delete_words", "follow", "functor", "functors", "insert", "insert_words",
-    "load", "options", "profile", "repair", "rollback", "subscribe", "transaction", "undo", "what_if",
+    "load", "options", "profile", "read_inputs", "repair", "rollback", "subscribe", "transaction", "undo", "what_if",
 })  # fmt: skip
 """The verbs of a database that change it, or try to."""
 
@@ -97,6 +99,8 @@ class EmbeddedReads(ExplainingReads):
         return EngineViews(self._plans())
 
     def _certificate(self, watch: Watch) -> Certificate:
+        from tidelog.certificate import certificate_of, look
+
         return certificate_of(self._plans(), self.workspace.committed.checked, partial(look, watch))
 
 

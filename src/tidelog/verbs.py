@@ -7,6 +7,7 @@ changes wait in a `Workspace` until an `Engine` takes them.
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,10 @@ from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
-from tidelog.errors import Problem, UsageError
-from tidelog.io import at_hand, encode
+from tidelog.errors import InputWarning, Problem, UsageError, wrong_argument
+from tidelog.io import at_hand, encode, read_facts
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
-from tidelog.language.syntax import Program, RelationType
+from tidelog.language.syntax import Directive, Program, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory
 from tidelog.programs import Reading
@@ -169,8 +170,32 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
             else:
                 self.workspace.restate(_text_of(found), earlier)
 
+    def _commit(self, interrupts: Interrupts, epoch: Callable[[Interrupts], Made]) -> Made:
+        for problem in _unread_inputs(self.workspace):
+            warnings.warn(str(problem), InputWarning, stacklevel=3)
+        return super()._commit(interrupts, epoch)
+
     def _read(self, program: str | os.PathLike[str] | Program | Reading) -> Program | Reading:
         return program if isinstance(program, Program | Reading) else self.workspace.reading(program)
+
+    def read_inputs(self, folder: str | os.PathLike[str] = ".") -> None:
+        """Insert the facts of the files that the `.input` directives of the program name, from a folder, as `tidelog
+        run` does. They take effect with the next `commit`.
+
+        Raise DataError for a file that is missing (E0410) or wrong, or LimitError (E0503: out of memory), and then
+        change nothing.
+        """
+        given: object = folder
+        if not isinstance(given, (str, os.PathLike)):
+            raise wrong_argument("the inputs", "the path of a folder", folder)
+        with self._changing(), changing_within_memory:
+            found: list[tuple[str, Words]] = []
+            for each in _inputs(self.workspace):
+                relation = self.workspace.with_tuples(each.relation)
+                words = read_facts(each.options, os.fspath(folder), relation, self.workspace.dictionary, each.span)
+                found.append((relation.name, words))
+            for name, words in found:
+                self.workspace.change_words(name, words, asserts=True)
 
     def functor(
         self,
@@ -367,3 +392,22 @@ def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]
         message = f"expected a function of one change as callback, found {callback!r}"
         raise UsageError(Problem("E0609", message, hint="pass a function, for example `print` or `changes.append`"))
     return callback
+
+
+def _inputs(workspace: Workspace[Any]) -> list[Directive]:
+    return [each for each in workspace.program.directives if each.name == "input"]
+
+
+def _unread_inputs(workspace: Workspace[Any]) -> Iterator[Problem]:
+    """Yield a warning (E0418) for each relation with `.input` that comes without facts or rules."""
+    before = workspace.committed.checked
+    inputs = [] if workspace.program is before else _inputs(workspace)
+    if not inputs:
+        return
+    known = {*before.relations, *(each.relation for each in workspace.facts)}
+    known |= {head.relation for rule in workspace.program.texts for head in rule.heads}
+    for each in inputs:
+        if each.relation not in known:
+            message = f"`{each.relation}` has no facts: `load` does not read the files of `.input`"
+            hint = "call `read_inputs(folder)`, or `insert` its facts"
+            yield Problem("E0418", message, each.span, hint=hint, severity="warning")

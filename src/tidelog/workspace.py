@@ -242,13 +242,14 @@ class Workspace(Generic[Facts]):
     def _compiled(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
         """Return programs together, checked and compiled; the first one of a database from the cache, or for it."""
         reading = program if isinstance(program, Reading) else Reading(program)
-        is_first = self._is_empty
-        if reading.compiled is not None and is_first:
+        is_behind = bool(before) and reading.behind is before and not self._pending.gone
+        may_keep = self._is_empty or is_behind
+        if reading.compiled is not None and may_keep:
             return reading.compiled.resume(self._checker, self._compiler)
         checked = self._checker.check(*before, reading.program)
         self._check_renewed(checked)
         core = self._compiler.compile(checked)
-        if is_first:
+        if may_keep:
             reading.keep(Compiled(reading.program, self._checker.state, self._compiler.state, checked, core))
         return checked, core
 

@@ -61,7 +61,7 @@ def test_a_run_that_is_rejected_writes_nothing(closure: Path, tidelog: Run, monk
     def rejected(*_: object) -> None:
         raise CertificateRejected(Problem("E0803", "a fault of the engine"))
 
-    monkeypatch.setattr("tidelog.reading.check", rejected)
+    monkeypatch.setattr("tidelog.certificate.check", rejected)
     outcome = tidelog("run", "closure.dl", "--check")
     assert outcome.code == 1
     assert "error[E0803]: a fault of the engine" in outcome.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -66,6 +67,55 @@ def test_a_pipe_gets_none(folder: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("error[E0501]")
     assert "\x1b" not in done.stderr
+
+
+ENDLESS = """\
+.decl even(x: number)
+.decl odd(x: number)
+.output even
+even(0).
+odd(x + 1) :- even(x).
+even(x + 1) :- odd(x).
+"""
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long work begins at once."""
+    monkeypatch.setattr("tidelog.limits.progress.LOGGED_AFTER", 0.0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_lines_name_the_relations_that_grow(tidelog: Run, folder: Path) -> None:
+    (folder / "endless.dl").write_text(ENDLESS)
+    found = tidelog("run", "endless.dl", "-D", "-", "--max-rows", "100")
+    assert found.code == 3
+    shown, _, _ = found.err.partition("error[E0502]")
+    for line in shown.splitlines():
+        assert line.startswith("tidelog: the epoch has run for ")
+        sizes = {name: int(rows) for name, rows in re.findall(r"`(\w+)` has (\d+) tuples", line)}
+        rounds = re.search(r" after (\d+) rounds$", line)
+        assert rounds is not None
+        assert sizes.keys() == {"even", "odd"}
+        assert abs(sum(sizes.values()) - int(rounds[1])) <= 1
+    assert shown
+
+
+@pytest.mark.usefixtures("impatient")
+def test_the_library_logs_and_prints_nothing(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with library.connect() as db:
+        db.load(ENDLESS)
+        db.options(max_rows=100)
+        with pytest.raises(library.LimitError):
+            db.commit()
+        assert caplog.records == []
+        with caplog.at_level("INFO", "tidelog.progress"), pytest.raises(library.LimitError):
+            db.commit()
+    assert {record.name for record in caplog.records} == {"tidelog.progress"}
+    assert "`even` has" in caplog.messages[-1]
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_function_hears_of_long_work_and_of_its_end() -> None:

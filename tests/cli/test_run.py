@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -83,6 +84,49 @@ def test_one_relation_reads_the_standard_input(folder: Path, tidelog: Run, monke
     assert outcome.code == 1
     assert "p.dl:4:8: error[E0413]: `a` and `b` both read the standard input" in outcome.err
     assert "p.dl:2:8: note: `a` reads it to its end" in outcome.err
+
+
+PAIR = """\
+.decl a(x: number) .decl b(x: number)
+a(1). b(2).
+"""
+
+
+def test_two_outputs_of_one_file_are_an_error_before_the_run(folder: Path, tidelog: Run) -> None:
+    for outputs, message in (
+        (
+            '.output a(filename="a.txt")\n.output b(filename="./a.txt")\n',
+            "`a` and `b` are both written to the file a.txt",
+        ),
+        ('.output a\n.output b(filename="a.csv")\n', "`a` and `b` are both written to the file a.csv"),
+        (
+            '.output a(IO=sqlite, dbname="a.db")\n.output b(IO=json, filename="a.db")\n',
+            "are both written to the file a.db",
+        ),
+        ('.output a\n.output a(delimiter=";")\n', "`a` is written to the file a.csv twice, with different options"),
+    ):
+        (folder / "p.dl").write_text(PAIR + outputs)
+        for command in (("run", "p.dl", "-D", "out"), ("run", "p.dl", "-D", "out", "--json"), ("check", "p.dl")):
+            outcome = tidelog(*command)
+            assert outcome.code == 1, command
+            if "--json" not in command:
+                assert re.match(r"p\.dl:4:\d+: error\[E0413\]: ", outcome.err)
+                assert message in outcome.err
+                assert re.search(r"^p\.dl:3:\d+: note: the other `.output` of this file", outcome.err, re.M)
+        assert not (folder / "out").exists()
+
+
+def test_outputs_that_lose_nothing_may_share_a_file(folder: Path, tidelog: Run) -> None:
+    for outputs in (
+        '.output a, b(IO=sqlite, dbname="both.db")\n',
+        ".output a, b(IO=stdout)\n",
+        ".output a\n.output a\n",
+    ):
+        (folder / "p.dl").write_text(PAIR + outputs)
+        assert tidelog("run", "p.dl", "-D", "out").code == 0, outputs
+        assert tidelog("check", "p.dl").code == 0, outputs
+    (folder / "p.dl").write_text(f'{PAIR}.output a, b(filename="a.txt")\n')
+    assert tidelog("run", "p.dl", "-D", "-").code == 0  # Nothing is written to files.
 
 
 def test_several_relations_are_printed(folder: Path, tidelog: Run) -> None:

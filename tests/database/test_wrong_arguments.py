@@ -57,6 +57,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
         [each for each in VALUES if not isinstance(each, str)],
         lambda db, value: db.save_certificate(value),
     ),
+    "read_inputs": (VALUES, lambda db, value: db.read_inputs(value)),
     "subscribe(…, print)": (VALUES, lambda db, value: db.subscribe(value, print)),
     "subscribe('e', …)": (VALUES, lambda db, value: db.subscribe("e", value)),
     **{

@@ -50,6 +50,22 @@ def test_a_small_program_compiles_nothing(tmp_path: Path) -> None:
     assert not list(folder.rglob("*.nb?"))
 
 
+def test_a_functor_over_few_rows_compiles_nothing() -> None:
+    """A plan that calls functions makes room for a large batch, which is no sign of many rows."""
+    program = (
+        "import sys, tidelog; from tidelog.kernels import calling;"
+        "calling.PATIENCE = calling.PATIENCE_IF_COLD = 9.0; calling.A_STEP = 0.01;"
+        "db = tidelog.connect(); db.load('.decl a(x: symbol) .decl b(n: number) .decl c(n: number)'"
+        "'b(strlen(x)) :- a(x). c(n) :- b(n), b(n + 1).');"
+        "db.insert('a', [('x' * i,) for i in range(9)]); db.commit();"
+        "print(len(db['b']), len(db['c']), 'numba' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program]
+    environment = os.environ | {"TIDELOG_KERNELS": "auto"}
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    assert found == ["9", "8", "False"]
+
+
 def test_many_rows_are_left_to_machine_code() -> None:
     assert chain(1_100, patience=0.02) == [str(1_100 + 1_099 * 1_098 // 2), "True"]
 

@@ -28,7 +28,7 @@ def test_a_warning_names_the_relation_that_has_to_select_as_well() -> None:
         checked = check(read(NETWORK.format(route=route, best=" min(c)") + PLAIN))
         return [each.hint for each in warnings(checked, compile_program(checked)) if each.code == "E0298"]
 
-    assert hints("") == ["let `route` select as well: write `min(…)` of its attribute 3 behind its declaration"]
+    assert hints("") == ["let `route` select as well: write `min(c)` behind its declaration"]
     assert hints(" min(c)") == []
 
 

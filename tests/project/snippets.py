@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.cli.conftest import without_progress
+
 FENCE = re.compile(
     r"^(?P<indent> *)(?P<ticks>`{3,}|:{3,}) *(?P<language>\S*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=ticks) *$",
     flags=re.M | re.S,
@@ -96,10 +98,11 @@ def run_console(block: Block, path: Path, folder: Path) -> None:
             check=False,
         )
         status = done.returncode
+        output = without_progress(done.stdout)
         asked = i + 1 < len(steps) and steps[i + 1][0] == "echo $?"
         assert status == 0 or asked, f"{place}\nexit {status}:\n{done.stdout}"
-        assert doctest.OutputChecker().check_output(expected, done.stdout, OPTIONS), (
-            f"{place}\nexpected:\n{expected}\ngot:\n{done.stdout}"
+        assert doctest.OutputChecker().check_output(expected, output, OPTIONS), (
+            f"{place}\nexpected:\n{expected}\ngot:\n{output}"
         )
 
 

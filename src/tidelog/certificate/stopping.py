@@ -41,8 +41,7 @@ def stopping(connection: duckdb.DuckDBPyConnection, watch: Watch) -> Iterator[No
 def look(watch: Watch) -> None:
     """Raise if the time of a check is over, or if Ctrl-C was pressed."""
     watch.interrupts.look()
-    if watch.progress.listener is not None:
-        watch.progress.note("the check", 0, watch.started)
+    watch.progress.note("the check", 0, watch.started)
     elapsed = _elapsed(watch)
     if elapsed is not None:
         message = f"the check was stopped after {elapsed:.1f} s, its limit is {watch.timeout:g} s"

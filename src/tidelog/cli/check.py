@@ -63,8 +63,7 @@ def _check_program(arguments: argparse.Namespace) -> None:
 
     from tidelog.callables import GivenFunctions
     from tidelog.cli.report import print_json
-    from tidelog.io.files import input_options
-    from tidelog.io.options import FileOptions
+    from tidelog.io.files import input_options, reject_lost_outputs
     from tidelog.programs import Demanded
     from tidelog.semantics.user_aggregates import given_of
 
@@ -79,8 +78,8 @@ def _check_program(arguments: argparse.Namespace) -> None:
         relation = checked.relations[directive.relation]  # Below is what `run` would refuse.
         if directive.name == "input":
             input_options(directive.options, relation, directive.span)
-        elif directive.name == "output":
-            FileOptions.of(directive.options, directive.span)
+    outputs = [directive for directive in checked.directives if directive.name == "output"]
+    reject_lost_outputs(outputs, checked.relations)
     found = warnings_of(arguments, checked, core)
     contents = {"relations": len(checked.relations), "rules": len(checked.written), "facts": len(checked.facts)}
     if arguments.json:

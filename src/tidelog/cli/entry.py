@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from typing import TypeGuard
+from warnings import catch_warnings, simplefilter
 
 from tidelog.cli import (
     apply,
@@ -37,7 +38,7 @@ from tidelog.cli import (
     watch,
 )
 from tidelog.cli.progress import shown_on_terminal
-from tidelog.errors import DataError, InternalError, LimitError, Problem, TidelogError, UsageError
+from tidelog.errors import DataError, InputWarning, InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
 
 COMMANDS = (
@@ -77,7 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(given) if given else None
-        with shown_on_terminal():
+        with shown_on_terminal(), catch_warnings():
+            simplefilter("ignore", InputWarning)  # Commands read the files themselves.
             status: int = prompt.execute() if parsed is None else parsed.execute(parsed)
         sys.stdout.flush()
         return status

@@ -1,7 +1,9 @@
-"""A bar for long work of a command: on a terminal only, and only for those who have installed the package rich."""
+"""Progress of long work of a command: a bar on a terminal, for those who have installed the package rich, and
+otherwise few lines, the first after five seconds."""
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tidelog.errors import is_installed
-from tidelog.limits.progress import Progress, progress
+from tidelog.limits.progress import LOGGER, Progress, progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -23,7 +25,8 @@ _LONGEST = 40
 def shown_on_terminal() -> Iterator[None]:
     """Show the progress of long work of this thread inside the block on the standard error."""
     if not (sys.stderr.isatty() and is_installed("rich")):
-        yield
+        with _lines():
+            yield
         return
     bar = TerminalBar()
     try:
@@ -31,6 +34,20 @@ def shown_on_terminal() -> Iterator[None]:
             yield
     finally:
         bar.end()
+
+
+@contextmanager
+def _lines() -> Iterator[None]:
+    """Print the records of progress on the standard error."""
+    handler, level = logging.StreamHandler(), LOGGER.level
+    handler.setFormatter(logging.Formatter("tidelog: %(message)s"))
+    LOGGER.addHandler(handler)
+    LOGGER.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOGGER.removeHandler(handler)
+        LOGGER.setLevel(level)
 
 
 class TerminalBar:
@@ -79,7 +96,8 @@ class TerminalBar:
 def _fill(bar: RichProgress, state: Progress) -> None:
     (task,) = bar.task_ids
     step = state.step if len(state.step) <= _LONGEST else f"{state.step[: _LONGEST - 1]}…"
-    rows = f"{state.rows:,} tuples" if state.rows else ""
+    rounds = f", {state.rounds:,} rounds" if state.rounds else ""
+    rows = f"{state.rows:,} tuples{rounds}" if state.rows else ""
     bar.update(task, description=state.work, total=state.of, completed=state.done, step=step, rows=rows)
 
 

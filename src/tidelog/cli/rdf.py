@@ -137,8 +137,9 @@ def _report(arguments: argparse.Namespace, data: list[Path], last: Path) -> Vali
             with _read([*data, last], arguments) as store:
                 return store.validate()
         if all(path.suffix != _STORE for path in data):
-            with _filled(data, arguments) as store:
-                store.shapes(last, _NAME, strict=arguments.strict)
+            with _filled([], arguments) as store:
+                store.shapes(last, _NAME, strict=arguments.strict)  # First, so that the cache has the same rules.
+                _insert(store, data)
                 store.commit()
                 return store.validate(_NAME)
         with _read(data, arguments) as store:
@@ -222,17 +223,22 @@ def _read(data: list[Path], arguments: argparse.Namespace) -> Store:
 
 def _filled(data: list[Path], arguments: argparse.Namespace, folder: Path | None = None) -> Store:
     """Return a store, the one in a folder if there is one, with the files, which wait for a commit."""
-    from tidelog.limits.progress import step_of
     from tidelog.rdf import connect
     from tidelog.rdf.tables import RULE_SETS
 
     rules = [rules if rules in RULE_SETS else Path(rules) for rules in arguments.rules]
     store = connect(folder, rules or None, inference=vars(arguments).get("inference"))
-    files = [path for path in data if path != folder]
+    _insert(store, [path for path in data if path != folder])
+    return store
+
+
+def _insert(store: Store, files: list[Path]) -> None:
+    """Insert files, which wait for a commit."""
+    from tidelog.limits.progress import step_of
+
     for number, path in enumerate(files):
         with step_of(f"reading {path.name}", number, len(files)):
             store.insert(path)
-    return store
 
 
 def _store(arguments: argparse.Namespace) -> Store:

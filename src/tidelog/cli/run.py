@@ -77,6 +77,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.cli.report import print_json, stats
     from tidelog.errors import Problem, UsageError
+    from tidelog.io import reject_lost_outputs
     from tidelog.programs import Demanded
     from tidelog.storage.memory import reuse_memory
 
@@ -103,6 +104,8 @@ def execute(arguments: argparse.Namespace) -> int:
         found = warnings_of(arguments, db.program, draft.core)
         if not arguments.json:
             print_warnings(found)
+        if folder is not None and arguments.explain is None:
+            reject_lost_outputs(_directives(db, "output"), db.program.relations)
         warns = not (arguments.json or arguments.no_warn or QUOTES in arguments.wno)
         read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program), warns=warns)
         if isinstance(db, tidelog.Database) and arguments.explain is None:

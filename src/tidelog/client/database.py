@@ -132,7 +132,8 @@ class RemoteDatabase:
     def load(self, program: str | os.PathLike[str], *, replace: bool | str | os.PathLike[str] = False) -> None:
         """Add a program, the text of one or the path of one, to take effect with the next `commit`. With `replace`, it
         can be there already: its named rules take the places of those with these names. An earlier program as `replace`
-        goes as well, see `Database.load`. Raise ProgramError if a file cannot be read; the server reads none."""
+        goes as well, see `Database.load`. Raise ProgramError if a file cannot be read; the server reads none, also not
+        those of `.input`: insert their facts."""
         text = _text_of(program)
         given = text if isinstance(replace, bool) else {"text": text, "earlier": _text_of(replace)}
         self._key = None

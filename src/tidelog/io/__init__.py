@@ -8,6 +8,6 @@
 """
 
 from tidelog.io.encode import at_hand, encode
-from tidelog.io.files import options_for_file, read_facts, size_line, write_view
+from tidelog.io.files import options_for_file, read_facts, reject_lost_outputs, size_line, write_view
 
-__all__ = ["at_hand", "encode", "options_for_file", "read_facts", "size_line", "write_view"]
+__all__ = ["at_hand", "encode", "options_for_file", "read_facts", "reject_lost_outputs", "size_line", "write_view"]

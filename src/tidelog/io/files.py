@@ -13,8 +13,9 @@ A writer makes a new file beside the old one and renames it when it is whole.
 from __future__ import annotations
 
 import gzip
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -33,7 +34,7 @@ from tidelog.io.sqlite_files import read_sqlite, write_sqlite
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import REMEDY, text_of
-from tidelog.language.syntax import RelationType
+from tidelog.language.syntax import Directive, RelationType
 from tidelog.source import Span
 from tidelog.storage.dictionary import Dictionary
 
@@ -187,6 +188,26 @@ def write_view(
                     for piece in text_of(rows, relation.columns, dictionary, form, span, remedy):
                         file.write(piece)
     return path
+
+
+def reject_lost_outputs(outputs: Iterable[Directive], relations: Mapping[str, RelationType]) -> None:
+    """Raise DataError (E0413) if an `.output` would replace the file that another one writes by other contents."""
+    first: dict[str, tuple[Directive, FileOptions]] = {}
+    for directive in outputs:
+        wanted = FileOptions.of(directive.options, directive.span)
+        if wanted.io == "stdout":
+            continue
+        path = os.path.normpath(_output_path(wanted, Path(), relations[directive.relation]))
+        other, options = first.setdefault(path, (directive, wanted))
+        same = other.relation == directive.relation and options == replace(wanted, span=options.span)
+        if same or options.io == wanted.io == "sqlite":  # A database has a table for each relation.
+            continue
+        if other.relation == directive.relation:
+            message = f"`{other.relation}` is written to the file {path} twice, with different options"
+        else:
+            message = f"`{other.relation}` and `{directive.relation}` are both written to the file {path}"
+        notes = () if other.span is None else ((other.span, "the other `.output` of this file"),)
+        raise DataError(Problem("E0413", message, directive.span, notes, hint="give one of them another `filename`"))
 
 
 def size_line(relation: RelationType, count: int) -> str:

@@ -20,10 +20,14 @@ from tidelog.language.locals import separate
 from tidelog.language.orders import unfit_plans
 from tidelog.language.paths import repeats, steps
 from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
     Atom,
     CheckedProgram,
     Comparison,
     Constant,
+    Disjunction,
+    Functor,
     Literal,
     Rule,
     Step,
@@ -31,10 +35,10 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
-from tidelog.language.trees import Tree, atoms, occurrences, whole
+from tidelog.language.trees import Tree, atoms, occurrences, parts, walk, whole
 from tidelog.source import SourceText, Span
 
-CODES = ("E0290", "E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297", "E0298", "E0299")
+CODES = ("E0289", "E0290", "E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297", "E0298", "E0299")
 """The codes of warnings."""
 _COMMENT = re.compile(r"//[/<]?\s*no-warn\b:?(?P<codes>(?:[\s,]*E\d{4})*)")
 
@@ -48,6 +52,7 @@ def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Prob
         *_deprecated(checked),
         *_never_read(checked),
         *_never_fires(checked),
+        *(problem for rule in checked.texts for problem in _anonymous_members(rule)),
         *unknown_options(checked.directives),
         *unfit_plans(checked),
     )
@@ -176,6 +181,34 @@ def _may_hold(literal: Literal, values: dict[str, Value]) -> bool:
         case Comparison(op="!=" | "<" | ">", left=Variable(name=name), right=Variable(name=other)):
             return name != other
     return True
+
+
+def _anonymous_members(rule: Rule) -> Iterator[Problem]:
+    """Yield a warning for each aggregate with a member for each value of `_`, where Soufflé has one for all of them."""
+    for term in walk(whole(rule)):
+        # Equal members change no other aggregate, or Soufflé lacks it.
+        if isinstance(term, Aggregate) and (term.op in ("count", "sum", "mean") or term.start is not None):
+            found = [literal for literal in term.body if isinstance(literal, Atom)]
+            terms = walk(found, aggregates=False)
+            if any(isinstance(each, Anonymous) for each in terms) and _is_projected(term, found):
+                message = f"tidelog's `{term.word}` has a member for each value of `_`, Soufflé's one for all of them"
+                hint = "name each `_` to have all members in both, such as `_y`, or move the body to a rule to have one"
+                yield _warning("E0289", message, term.span, hint)
+
+
+def _is_projected(aggregate: Aggregate, found: list[Atom]) -> bool:
+    """Return True if Soufflé projects the body of an aggregate, with the atoms `found`, to its named variables. It does
+    so for several atoms, a variable twice in an atom, and an aggregate or `range` inside. It rejects disjunctions."""
+    names = [variable.name for variable in occurrences(found)]
+    return not any(isinstance(literal, Disjunction) for literal in aggregate.body) and (
+        len(found) > 1
+        or len(set(names)) < len(names)
+        or any(isinstance(each, Aggregate) or _is_range(each) for each in walk(parts(aggregate)))
+    )
+
+
+def _is_range(node: Tree) -> bool:
+    return isinstance(node, Functor) and node.name == "range"
 
 
 def _written(variable: Variable) -> str:

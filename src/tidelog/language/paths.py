@@ -36,7 +36,7 @@ Typed: TypeAlias = tuple[Path, End, End]
 """A path with the domains of its repetitions, and its two ends."""
 
 
-def steps(path: Path) -> Iterator[Step]:
+def steps(path: Path | None) -> Iterator[Step]:
     """Return the steps of a path, in the order written."""
     return (part for part in _parts(path) if isinstance(part, Step))
 

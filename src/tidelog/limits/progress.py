@@ -1,12 +1,17 @@
-"""Progress of long work: `progress` names the function to report it to, `Progress` is one report."""
+"""Progress of long work: `progress` names the function to report it to, `Progress` is one report.
+
+The logger `tidelog.progress` gets few reports as records of level INFO: the first after five seconds. The command line
+prints them.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 
@@ -15,7 +20,7 @@ class Progress:
     """How far some `work` has come, such as "the epoch": `done` steps, `of` so many, or None if nobody knows yet. An
     epoch has a step for each hyper-node that it may visit, and goes past those that nothing has changed. `step` names
     the relations of the present one, `rows` are derived so far. After the last call `ended` is True, also for work
-    that fails."""
+    that fails. While a recursion runs, `rounds` counts its rounds, and `sizes` has the tuples of its relations."""
 
     work: str
     step: str
@@ -24,11 +29,30 @@ class Progress:
     rows: int
     seconds: float
     ended: bool = False
+    rounds: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        largest = sorted(self.sizes.items(), key=lambda each: -each[1])[:_MOST_SHOWN]
+        if largest:
+            doing = (
+                f": {', '.join(f'`{name}` has {rows:,} tuples' for name, rows in largest)} after {self.rounds:,} rounds"
+            )
+        else:
+            doing = f" at `{self.step}`" if self.step else ""
+        return f"{self.work} has run for {self.seconds:.0f} s{doing}"
 
 
 ProgressListener: TypeAlias = Callable[[Progress], object]
 
+Growth: TypeAlias = Callable[[], tuple[int, Mapping[str, int]]]
+"""Returns the rounds of a recursion so far, and the tuples of its relations."""
+
+LOGGER = logging.getLogger("tidelog.progress")
+LOGGED_AFTER = 5.0
+"""Seconds until the first record; each later one comes when the work has taken twice as long."""
 _SECONDS_BETWEEN = 0.1
+_MOST_SHOWN = 3
 
 
 class _Here(threading.local):
@@ -52,35 +76,47 @@ def progress(function: ProgressListener) -> Iterator[None]:
         _here.listener = before
 
 
+def _no_growth() -> tuple[int, Mapping[str, int]]:
+    return 0, {}
+
+
 @dataclass
 class ProgressSource:
-    """Calls the function of `progress` of the thread that made it with how far some work has come."""
+    """Calls the function of `progress` of the thread that made it with how far some work has come, and logs it."""
 
     listener: ProgressListener | None = field(default_factory=lambda: _here.listener)
     step: str = ""
     done: int = 0
     of: int | None = None
+    growth: Growth = _no_growth
     reported: float | None = None
     """When the function was called last."""
+    logged_after: float = field(default_factory=lambda: LOGGED_AFTER)
 
     def at(self, step: str, done: int, of: int) -> None:
         """Note which step has begun, after `done` steps of so many."""
-        self.step, self.done, self.of = step, done, of
+        self.step, self.done, self.of, self.growth = step, done, of, _no_growth
 
     def note(self, work: str, rows: int, started: float) -> None:
-        """Call the function, if it is time; `started` is a time of `perf_counter`."""
+        """Call the function and log, if it is time; `started` is a time of `perf_counter`."""
         now = time.perf_counter()
+        if now - started >= self.logged_after:
+            self.logged_after = 2 * (now - started)
+            LOGGER.info("%s", self._state(work, rows, now - started))
         before = started if self.reported is None else self.reported
         if self.listener is not None and now - before >= _SECONDS_BETWEEN:
             self.reported = now
-            self.listener(Progress(work, self.step, self.done, self.of, rows, now - started))
+            self.listener(self._state(work, rows, now - started))
 
     def end(self, work: str, rows: int, started: float) -> None:
         """Call the function for the last time, if it has been called."""
         if self.listener is not None and self.reported is not None:
             self.reported = None
-            seconds = time.perf_counter() - started
-            self.listener(Progress(work, self.step, self.done, self.of, rows, seconds, ended=True))
+            self.listener(replace(self._state(work, rows, time.perf_counter() - started), ended=True))
+
+    def _state(self, work: str, rows: int, seconds: float) -> Progress:
+        rounds, sizes = self.growth()
+        return Progress(work, self.step, self.done, self.of, rows, seconds, rounds=rounds, sizes=sizes)
 
 
 @contextmanager

@@ -91,8 +91,6 @@ class Watch:
         if self.told and self.stop.given:
             self.interrupts.pressed = False
             raise KeyboardInterrupt
-        if self.progress.listener is not None:
-            self.progress.note(self.work, self.derived + rows, self.started)
         elapsed = time.perf_counter() - self.started
         if self.timeout is not None and elapsed > self.timeout:
             message = f"{self.work} was stopped after {elapsed:.1f} s, its limit is {self.timeout:g} s"
@@ -105,6 +103,7 @@ class Watch:
         if self.memory is not None and resident() > self.memory:
             message = f"out of memory: the process has {shown(resident())}, its limit is {shown(self.memory)}"
             raise LimitError(Problem("E0503", message, hint=f"{self.remedy}; nothing has changed"))
+        self.progress.note(self.work, self.derived + rows, self.started)
 
     def look_at(self, relation: str, rows: int) -> None:
         """Raise if a relation has more rows than its `.limitsize`, and more than before."""

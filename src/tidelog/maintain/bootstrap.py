@@ -21,6 +21,7 @@ from tidelog.maintain.closed_ends import ends_of
 from tidelog.maintain.component_folds import fold_members
 from tidelog.maintain.lanes import WidenError, narrow
 from tidelog.maintain.machine import Inputs, Interpreter, Job
+from tidelog.maintain.report import sizes_of
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.waiting import Waiting
 from tidelog.profiling.recorder import INDEXES, PLANNING, step
@@ -154,6 +155,11 @@ class _Run:
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
         self.state[layout.N_SHARE] = threads.shared_from(inputs.threads)
+        inputs.watch.progress.growth = self.growth
+
+    def growth(self) -> tuple[int, Mapping[str, int]]:
+        """Return the rounds so far, and the rows of the relations."""
+        return int(self.state[layout.N_ROUND]), sizes_of(dict(zip(self.names, self.derived, strict=True)))
 
     def rounds(self, plan: Callable[[LiveStatistics], Sequence[Plan]], limit: int | None) -> None:
         """Run rounds with the plans that `plan` makes: `limit` of them, or until nothing is born.

@@ -266,7 +266,8 @@ class Interpreter:
                     case layout.DONE | layout.REPLAN | layout.ORDER:
                         return status
                     case layout.GROW_RELATION:
-                        stored_by_number[concerned].ensure(self.batch)
+                        grown = stored_by_number[concerned]
+                        grown.ensure(self.batch, expected=2 * grown.rows)  # A batch may leave most of its room empty.
                         if waiting is not None:
                             waiting.look_at(stored_by_number[concerned], node)
                     case layout.INSERT_WAITING:

@@ -10,6 +10,7 @@ from tidelog.rules.demand import DEMAND
 from tidelog.rules.edges import head_of
 from tidelog.rules.projections import PROJECTION
 from tidelog.rules.selections import ALL, BEATEN, BEATS, BEST, KEYS, RANKED
+from tidelog.storage.stored import StoredRelation
 
 PREPARED = (PROJECTION, DEMAND, KEYS, BEST, RANKED, BEATS, BEATEN)
 """How the names of relations begin that only rewrites of the user's rules have made."""
@@ -19,6 +20,15 @@ def shown(relations: Iterable[str]) -> tuple[str, ...]:
     """Return the relations that a user knows; candidates are those of the relation that selects from them."""
     known = dict.fromkeys(name.removeprefix(ALL) for name in relations)
     return tuple(name for name in known if not name.startswith("#"))
+
+
+def sizes_of(derived: Mapping[str, StoredRelation]) -> Mapping[str, int]:
+    """Return the rows of the relations that a user knows."""
+    rows: dict[str, int] = {}
+    for name, stored in derived.items():
+        for known in shown((name,)):
+            rows[known] = max(stored.rows, rows.get(known, 0))
+    return rows
 
 
 def prepares(relations: Iterable[str]) -> bool:

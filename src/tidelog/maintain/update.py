@@ -29,6 +29,7 @@ from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NE
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.opening import OpenRelations
+from tidelog.maintain.report import sizes_of
 from tidelog.maintain.statistics import LiveStatistics
 from tidelog.maintain.threads import shared_from
 from tidelog.maintain.user_functors import refuse_impure
@@ -450,6 +451,10 @@ class NodeUpdate:
         state = at_round(machine, current)
         arguments = group, self.opened, state, (inserting, once)
         task = layout.CREDIT if inserting else layout.CHARGE
+        self.inputs.watch.progress.growth = lambda: (
+            int(machine.levels[layout.S_ROUND]) - current,
+            sizes_of(self.derived),
+        )
         machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits, task=task)
         return int(machine.levels[layout.S_ROUND])
 

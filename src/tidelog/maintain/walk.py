@@ -76,8 +76,7 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
     while waiting:
         position = heapq.heappop(waiting)
         node, state.kept = state.structure.nodes[position], []
-        if state.watch.progress.listener is not None:
-            state.watch.progress.at(", ".join(shown(node.relations)), position, len(state.structure.nodes))
+        state.watch.progress.at(", ".join(shown(node.relations)), position, len(state.structure.nodes))
         note_sizes(state, node.relations)
         try:
             with room.cooling(partial(cold, state, node, position)):

@@ -16,7 +16,6 @@ from tidelog.rdf.graphwise import GRAPH_BY_GRAPH, UNION, GraphwiseStore, refuse
 from tidelog.rdf.lasting import NOTE, LastingState
 from tidelog.rdf.store import Store
 from tidelog.rdf.tables import RULE_SETS, table
-from tidelog.store import GroupKeeper
 
 Rules: TypeAlias = str | os.PathLike[str]
 _OPENING = WithinMemory("the folder is as it was; open it on a machine with more memory")
@@ -102,6 +101,8 @@ def opened(
 ) -> Store:
     """Return the store in a folder, with any rules if `is_open`, and any inferences for None; `files` are those of a
     simulated disk."""
+    from tidelog.store import GroupKeeper
+
     keeper = GroupKeeper(folder, files=files)
     try:
         given = {"sets": sorted(set(sets)), "programs": [] if is_open else sorted(map(_digest, programs))}

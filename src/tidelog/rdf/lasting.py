@@ -12,7 +12,7 @@ they are those of the database, unless another version of tidelog has other tabl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -29,7 +29,9 @@ from tidelog.rdf.shapes.testing import FUNCTIONS as SHAPE_FUNCTIONS
 from tidelog.rdf.sparql.computing import FUNCTIONS as SPARQL_FUNCTIONS
 from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import TYPE
-from tidelog.store import GroupKeeper
+
+if TYPE_CHECKING:
+    from tidelog.store import GroupKeeper
 
 NOTE = "rdf"
 _BINARY_NAMES = f"name{COLON}"

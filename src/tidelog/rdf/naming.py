@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from tidelog.language.paths import steps
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
     Anonymous,
@@ -31,10 +32,11 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
+from tidelog.language.trees import atoms
 from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.names import REST, TRIPLE, Names
 from tidelog.rdf.terms import TYPE, XSD, literal
-from tidelog.source import SourceText, Span
+from tidelog.source import SourceText
 
 _SPELLINGS = {
     "integer": re.compile(r"[+-]?\d+"),
@@ -146,19 +148,10 @@ def rebuilt(node: Any, change: Any) -> Any:
 
 def reads(rules: Iterable[Rule], relation: str) -> bool:
     """Return True if some rule has an atom of a relation in its body."""
-    return any(_mentions(rule.body, relation) for rule in rules)
+    read = (atom for rule in rules for atom in atoms(rule.body))
+    return any(relation in (atom.relation, *(step.relation for step in steps(atom.path))) for atom in read)
 
 
 def derives(rules: Iterable[Rule], relation: str) -> bool:
     """Return True if some rule or fact has a head of a relation."""
     return any(head.relation == relation for rule in rules for head in rule.heads)
-
-
-def _mentions(node: Any, relation: str) -> bool:
-    if isinstance(node, tuple):
-        return any(_mentions(part, relation) for part in node)
-    if isinstance(node, (Atom, Step)) and node.relation == relation:
-        return True
-    if not is_dataclass(node) or isinstance(node, (type, SourceText, Span)):
-        return False
-    return any(_mentions(getattr(node, field.name), relation) for field in fields(node))

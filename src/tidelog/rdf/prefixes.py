@@ -84,13 +84,18 @@ def read(
     there = {*declared, *(each.name for each in parsed.declarations)}
     for rule in parsed.rules:
         _refuse_prefix_as_label(rule, source, there, known)
-    # Views and shapes make thousands of rules without terms of RDF, in which there is nothing to rename or to place.
-    is_plain = blank == text and not words.symbols and TRIPLE not in text
+    is_plain = blank == text and not words.symbols and TRIPLE not in text  # There is nothing to rename or to place.
     if not is_plain:
         own_triples = TRIPLE in there and not names.has_triples
         parsed = Naming(words.symbols, names, own_triples).named(parsed)
     parsed = replace(parsed, rules=tuple(rule_with_constants(rule) for rule in parsed.rules))
     return parsed if is_plain else _placed(parsed, source), known
+
+
+def is_plain(text: str, prefixes: Mapping[str, str]) -> bool:
+    """Return True if a program has no terms of RDF, as the thousands of rules that views and shapes make."""
+    words = _Words(prefixes, SourceText("<text>", text))
+    return TRIPLE not in text and _PREFIX.search(text) is None and _TERM.sub(words.spelled, text) == text
 
 
 def _other_verb(program: str | os.PathLike[str], text: str) -> str:

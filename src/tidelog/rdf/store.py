@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any, overload
 
 import numpy
@@ -24,12 +25,14 @@ from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
 from tidelog.explain.views import EXPLANATION
 from tidelog.language.paths import repeats
+from tidelog.language.reading import ProgramText
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Literal, Program, Rule, Variable
 from tidelog.language.trees import atoms
 from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.profiling.profile import Profile
+from tidelog.programs import Reading, behind
 from tidelog.queries.answers import NAME, answer
 from tidelog.queries.bodies import GIVEN as PARAMETERS
 from tidelog.queries.bodies import body_of
@@ -59,6 +62,7 @@ from tidelog.rdf.tables import AXIOM, TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.relation import Relation, WordRows
+from tidelog.source import SourceText
 from tidelog.verbs import callable_one
 
 
@@ -151,19 +155,37 @@ class Store(N3Verbs):
             asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
             more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
             declarations = (*self._undeclared(), *more, *parsed.declarations)
-            try:
-                self._database.load(replace(parsed, declarations=declarations))
-            except ProgramError as error:
-                problems = (_hinted(problem) for problem in error.problems)
-                raise ProgramError(*problems) from None
+            self._extend(Reading(replace(parsed, declarations=declarations)))
             self._names.has_triples |= bool(more)
-            self._asks_nodes |= any(
-                repeat.op != "+"
-                for rule in parsed.rules
-                for atom in atoms((*rule.heads, *rule.body))
-                for repeat in repeats(atom.path)
-            )
             self.prefixes = known
+
+    def _extend(self, reading: Reading) -> None:
+        """Add rules in the names of the database. ProgramError."""
+        try:
+            self._database.load(reading)
+        except ProgramError as error:
+            problems = (_hinted(problem) for problem in error.problems)
+            raise ProgramError(*problems) from None
+        self._asks_nodes |= any(
+            repeat.op != "+"
+            for rule in reading.program.rules
+            for atom in atoms((*rule.heads, *rule.body))
+            for repeat in repeats(atom.path)
+        )
+
+    def _load_view(self, text: str) -> None:
+        workspace, undeclared = self._database.workspace, self._undeclared()
+        kept = None
+        if prefixes.is_plain(text, self.prefixes):
+            form = "\n".join(map(str, undeclared))
+            kept = behind(ProgramText(SourceText("<text>", text), Path()), workspace.given, workspace.programs, form)
+        if kept is None:
+            self.load(text)
+            return
+        if kept.compiled is None:
+            parsed, _ = prefixes.read(text, self.prefixes, self._names, self._database.relations)
+            kept = replace(kept, program=replace(parsed, declarations=(*undeclared, *parsed.declarations)))
+        self._extend(kept)
 
     def remove_rule(self, name: str) -> None:
         """Remove a rule of a program from the next `commit` on. Raise UsageError (E0608) for an unknown name."""

@@ -258,7 +258,7 @@ class Compiler:
         if not self._as_written:
             rules, found = _with_demand(rules, found, checked, relations, selections.keys())
             chosen = frozenset(name for name, selection in selections.items() if selection.form == "choice")
-            orders = dropping_orders(found, selections, joined)
+            orders = dropping_orders(found, selections, relations, joined)
             projected = with_projections(rules, found, chosen, orders, last.projected, look)
             if projected.added:
                 bases = [node.relations[0] for node in found if node.relations[0].startswith(BASE)]

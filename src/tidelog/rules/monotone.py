@@ -27,6 +27,7 @@ from tidelog.rules.core import (
     CoreVariable,
     HyperNode,
     Obstacle,
+    RelationInfo,
 )
 from tidelog.rules.literals import variables_of
 from tidelog.source import Span
@@ -37,9 +38,11 @@ _WIDENING = ("itof", "to_float")
 _OUTSIDE = "move it to a rule outside of the recursion, which reads the selected tuples"
 
 
-def obstacle(node: HyperNode, selections: Mapping[str, Selection]) -> Obstacle | None:
+def obstacle(
+    node: HyperNode, selections: Mapping[str, Selection], relations: Mapping[str, RelationInfo]
+) -> Obstacle | None:
     """Return the reason why a hyper-node has to read dominated tuples, None where it need not; `selections` are those
-    of its relations, by the relations of candidates."""
+    of its relations, by the relations of candidates, and `relations` those of the program."""
     for rule in node.rules:
         if not isinstance(rule, CoreRule):
             return Obstacle(f"rule {rule.origin} aggregates", _OUTSIDE, rule.span)
@@ -47,7 +50,7 @@ def obstacle(node: HyperNode, selections: Mapping[str, Selection]) -> Obstacle |
         part = signs.obstacle()
         if part is not None:
             text = f"rule {rule.origin} may derive less from a better tuple{_written(part.span)}"
-            return Obstacle(text, _hint(part, signs), part.span or rule.span)
+            return Obstacle(text, _hint(part, signs, relations), part.span or rule.span)
     return None
 
 
@@ -56,15 +59,15 @@ def _written(span: Span | None) -> str:
     return "" if span is None else f": `{' '.join(span.source.text[span.start : span.end].split())}`"
 
 
-def _hint(part: CoreLiteral, signs: _Signs) -> str:
+def _hint(part: CoreLiteral, signs: _Signs, relations: Mapping[str, RelationInfo]) -> str:
     """Return the way to remove an obstacle."""
     head = signs.rule.head
     if part is head and head.relation not in signs.selections and not head.relation.startswith("#"):
         taken = [(i, sign) for i, arg in enumerate(head.args) if (sign := signs.value(arg).sign)]
         if len(taken) == 1:
             ((place, sign),) = taken
-            best = f"`{'min' if sign > 0 else 'max'}(…)` of its attribute {place + 1}"
-            return f"let `{head.relation}` select as well: write {best} behind its declaration"
+            best = f"{'min' if sign > 0 else 'max'}({relations[head.relation].columns[place].name})"
+            return f"let `{head.relation}` select as well: write `{best}` behind its declaration"
     if part is head:
         return "take values to select by in such attributes only, minima as minima and maxima as maxima"
     if isinstance(part, Computation):

@@ -318,7 +318,7 @@ def with_dropping(
         if chosen:
             parts = dict.fromkeys([node, *(owner[selection.relation] for selection in chosen.values())])
             made.append(_choosing(list(parts), list(chosen.values()), relations))
-        reason = _choice(chosen.values()) if chosen else _obstacle(node, own, joined)
+        reason = _choice(chosen.values()) if chosen else _obstacle(node, own, joined, relations)
         if reason is None:
             made.append(_dropping(node, own, owner, relations))
         else:
@@ -329,14 +329,19 @@ def with_dropping(
     return tuple(made), reasons
 
 
-def dropping_orders(nodes: Iterable[HyperNode], selections: Mapping[str, Selection], joined: Collection[str]) -> Orders:
+def dropping_orders(
+    nodes: Iterable[HyperNode],
+    selections: Mapping[str, Selection],
+    relations: Mapping[str, RelationInfo],
+    joined: Collection[str],
+) -> Orders:
     """Return the relations of candidates whose recursion need not read dominated tuples, with the columns by which they
     select."""
     by_candidates = {candidates_of(name): selection for name, selection in selections.items()}
     found: dict[str, Selection] = {}
     for node in nodes if selections else ():
         own = {name: by_candidates[name] for name in node.relations if name in by_candidates}
-        if own and node.recursive and _obstacle(node, own, joined) is None:
+        if own and node.recursive and _obstacle(node, own, joined, relations) is None:
             found |= own
     return frozenset((name, tuple(column for column, _ in each.orders)) for name, each in found.items())
 
@@ -350,7 +355,12 @@ def _can_drop(selections: Iterable[Selection]) -> bool:
     return all(each.form == "best" and 0 < len(each.keys) <= _MOST_KEYS for each in selections)
 
 
-def _obstacle(node: HyperNode, own: Mapping[str, Selection], joined: Collection[str]) -> Obstacle | None:
+def _obstacle(
+    node: HyperNode,
+    own: Mapping[str, Selection],
+    joined: Collection[str],
+    relations: Mapping[str, RelationInfo],
+) -> Obstacle | None:
     for selection in own.values():
         if selection.relation in joined and selection.form != "dominance":
             hint = "compare by relations that do not depend on what they select"
@@ -363,7 +373,7 @@ def _obstacle(node: HyperNode, own: Mapping[str, Selection], joined: Collection[
         if len(selection.keys) > _MOST_KEYS:
             hint = "put attributes of the key into a record"
             return Obstacle(f"its key has more than {_MOST_KEYS} attributes", hint, selection.span)
-    return obstacle(node, own)
+    return obstacle(node, own, relations)
 
 
 def _typed(selection: Selection, relations: Mapping[str, RelationInfo]) -> tuple[tuple[int, str, Kind], ...]:

@@ -245,13 +245,14 @@ class StoredRelation(SharedRows):
                 if done < len(part):
                     self.ensure(min(len(words) - base - done, max(self.rows, SPARE)))
 
-    def ensure(self, more: int = SPARE) -> None:
-        """Make room for `more` rows, and at least for a batch beside them."""
+    def ensure(self, more: int = SPARE, expected: int | None = None) -> None:
+        """Make room for `more` rows, and at least for a batch beside them. So many are `expected` in all, or all of
+        these."""
         need = self.rows + more + SPARE
         used = self.fields[layout.R_USED] + more + SPARE
         if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
             return
-        expect(need - 2 * SPARE)
+        expect(need - 2 * SPARE if expected is None else expected)
         capacity = max(self._capacity, _ROOM)
         while capacity < need:
             capacity = capacity * 3 // 2
@@ -286,7 +287,8 @@ class StoredRelation(SharedRows):
         while used * 10 > (self._slot_count - 1) * 7:
             self._slots.grow(16 * self._slot_count)
             self._publish()
-            split(self._slots.address, self._slot_count - 1, 2 * self._slot_count - 1)
+            if self.fields[layout.R_USED]:  # Without rows all slots are empty.
+                split(self._slots.address, self._slot_count - 1, 2 * self._slot_count - 1)
             self._slot_count *= 2
             self._publish()
 

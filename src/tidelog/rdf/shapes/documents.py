@@ -22,7 +22,7 @@ class ShapesGraph:
     def __init__(self, data: Any, format: str | None, base: str | None, labels: Labels, *, is_strict: bool) -> None:
         self._is_strict = is_strict
         self.warnings: list[Problem] = []
-        columns = reader.read(data, format, base, labels)
+        columns = reader.read(data, format, base, labels, by_file=True)
         texts = (part.to_pylist() for part in (columns.subjects, columns.predicates, columns.objects))
         self._objects: dict[str, dict[str, dict[str, None]]] = {}
         self._ill = columns.ill

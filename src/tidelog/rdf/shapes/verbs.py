@@ -80,7 +80,7 @@ class ShapeVerbs(SparqlVerbs):
             for problem in graph.warnings:
                 warnings.warn(str(problem), ShapesWarning, stacklevel=2)
             try:
-                self.load(with_functions(rules, self.database, (*FUNCTIONS, *SPARQL_FUNCTIONS)))
+                self._load_view(with_functions(rules, self.database, (*FUNCTIONS, *SPARQL_FUNCTIONS)))
             except (ProgramError, RecursionError) as error:
                 raise too_large(name, error) from None
             self._asks_nodes |= not inferred

@@ -237,6 +237,10 @@ class SparqlVerbs(GraphVerbs):
         """Return the database underneath."""
 
     @abstractmethod
+    def _load_view(self, text: str) -> None:
+        """Add the rules of a view, from the cache of programs if they are there. Raise as `load`."""
+
+    @abstractmethod
     def load(self, program: str | os.PathLike[str]) -> None:
         """Add rules."""
 

@@ -1,0 +1,64 @@
+"""The files of `.input` in Python: `read_inputs` reads them, and a commit warns where nobody has."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+import tidelog
+from tidelog.errors import DataError, InputWarning
+
+TEXT = """
+.decl edge(x: number, y: number)
+.decl name(x: number, text: symbol)
+.input edge
+.input name(filename="names.txt", rfc4180=true)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+"""
+
+
+@pytest.fixture
+def db() -> tidelog.Database:
+    database = tidelog.connect()
+    database.load(TEXT)
+    return database
+
+
+def test_their_facts_come_with_the_next_commit(db: tidelog.Database, tmp_path: Path) -> None:
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    (tmp_path / "names.txt").write_text('1,"a, b"\n')
+    db.read_inputs(tmp_path)
+    assert len(db["path"]) == 0
+    db.commit()
+    assert set(db["path"]) == {(1, 2)}
+    assert set(db["name"]) == {(1, "a, b")}
+
+
+def test_an_error_in_one_file_inserts_nothing_from_any(db: tidelog.Database, tmp_path: Path) -> None:
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    with pytest.raises(DataError) as caught:
+        db.read_inputs(tmp_path)
+    assert caught.value.code == "E0410"
+    db.insert("edge", [(7, 8)])
+    db.insert("name", [])
+    db.commit()
+    assert set(db["edge"]) == {(7, 8)}
+
+
+def test_a_commit_warns_of_each_relation_that_nobody_has_filled(db: tidelog.Database) -> None:
+    db.insert("edge", [(1, 2)])
+    with pytest.warns(InputWarning, match="(?s)5:8: .*E0418.*`name` has no facts.*read_inputs") as found:
+        db.commit()
+    assert [(len(found), Path(found[0].filename).name)] == [(1, "test_inputs.py")]
+    db.commit()  # Once is enough.
+
+
+def test_facts_and_rules_of_the_program_are_no_reason_to_warn() -> None:
+    with tidelog.connect() as db, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        db.load(".decl a(x: number) .input a  a(1).  .decl b(x: number) .input b  b(x) :- a(x).")
+        db.commit()
+        assert set(db["b"]) == {(1,)}
