@@ -54,6 +54,29 @@ def test_tables_are_made_and_then_written(spark: SparkSession, tmp_path: Path, s
     assert table(spark, "lake.n") == {(2, 1), (3, 2)}
 
 
+def test_texts_read_back_from_csv_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    texts = [" a", "b\t", 'c,"d"', "\\", '\\"', "e\nf", "", "null", "\r\ng"]
+    values = list(enumerate(texts))
+    run(spark, tmp_path, [Sink("v", tmp_path / "v", format="csv", options={"header": "true"})], *values)
+    source = Source("e", path=tmp_path / "v", options={"header": "true", "escape": '"'})
+    with Pipeline(VIEWS, [source], []).run(spark) as result:
+        assert rows(result["v"]) == set(values)
+
+
+def test_a_line_of_text_has_no_line_break(spark: SparkSession, tmp_path: Path) -> None:
+    program = f"{VIEWS}\n.decl t(y: symbol)\nt(y) :- e(_, y)."
+    for text, complaint in (("a\nb", "a text in column y contains a line break"), ("a b", None)):
+        frame = spark.createDataFrame([(1, text)], "x int, y string")
+        pipeline = Pipeline(program, [Source("e", frame=frame)], [Sink("t", tmp_path / "t", format="text")])
+        if complaint is not None:
+            with pytest.raises(DataError, match=complaint):
+                pipeline.run(spark)
+            assert not (tmp_path / "t").exists()
+        else:
+            pipeline.run(spark).close()
+    assert rows(spark.read.text(str(tmp_path / "t"))) == {("a b",)}
+
+
 def test_an_epoch_that_comes_again_replaces_its_own_rows(spark: SparkSession, tmp_path: Path, schema: str) -> None:
     """The second run has written its tables, and is killed before its epoch lasts. Then the source has other rows."""
     sinks = [Sink("v", table="lake.changes", what="changes", partition_by=["y"]), Sink("v", tmp_path / "v")]

@@ -21,13 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField
 
 from tidelog.errors import DataError, Problem
 from tidelog.spark.failures import is_of_spark, said
 from tidelog.spark.sessions import is_on_one_machine
 from tidelog.spark.sinks.sink import EPOCH, Sink
-from tidelog.spark.sources.readers import is_address, located
+from tidelog.spark.sources.readers import is_address, located, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +41,8 @@ _SUCCESS = "_SUCCESS"
 _AT_FDCWD, _EXCHANGE = -100, 2  # of renameat2(2)
 _CODECS = {"none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "zstd": "zstd"}
 """Compressions of Parquet that Arrow has under the same name as Spark, or under another one."""
+_EXACT = {"csv": {"escape": '"', "ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}}
+"""Options by format with which all texts read back as they are, by the rules of RFC 4180. Spark trims them."""
 _ENCRYPTION = "parquet.crypto.factory.class"
 
 
@@ -122,7 +126,11 @@ def _codec(session: SparkSession, sink: Sink) -> str | None:
 def write_files(rows: DataFrame, sink: Sink, path: str, mode: str) -> None:
     """Write rows as files. Raise DataError (E0483)."""
     try:
-        writer = rows.write.format(sink.format or "parquet").options(**sink.options).mode(mode)
+        given = {name.lower() for name in sink.options}
+        if sink.format == "text" and "linesep" not in given:
+            rows = rows.select(*(_in_a_line(field) for field in rows.schema.fields))
+        own = {name: value for name, value in _EXACT.get(sink.format or "", {}).items() if name.lower() not in given}
+        writer = rows.write.format(sink.format or "parquet").options(**own, **sink.options).mode(mode)
         writer = writer.option("partitionOverwriteMode", "static")
         (writer.partitionBy(*sink.partition_by) if sink.partition_by else writer).save(path)
     except Exception as error:
@@ -132,6 +140,15 @@ def write_files(rows: DataFrame, sink: Sink, path: str, mode: str) -> None:
         hint = 'write mode = "replace" to replace it' if exists else "check path and format"
         problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=sink.place, hint=hint)
         raise DataError(problem) from error
+
+
+def _in_a_line(field: StructField) -> Column:
+    """Return a column that fails the job at a text with a line break, which would read back as two."""
+    column = quoted(field.name)
+    if not isinstance(field.dataType, StringType):
+        return column
+    complaint = f"a text in column {field.name} contains a line break; another format can have it"
+    return F.when(column.rlike("[\\r\\n]"), F.raise_error(F.lit(complaint))).otherwise(column).alias(field.name)
 
 
 def note_epoch(path: str, epoch: int, *, only: bool) -> None:
