@@ -95,7 +95,16 @@ class ProgressSource:
 
     def at(self, step: str, done: int, of: int) -> None:
         """Note which step has begun, after `done` steps of so many."""
-        self.step, self.done, self.of, self.growth = step, done, of, _no_growth
+        self.step, self.done, self.of = step, done, of
+
+    @contextmanager
+    def growing(self, growth: Growth) -> Iterator[None]:
+        """Report what `growth` says of a recursion inside the block."""
+        self.growth = growth
+        try:
+            yield
+        finally:
+            self.growth = _no_growth  # A cycle of objects would keep the memory of the recursion.
 
     def note(self, work: str, rows: int, started: float) -> None:
         """Call the function and log, if it is time; `started` is a time of `perf_counter`."""

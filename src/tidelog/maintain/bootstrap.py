@@ -155,7 +155,6 @@ class _Run:
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
         self.state[layout.N_SHARE] = threads.shared_from(inputs.threads)
-        inputs.watch.progress.growth = self.growth
 
     def growth(self) -> tuple[int, Mapping[str, int]]:
         """Return the rounds so far, and the rows of the relations."""
@@ -170,11 +169,12 @@ class _Run:
 
         target = self.round + limit if limit is not None else -1
         status = layout.REPLAN
-        while status == layout.REPLAN:
-            machine = self.machine(plan)
-            arguments = self.numbers, self.state, (target,), self.look, self.grow_log
-            status = machine.converse(run_rounds, "", *arguments, waiting=self.waiting)
-            self.round = int(self.state[layout.N_ROUND])
+        with self.inputs.watch.progress.growing(self.growth):
+            while status == layout.REPLAN:
+                machine = self.machine(plan)
+                arguments = self.numbers, self.state, (target,), self.look, self.grow_log
+                status = machine.converse(run_rounds, "", *arguments, waiting=self.waiting)
+                self.round = int(self.state[layout.N_ROUND])
         self.note_births()
 
     def machine(self, plan: Callable[[LiveStatistics], Sequence[Plan]]) -> Interpreter:

@@ -266,10 +266,10 @@ class Interpreter:
                     case layout.DONE | layout.REPLAN | layout.ORDER:
                         return status
                     case layout.GROW_RELATION:
-                        grown = stored_by_number[concerned]
-                        grown.ensure(self.batch, expected=2 * grown.rows)  # A batch may leave most of its room empty.
+                        stored = stored_by_number[concerned]
+                        stored.ensure(self.batch, expected=2 * stored.rows)  # A batch may need little of its room.
                         if waiting is not None:
-                            waiting.look_at(stored_by_number[concerned], node)
+                            waiting.look_at(stored, node)
                     case layout.INSERT_WAITING:
                         assert waiting is not None
                         waiting.insert(concerned, look)

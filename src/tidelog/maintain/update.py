@@ -451,11 +451,12 @@ class NodeUpdate:
         state = at_round(machine, current)
         arguments = group, self.opened, state, (inserting, once)
         task = layout.CREDIT if inserting else layout.CHARGE
-        self.inputs.watch.progress.growth = lambda: (
-            int(machine.levels[layout.S_ROUND]) - current,
-            sizes_of(self.derived),
-        )
-        machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits, task=task)
+
+        def growth() -> tuple[int, Mapping[str, int]]:
+            return int(machine.levels[layout.S_ROUND]) - current, sizes_of(self.derived)
+
+        with self.inputs.watch.progress.growing(growth):
+            machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits, task=task)
         return int(machine.levels[layout.S_ROUND])
 
     def look(self) -> None:
