@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
+from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
@@ -171,7 +172,7 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
                 self.workspace.restate(_text_of(found), earlier)
 
     def _commit(self, interrupts: Interrupts, epoch: Callable[[Interrupts], Made]) -> Made:
-        for problem in _unread_inputs(self.workspace):
+        if (problem := _unread_inputs(self.workspace)) is not None:
             warnings.warn(str(problem), InputWarning, stacklevel=3)
         return super()._commit(interrupts, epoch)
 
@@ -398,16 +399,20 @@ def _inputs(workspace: Workspace[Any]) -> list[Directive]:
     return [each for each in workspace.program.directives if each.name == "input"]
 
 
-def _unread_inputs(workspace: Workspace[Any]) -> Iterator[Problem]:
-    """Yield a warning (E0418) for each relation with `.input` that comes without facts or rules."""
+def _unread_inputs(workspace: Workspace[Any]) -> Problem | None:
+    """Return a warning (E0418) if a relation comes without facts and rules, while a file that its `.input` names is in
+    the working directory or beside the program."""
     before = workspace.committed.checked
     inputs = [] if workspace.program is before else _inputs(workspace)
     if not inputs:
-        return
+        return None
     known = {*before.relations, *(each.relation for each in workspace.facts)}
     known |= {head.relation for rule in workspace.program.texts for head in rule.heads}
     for each in inputs:
-        if each.relation not in known:
-            message = f"`{each.relation}` has no facts: `load` does not read the files of `.input`"
+        file = str(each.options.get("filename", f"{each.relation}.facts"))
+        folders = (Path(), Path(each.span.source.name).parent) if each.span is not None else (Path(),)
+        if each.relation not in known and any((folder / file).is_file() for folder in folders):
+            message = f"`{each.relation}` has no facts: `load` does not read {file}"
             hint = "call `read_inputs(folder)`, or `insert` its facts"
-            yield Problem("E0418", message, each.span, hint=hint, severity="warning")
+            return Problem("E0418", message, each.span, hint=hint, severity="warning")
+    return None

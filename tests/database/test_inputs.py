@@ -48,15 +48,36 @@ def test_an_error_in_one_file_inserts_nothing_from_any(db: tidelog.Database, tmp
     assert set(db["edge"]) == {(7, 8)}
 
 
-def test_a_commit_warns_of_each_relation_that_nobody_has_filled(db: tidelog.Database) -> None:
-    db.insert("edge", [(1, 2)])
-    with pytest.warns(InputWarning, match="(?s)5:8: .*E0418.*`name` has no facts.*read_inputs") as found:
-        db.commit()
-    assert [(len(found), Path(found[0].filename).name)] == [(1, "test_inputs.py")]
-    db.commit()  # Once is enough.
+@pytest.mark.parametrize("place", ["the working directory", "the folder of the program"])
+def test_a_commit_warns_of_a_file_that_nobody_has_read(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "names.txt").touch()
+    (tmp_path / "program.dl").write_text(TEXT)
+    with tidelog.connect() as db:
+        if place == "the working directory":
+            monkeypatch.chdir(tmp_path)
+            db.load(TEXT)
+        else:
+            db.load(tmp_path / "program.dl")
+        message = "(?s)5:8: .*E0418.*`name` has no facts.*names.txt.*read_inputs"
+        with pytest.warns(InputWarning, match=message) as found:
+            db.commit()
+        assert [(len(found), Path(found[0].filename).name)] == [(1, "test_inputs.py")]
+        db.commit()  # Once is enough.
 
 
-def test_facts_and_rules_of_the_program_are_no_reason_to_warn() -> None:
+def test_facts_from_elsewhere_may_come_later(db: tidelog.Database) -> None:
+    db.commit()
+    with db.transaction() as changes:
+        changes.insert("edge", [(1, 2)])
+    assert set(db["path"]) == {(1, 2)}
+
+
+def test_facts_and_rules_of_the_program_are_no_reason_to_warn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.facts").touch()
     with tidelog.connect() as db, warnings.catch_warnings():
         warnings.simplefilter("error")
         db.load(".decl a(x: number) .input a  a(1).  .decl b(x: number) .input b  b(x) :- a(x).")
