@@ -202,7 +202,8 @@ class Dictionary:
         if kind in PRIMITIVES:
             return number_word(value, kind)
         word = self._walk(value, kind, look, grow=True)
-        assert word is not None
+        if word is None:
+            raise TypeError(f"this is no {kind}")
         return word
 
     def find(self, value: object, kind: Kind) -> int | None:
@@ -229,7 +230,7 @@ class Dictionary:
         if kind in PRIMITIVES:
             return numbers_of(words, kind).tolist()  # type: ignore[no-any-return]
         fields = self.types[kind].fields
-        if not fields or self.types.is_text(kind):
+        if self.types.is_text(kind):
             return self._values(words.tolist(), kind)
         present, columns = self.unpack(kind, words)
         parts = [self.decode_list(c[present], field.kind) for c, field in zip(columns, fields, strict=True)]
@@ -354,8 +355,6 @@ class Dictionary:
             return text_to_arrow([format_value(v) for v in self._values(words.tolist(), kind)]).cast(pa.string())
         present, columns = self.unpack(kind, words)
         fields = self.types[kind].fields
-        if not fields:
-            return pa.Array.from_buffers(pa.struct([]), len(words), [mask_to_arrow(present).buffers()[1]])
         arrays = [self.decode_column(c[present], f.kind) for c, f in zip(columns, fields, strict=True)]
         records = pa.StructArray.from_arrays(arrays, fields=list(self.types.arrow_type(kind)))
         if present.all():
