@@ -15,7 +15,7 @@ from typing import Any
 
 from tidelog.certificate import Certificate, PartedCertificate, check, program_text, save
 from tidelog.copies import Uncopied
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, shown_name, wrong_argument
 from tidelog.language.branches import class_of
 from tidelog.language.declarations import did_you_mean
 from tidelog.language.readable import added, check_readable
@@ -86,9 +86,9 @@ class RelationReads(Reads, ABC):
         `Cons(1, Nil())` is a value of its type. Raise UsageError (E0616) if no type has such a branch."""
         records = self.workspace.program.records.values()
         found = {branch.name: branch for type_ in records for branch in type_.branches}
-        if name not in found:
-            near = did_you_mean(str(name), found)
-            message = f"no type has a branch {name!s:.60}"
+        if not isinstance(name, str) or name not in found:
+            near = did_you_mean(shown_name(name), found)
+            message = f"no type has a branch {shown_name(name):.60}"
             raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
         return class_of(found[name])
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError, Problem, shown
 from tidelog.io.column_names import match_columns
-from tidelog.io.values import shown
 from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
 from tidelog.language.syntax import RelationType
 from tidelog.source import Span

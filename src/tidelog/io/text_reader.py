@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError, Problem, shown
 from tidelog.io.column_names import match_columns
 from tidelog.io.columns import encode_columns
 from tidelog.io.options import as_they_stand
@@ -27,7 +27,7 @@ from tidelog.io.packed import NOT_UTF8
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
 from tidelog.io.split_text import split_text
-from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
+from tidelog.io.values import Complaint, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
 from tidelog.storage.arrow_arrays import is_utf8, texts_from_spans
 from tidelog.storage.dictionary import Dictionary
