@@ -71,7 +71,7 @@ def write_text(delimiter: str, quote: str) -> Callable[[Path, Columns], None]:
 
 def write_database(path: Path, columns: Columns) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"create table r ({', '.join(json.dumps(name) for name in columns)})")
+        connection.execute(f"create table r ({', '.join(json.dumps(name, ensure_ascii=False) for name in columns)})")
         connection.executemany(f"insert into r values ({', '.join('?' * len(columns))})", rows(columns))
 
 
@@ -129,6 +129,8 @@ def facts(db: tidelog.Database) -> set[Any]:
         {"amount": [5], "id": [1]},
         {"Amount": [5], "ID": [1]},
         {" AMOUNT ": [5], "id ": [1]},
+        {"__index_level_0__": [7], "id": [1], "amount": [5]},
+        {"amount": [5], "id": [1], "__index_level_0__": [7]},
     ],
 )
 def test_names_say_which_column_is_which(db: tidelog.Database, tmp_path: Path, entrance: str, columns: Columns) -> None:

@@ -165,7 +165,9 @@ def _pandas_column(
         return _chunked(pa.array(series, from_pandas=False))  # NaN stays NaN, which is refused as such
     except MemoryError:
         raise
-    except pa.ArrowException:
+    except UnicodeEncodeError:
+        return encode_values(series.tolist(), column, dictionary, place)
+    except Exception:  # types of others may raise any
         message = f"expected {expected(column)}, found a column of type {series.dtype}"
         raise DataError(
             Problem("E0401", message, hint="cast the column first", place=place(None, column.name))
