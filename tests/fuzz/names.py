@@ -110,7 +110,7 @@ def try_names(seed: int) -> int:
         rng.shuffle(found)
     if rng.random() < 0.2:
         found.insert(rng.randrange(len(found) + 1), rng.choice(OTHERS))
-    if rng.random() < 0.1:
+    if rng.random() < 0.1 and len(found) > 1:
         found.pop()
     found = list(dict.fromkeys(found))
     places = expected(found, declared)

@@ -15,9 +15,9 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem, shown
-from tidelog.io.column_names import match_columns
 from tidelog.io.values import complaint
 from tidelog.language.syntax import Column, Kind, RelationType
+from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.number_words import number_words
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError, Problem, shown
-from tidelog.io.column_names import match_columns
 from tidelog.io.columns import encode_columns
 from tidelog.io.options import as_they_stand
 from tidelog.io.packed import NOT_UTF8
@@ -30,6 +29,7 @@ from tidelog.io.split_text import split_text
 from tidelog.io.values import Complaint, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
 from tidelog.storage.arrow_arrays import is_utf8, texts_from_spans
+from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
