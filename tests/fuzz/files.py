@@ -20,7 +20,7 @@ from tidelog.io import encode
 from tidelog.relation import Relation, WordRows
 
 FLOATS = [0.0, 1.0, -1.5, 1e22, 1e-300, float("inf"), float("-inf"), 0.1, -1e-7, 123456789.125]
-TABLES = [Relation.to_arrow, Relation.to_pandas, Relation.to_polars, list]
+TABLES: list[Callable[[Relation], Any]] = [Relation.to_arrow, Relation.to_pandas, Relation.to_polars, list]
 NUMBERS = [0, -1, 1, 11, 2**63 - 1, -(2**63)]
 
 

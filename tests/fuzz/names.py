@@ -13,6 +13,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import tidelog
@@ -21,7 +22,7 @@ from tests.io.test_column_names import DATA, FILES, Columns, Enter, dicts, file,
 from tidelog.errors import DataError
 
 NAMES = ["id", "ID", "Id", "x", "X", "amount", "größe", "GRÖSSE", "f0", "column0", "_1", "_2", "col", "count"]
-SPELLINGS = [str, str, str, str.upper, str.lower, str.title, " {}".format, "{} ".format]
+SPELLINGS: list[Callable[[str], str]] = [str, str, str, str.upper, str.lower, str.title, " {}".format, "{} ".format]
 NUMBERED = ["{}", "column_{}", "column{}", "col{}", "f{}", "_c{}", "__index_level_{}__"]
 OTHERS = ["", "more", "0", "index", "__index_level_0__", "id"]
 

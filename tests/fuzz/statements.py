@@ -45,7 +45,7 @@ def broken(*rows: Any) -> Iterator[Any]:
 
 def nested(depth: int) -> Any:
     """Return a chain of records."""
-    found = None
+    found: Any = None
     for _ in range(depth):
         found = ("a", found)
     return found

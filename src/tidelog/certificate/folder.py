@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
@@ -20,9 +20,6 @@ from tidelog.certificate.layout import MANIFEST, PARTS, PROGRAM, CertificatePart
 from tidelog.certificate.tables import decoded_size, in_proportion
 from tidelog.errors import Problem, UsageError
 from tidelog.storage.arrow_arrays import numbers_to_arrow, text_to_arrow
-
-if TYPE_CHECKING:
-    pass
 
 
 def save(certificate: Certificate | PartedCertificate, text: str, folder: Path) -> None:
