@@ -90,8 +90,10 @@ bench-spark: .venv/stamp ## the pipeline and the cluster engine on Spark, beside
 bench-network: .venv/stamp ## messages and state of nodes when links are cut, 100 node processes; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.network $(QUICK)
 
-fuzz: .venv/stamp ## look for texts that end in a traceback, for wrong views, forged certificates, wrong proofs and snapshots; FUZZ_SECONDS=600 for each
+fuzz: .venv/stamp ## look for texts and calls that end in a traceback, for wrong views, forged certificates, wrong proofs and snapshots; FUZZ_SECONDS=600 for each
 	@$(PYTHON) -m tests.fuzz.language $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.verbs $(FUZZ_SECONDS)
+	@$(PYTHON) -m tests.fuzz.names $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.engine $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.memory $(FUZZ_SECONDS)
 	@$(PYTHON) -m tests.fuzz.store $(FUZZ_SECONDS)

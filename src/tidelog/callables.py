@@ -16,7 +16,7 @@ from functools import cache
 from types import CodeType, ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, shown, wrong_argument
 from tidelog.importing import ImportName, Library, import_name, imported, is_file, module_at
 
 FunctorSource: TypeAlias = ModuleType | Library | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
@@ -211,13 +211,13 @@ class GivenFunctions:
         if isinstance(given, Library):
             self.libraries.append(given)
             return
-        _check_options(given)
+        check_options(given)
         if isinstance(given, GivenAggregate):
             self._give_aggregate(given, used)
             return
         function: object = given.function
         if not callable(function):
-            message = f"expected a function for the functor `{given.name}`, found {function!r}"
+            message = f"expected a function for the functor `{given.name}`, found {shown(function)}"
             raise UsageError(Problem("E0609", message, hint="pass a function, for example `math.isqrt`"))
         known = (*self.functions.values(), *self.of_libraries.values())
         earlier = next((each for each in known if each.name == given.name), None)
@@ -235,7 +235,7 @@ class GivenFunctions:
         for part in ("step", "merge", "inverse", "finish"):
             function: object = getattr(given, part)
             if not callable(function) and (function is not None or part == "step"):
-                message = f"expected a function as the {part} of the aggregate `{given.name}`, found {function!r}"
+                message = f"expected a function as the {part} of the aggregate `{given.name}`, found {shown(function)}"
                 hint = "pass a function, for example `lambda state, x: state + x`"
                 raise UsageError(Problem("E0609", message, hint=hint))
         self.waiting.pop(given.name, None)
@@ -288,16 +288,17 @@ class GivenFunctions:
         self.computed.clear()
 
 
-def _check_options(given: GivenFunction | GivenAggregate) -> None:
+def check_options(given: GivenFunction | GivenAggregate) -> None:
     """Raise UsageError for a name that is no text (E0635), and for an option with a wrong value (E0603)."""
     name: object = given.name
     if not isinstance(name, str):
         raise wrong_argument("the name of a functor or an aggregate", "a text", name)
     for option in ("vectorized", "compiled", "remember"):
         value = getattr(given, option, False)
-        if not isinstance(value, bool) and (option, value) != ("vectorized", "arrow"):
+        is_arrow = option == "vectorized" and isinstance(value, str) and value == "arrow"
+        if not (isinstance(value, bool) or is_arrow):
             allowed = 'True, False or "arrow"' if option == "vectorized" else "True or False"
-            message = f"`{option}` of `{name}` must be {allowed}, found {value!r}"
+            message = f"`{option}` of `{name}` must be {allowed}, found {shown(value)}"
             raise UsageError(Problem("E0603", message, hint=f"pass {allowed}"))
 
 
@@ -391,7 +392,11 @@ def files_of(source: FunctorSource) -> list[str]:
 
 def _marked_among(objects: Iterable[Any]) -> tuple[FunctionOrLibrary, ...]:
     found: list[Any] = []
-    for each in objects:
+    try:
+        listed = list(objects)
+    except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
+        raise wrong_argument("functors", "a module, its name, or functions", objects) from None
+    for each in listed:
         whole = isinstance(each, (str, os.PathLike, ModuleType, Library))
         found += marked(each) if whole else [getattr(each, _MARK, None)]
     given = [each for each in found if isinstance(each, FunctionOrLibrary)]

@@ -11,6 +11,7 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.engine import Outcome, Report
+from tidelog.errors import flag
 from tidelog.io.sorting import sorted_rows
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.watch import reading_within_memory
@@ -47,7 +48,8 @@ class RelationChange:
     def to_dict(self, *, rows: bool = False) -> dict[str, Any]:
         """Return the numbers of tuples, or with `rows` the sorted tuples, as JSON has them."""
         both = {"inserted": self.inserted, "deleted": self.deleted}
-        return {key: sorted_rows(relation) if rows else len(relation) for key, relation in both.items()}
+        shows = flag("rows", rows)
+        return {key: sorted_rows(relation) if shows else len(relation) for key, relation in both.items()}
 
 
 class Change:

@@ -406,11 +406,37 @@ class ShapesWarning(UserWarning):
     """A part of shapes of SHACL is not validated (E0659): tidelog does not know it, or cannot validate it."""
 
 
+def shown(value: object) -> str:
+    """Return a value as messages show it, cut to a length that fits on a line."""
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, (str, bytes)) and len(value) > 60:
+        return f"{value[:45]!r}… ({len(value)} characters)"
+    try:
+        text = repr(value)
+    except Exception:  # a repr of the user's own, or of something nested too deeply, must not hide the real problem
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else f"{text[:45]}… ({len(text)} characters)"
+
+
+def shown_name(name: object) -> str:
+    """Return a name as messages show it, or what stands in the place of one."""
+    return name if isinstance(name, str) else shown(name)
+
+
 def wrong_argument(what: str, expected: str, found: object) -> UsageError:
     """Return the error (E0635) about an argument other than `expected`; `what` names the argument."""
-    shown = repr(found) if isinstance(found, (int, float)) else f"a value of type {type(found).__name__}"
-    message = f"expected {expected} as {what}, found {shown}"
+    text = shown(found) if isinstance(found, (int, float)) else f"a value of type {type(found).__name__}"
+    message = f"expected {expected} as {what}, found {text}"
     return UsageError(Problem("E0635", message, hint=f"pass {expected}"))
+
+
+def flag(name: str, value: object) -> bool:
+    """Return the value of an option that is True or False. Raise UsageError (E0603) for another one."""
+    if not isinstance(value, bool):
+        message = f"{name} must be True or False, found {shown(value)}"
+        raise UsageError(Problem("E0603", message, hint="pass True or False"))
+    return value
 
 
 def how_to_install(*extras: str) -> str:

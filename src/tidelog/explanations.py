@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tidelog.arrays import Words
 from tidelog.engine import Outcome
+from tidelog.errors import flag
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
 from tidelog.explain.conditions import MOST_MEMBERS
@@ -71,7 +72,7 @@ class ExplainingReads(RelationReads):
         """
         with self._using(), self._reading():
             watch = self._options.watch(work=EXPLANATION)
-            if all:
+            if flag("all", all):
                 proofs = self._explainer.proofs(relation, values, self._explained(), watch, members)
                 title = self._explainer.title("proofs", relation, values)
                 turn = Turn(self._using, self._reading, lambda: None, lambda: self._epochs, watch)
@@ -135,7 +136,7 @@ class ExplainingVerbs(ExplainingReads, RelationVerbs[Made, Part, Entry]):
         """
         with self._changing():
             checked(self)
-            return Transaction(self, (lambda: self._shown(*self._trial())) if dry_run else None)
+            return Transaction(self, (lambda: self._shown(*self._trial())) if flag("dry_run", dry_run) else None)
 
     def what_if(self) -> Transaction[Made]:
         """Return a block whose changes are tried: at its end they are evaluated like an epoch and undone, and its
@@ -165,7 +166,9 @@ class ExplainingVerbs(ExplainingReads, RelationVerbs[Made, Part, Entry]):
         with self._changing(), self._reading():
             checked(self, "undo()")
             watch = self._options.watch(work=EXPLANATION)
-            found = self._explainer.ends(relation, values, self._explained(), watch, rules=rules, confirmed=self._ends)
+            found = self._explainer.ends(
+                relation, values, self._explained(), watch, rules=flag("rules", rules), confirmed=self._ends
+            )
             return self._sets(found, "undo", relation, values, watch)
 
     def repair(self, relation: str, values: Any) -> Enumeration[Facts]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.copies import Uncopied
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, shown_name, wrong_argument
 from tidelog.language.branches import class_of
 from tidelog.language.declarations import did_you_mean
 from tidelog.language.readable import added, check_readable
@@ -88,9 +88,9 @@ class RelationReads(Reads, ABC):
         `Cons(1, Nil())` is a value of its type. Raise UsageError (E0616) if no type has such a branch."""
         records = self.workspace.program.records.values()
         found = {branch.name: branch for type_ in records for branch in type_.branches}
-        if name not in found:
-            near = did_you_mean(str(name), found)
-            message = f"no type has a branch {name!s:.60}"
+        if not isinstance(name, str) or name not in found:
+            near = did_you_mean(shown_name(name), found)
+            message = f"no type has a branch {shown_name(name):.60}"
             raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
         return class_of(found[name])
 

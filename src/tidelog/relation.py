@@ -2,7 +2,7 @@
 
 Where the rows come from is a `RowSource`: the engine's storage, the answer to a query, the changes of an epoch. Tuples
 are decoded when they are asked for, a chunk at a time. Records are tuples, `nil` is None; in Arrow and Polars, records
-are structs, and records of a type that contains itself are text like `[1, [2, nil]]`.
+are structs, and records of a type that contains itself or has no fields are text like `[1, [2, nil]]`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
+from tidelog.errors import (
+    DataError,
+    Problem,
+    SetupError,
+    UsageError,
+    how_to_install,
+    shown,
+    shown_name,
+    wrong_argument,
+)
 from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
 from tidelog.limits.interrupts import foreign_code
@@ -370,7 +379,7 @@ def _fitting_word(value: Value, column: Column, dictionary: Dictionary) -> int:
         word = dictionary.encode(value, column.kind)
         if dictionary.find(value, column.kind) == word:
             return word
-    message = f"expected a {column.type} in column {column.name}, found {value!r:.60}"
+    message = f"expected a {column.type} in column {column.name}, found {shown(value)}"
     raise DataError(Problem("E0401", message, hint="combine relations with sets of tuples of the same types"))
 
 
@@ -392,9 +401,9 @@ def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
     """Return the relation of this name. UsageError (E0601) if there is none."""
     if isinstance(name, str) and name in relations:
         return relations[name]
-    near = get_close_matches(str(name), relations, 1)
+    near = get_close_matches(shown_name(name), relations, 1)
     hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
-    raise UsageError(Problem("E0601", f"there is no relation {name}", hint=hint))
+    raise UsageError(Problem("E0601", f"there is no relation {shown_name(name)}", hint=hint))
 
 
 def with_tuples(relations: Mapping[str, RelationType], name: str) -> RelationType:

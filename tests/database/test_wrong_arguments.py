@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy
 import pytest
 
 import tidelog
-from tidelog.errors import TidelogError
+from tidelog.errors import TidelogError, shown
 
 
 class Sparse:
@@ -26,8 +27,30 @@ class Sparse:
 
 Sparse.__module__ = "scipy.sparse._csr"
 
+
+class Unprintable:
+    """An object that fails to show itself."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+class Ambiguous:
+    """A stand-in for the missing value of pandas, which is neither true nor false, nor equal to anything."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("the truth value is ambiguous")
+
+    __hash__ = object.__hash__
+
+
 VALUES: list[Any] = [
     None, 5, 2.5, True, b"e", "nope", "e\0", ["e"], ("e",), {"e": 1}, {"e"}, object(), numpy.zeros(3), len, Sparse(),
+    Unprintable(), Ambiguous(), 10**5000, Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"),
+    float("nan"), float("inf"),
 ]  # fmt: skip
 ROWS: list[Any] = [
     *VALUES, [5], [None], [[1]], [(1, "x")], [(1, None)], [(1, 2.5)], [(1, 2, 3)], [(1, 2**70)], [(1, [2])], [(1, {})],
@@ -35,6 +58,9 @@ ROWS: list[Any] = [
     numpy.zeros((2, 2)), numpy.zeros(3, int), numpy.zeros((2, 2), object), numpy.zeros((2, 2), complex), numpy.array(5),
     numpy.array([["a", "b"]]), numpy.array([[1, 2]], "M8[s]"), numpy.zeros((2, 3), int),
 ]  # fmt: skip
+
+ROWS += [*([(1, each)] for each in VALUES), [(Decimal("1e-5000"), 1)]]
+SETS: list[Any] = [{None}, {5}, {(1,)}, {(1, 2, 3)}, {("x", 2)}, {(1, None)}, {(1, Unprintable())}, {((1, 2), 3)}]
 
 CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = {
     "connect(…)": ([each for each in VALUES if not isinstance(each, str)], lambda _, value: tidelog.connect(value)),
@@ -58,6 +84,41 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
         lambda db, value: db.save_certificate(value),
     ),
     "read_inputs": (VALUES, lambda db, value: db.read_inputs(value)),
+    "rules.remove_instance": (VALUES, lambda db, value: db.rules.remove_instance(value)),
+    "branch": (VALUES, lambda db, value: db.branch(value)),
+    "draw().save": (VALUES, lambda db, value: db.draw().save(value)),
+    "functors": (VALUES, lambda db, value: db.functors(value)),
+    "functor(…)": (VALUES, lambda db, value: db.functor(value, len)),
+    "aggregate(…)": (VALUES, lambda db, value: db.aggregate(value, 0, len)),
+    "aggregate('a', …)": (
+        [each for each in VALUES if not callable(each)],
+        lambda db, value: db.aggregate("a", 0, value),
+    ),
+    **{
+        f"functor('f', …, {name}=…)": (VALUES, lambda db, value, name=name: db.functor("f", 1, **{name: value}))  # type: ignore[misc]
+        for name in ("vectorized", "compiled", "remember")
+    },
+    **{
+        f"{verb}(…, key=…)": (VALUES[1:], lambda db, value, verb=verb: getattr(db, verb)("e", [(1, 2)], key=value))  # type: ignore[misc]
+        for verb in ("insert", "delete")
+    },
+    **{
+        f"proof.{verb}": (VALUES[1:], lambda db, value, verb=verb: getattr(db.explain("e", (1, 2)), verb)(value))  # type: ignore[misc]
+        for verb in ("check", "draw", "export")
+    },
+    **{
+        f"e {name} …": (SETS, function)
+        for name, function in {
+            "|": lambda db, value: db["e"] | value,
+            "^": lambda db, value: value ^ db["e"],
+            "&": lambda db, value: db["e"] & value,
+            "<=": lambda db, value: db["e"] <= value,
+        }.items()
+    },
+    "transaction(dry_run=…)": (VALUES, lambda db, value: db.transaction(dry_run=value)),
+    "explain(all=…)": (VALUES, lambda db, value: db.explain("e", (1, 2), all=value)),
+    "undo(rules=…)": (VALUES, lambda db, value: db.undo("e", (1, 2), rules=value)),
+    "to_dict(rows=…)": (VALUES, lambda db, value: db.commit()["e"].to_dict(rows=value)),
     "subscribe(…, print)": (VALUES, lambda db, value: db.subscribe(value, print)),
     "subscribe('e', …)": (VALUES, lambda db, value: db.subscribe("e", value)),
     **{
@@ -71,7 +132,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
     "insert('s', …)": (ROWS, lambda db, value: db.insert("s", value)),
     **{
         f"options({name}=…)": (VALUES, lambda db, value, name=name: db.options(**{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "max_rows", "strategy", "switch", "closures", "maintain", "nope")
+        for name in ("timeout", "max_rows", "strategy", "switch", "closures", "maintain", "threads", "spill", "nope")
     },
 }
 
@@ -94,9 +155,9 @@ def no_raw_exception(
             function(subject, value)
         except TidelogError as error:
             if not all(problem.hint or problem.span for problem in error.problems):
-                pytest.fail(f"{call} with {value!r} has no hint: {error}")
+                pytest.fail(f"{call} with {shown(value)} has no hint: {error}")
         except Exception as error:
-            pytest.fail(f"{call} with {value!r}: {type(error).__name__}: {error}")
+            pytest.fail(f"{call} with {shown(value)}: {type(error).__name__}: {error}")
         finally:
             undo()
 
@@ -106,6 +167,7 @@ def test_no_raw_exception(call: str, db: tidelog.Database) -> None:
     def undo() -> None:
         db.rollback()
         db.options(timeout=None, max_rows=None, strategy="auto", switch=0.2, closures=True, maintain=True)
+        db.options(threads=None, spill=None)
 
     no_raw_exception(call, *CALLS[call], db, undo)
 

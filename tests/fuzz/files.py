@@ -1,8 +1,8 @@
 """Write and read random rows until the time is up: `python -m tests.fuzz.files SECONDS [SEED]`.
 
-Rows of all kinds of values go through all formats. Each comes back equal, or is rejected at writing (E0414), and then
-comes back by what the hint says. A difference is shown with its seed, and ends the run with exit code 1. Without a seed
-the clock gives one.
+Rows of all kinds of values go through all formats, and through the tables of libraries. Each comes back equal, or is
+rejected at writing (E0414), and then comes back by what the hint says. A difference is shown with its seed, and ends
+the run with exit code 1. Without a seed the clock gives one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.fuzz.asked import asked, show
-from tests.io.samples import BRANCHES, DARK, END, relation
+from tests.io.samples import BRANCHES, DARK, END, dictionary, relation, through_words
 from tests.io.test_round_trips import EXACT, PIECES, PLAIN, back, rejection
+from tidelog.io import encode
+from tidelog.relation import Relation, WordRows
 
 FLOATS = [0.0, 1.0, -1.5, 1e22, 1e-300, float("inf"), float("-inf"), 0.1, -1e-7, 123456789.125]
+TABLES: list[Callable[[Relation], Any]] = [Relation.to_arrow, Relation.to_pandas, Relation.to_polars, list]
 NUMBERS = [0, -1, 1, 11, 2**63 - 1, -(2**63)]
 
 
@@ -44,6 +47,9 @@ def makers(rng: random.Random) -> dict[str, Callable[[], Any]]:
         "float": lambda: rng.choice(FLOATS),
         "Pair": pair,
         "List": chain,
+        "Unit": lambda: rng.choice([None, ()]),
+        "Nested": lambda: rng.choice([None, (pair(), rng.randrange(2**64))]),
+        "Holder": lambda: rng.choice([None, (term(), rng.choice(NUMBERS))]),
         "Shade": lambda: rng.choice([DARK, BRANCHES["Light"]()]),
         "Term": term,
     }
@@ -53,9 +59,13 @@ def try_rows(seed: int) -> None:
     """Write and read some rows; AssertionError or anything else where they come back as others."""
     rng = random.Random(seed)
     made = makers(rng)
-    kinds = rng.choices(["symbol", *made], k=rng.randrange(1, 4))
+    kinds = rng.choices(["symbol", *made], k=rng.choice((0, 1, 1, 2, 3, 3)))
     rows = list({repr(row): row for row in (tuple(made[kind]() for kind in kinds) for _ in range(6))}.values())
     kind = relation("r", **{f"c{place}": each for place, each in enumerate(kinds)})
+    for table in TABLES:
+        words = encode(rows, kind, known := dictionary())
+        through = through_words(table(Relation("r", WordRows(kind.columns, known, words))), kind)
+        assert sorted(map(repr, through)) == sorted(map(repr, rows)), f"{rows} came back as {through}"
     is_plain = rng.random() < 0.6
     options = rng.choice(PLAIN if is_plain else EXACT)
     if rejected := rejection(rows, kind, options):

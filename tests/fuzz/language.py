@@ -2,7 +2,8 @@
 The text that is printed of a program, by itself or for a store, reads back as the same.
 
 `python -m tests.fuzz.language SECONDS [SEED]` mutates the programs of the tests, token by token and byte by byte, and
-stops at the first other exception with the text that caused it.
+stops at the first other exception with the text that caused it. One time in fifty it prints trees of all the syntax
+(tests/language/test_printing.py), which need not be programs.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
+from hypothesis import HealthCheck
+
 from tests.fuzz.asked import asked, show
+from tests.language.test_printing import everything
 from tidelog.errors import ProgramError
 from tidelog.language import Checker, lexer, read, warnings
 from tidelog.language.soft_words import SOFT_WORDS
+from tidelog.language.syntax import Program
 from tidelog.rules import compile_program
 from tidelog.store.manifest import new_text
 
@@ -151,6 +157,7 @@ def attempt(text: str) -> bool:
     """Return True if the text is a program; let any exception but ProgramError through."""
     try:
         program = read(f"{text}\n")
+        assert read(f"{program}\n") == program
         checker = Checker()
         checked = checker.check(program)
         warnings(checked)
@@ -158,9 +165,20 @@ def attempt(text: str) -> bool:
     except ProgramError as error:
         str(error)  # a message must not fail either
         return False
-    assert read(f"{program}\n") == program
     new_text(checker.programs)
     return True
+
+
+def print_trees(number: int) -> None:
+    """Print some trees of all the syntax, and read them; AssertionError with a small one that is another then."""
+
+    @hypothesis.seed(number)
+    @hypothesis.settings(max_examples=20, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @hypothesis.given(everything)
+    def survives(program: Program) -> None:
+        assert read(f"{program}\n") == program
+
+    survives()
 
 
 def fuzz(seconds: float, seed: int) -> str | None:
@@ -175,10 +193,12 @@ def fuzz(seconds: float, seed: int) -> str | None:
         tried += 1
         try:
             accepted += attempt(text)
+            if tried % 50 == 0:
+                print_trees(random_.randrange(2**32))
         except Exception:
             traceback.print_exc()
             return text
-    show(f"{tried} texts, {accepted} of them programs, no traceback (seed {seed})")
+    show(f"{tried} texts, {accepted} of them programs, and {tried // 50 * 20} trees, no traceback (seed {seed})")
     return None
 
 

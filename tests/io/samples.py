@@ -30,6 +30,7 @@ RECORDS = {
     "Pair": RecordType("Pair", (column("a", "number"), column("b", "symbol"))),
     "Nested": RecordType("Nested", (column("left", "Pair"), column("size", "unsigned"))),
     "List": RecordType("List", (column("head", "symbol"), column("tail", "List"))),
+    "Unit": RecordType("Unit", ()),
     "Shade": branched("Shade", [("Light", ()), ("Dark", ())], None),
     "Term": branched(
         "Term",

@@ -237,7 +237,9 @@ def test_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "nowhere/e.csv: error[E0412]: the file cannot be written: No such file or directory\n"
         "  hint: create the folder nowhere"
     )
-    assert message(".", filename="folder") == "folder: error[E0412]: the file cannot be written: Is a directory"
+    assert message(".", filename="folder") == (
+        "folder: error[E0412]: the file cannot be written: Is a directory\n  hint: write to another place"
+    )
     assert message("nowhere", IO="sqlite") == (
         "nowhere/e.sqlite: error[E0412]: the database cannot be written: unable to open database file"
     )

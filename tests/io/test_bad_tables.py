@@ -192,6 +192,18 @@ TABLES: list[tuple[RelationType, Any, str]] = [
         "  hint: remove unpaired surrogates",
     ),
     (
+        NAMED,
+        pd.DataFrame({"name": pd.array(["a", "\ud800"], "string[python]"), "n": [1, 2]}),
+        "s, row 2, column name: error[E0408]: the symbol '\\ud800' cannot be written in UTF-8\n"
+        "  hint: remove unpaired surrogates",
+    ),
+    (
+        HOLDER,
+        pl.DataFrame({"pair": ["nil", "nil"], "chain": [["a"], None]}),
+        "h, column chain: error[E0401]: expected a List, found a column of type large_list<item: string_view>\n"
+        "  hint: flatten it first, or declare a record type",
+    ),
+    (
         HOLDER,
         pa.table({"pair": [5], "chain": ["nil"]}),
         "h, column pair: error[E0401]: expected records of type Pair, found a column of type int64\n"

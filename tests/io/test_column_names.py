@@ -19,7 +19,7 @@ from pyarrow import feather, parquet
 import tidelog
 from tidelog.errors import DataError
 from tidelog.io import read_facts
-from tidelog.io.column_names import match_columns
+from tidelog.storage.column_names import match_columns
 
 PROGRAM = ".decl r(id: number, amount: number)\n"
 Columns = dict[str, list[int]]
@@ -71,7 +71,7 @@ def write_text(delimiter: str, quote: str) -> Callable[[Path, Columns], None]:
 
 def write_database(path: Path, columns: Columns) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute(f"create table r ({', '.join(json.dumps(name) for name in columns)})")
+        connection.execute(f"create table r ({', '.join(json.dumps(name, ensure_ascii=False) for name in columns)})")
         connection.executemany(f"insert into r values ({', '.join('?' * len(columns))})", rows(columns))
 
 
@@ -129,6 +129,8 @@ def facts(db: tidelog.Database) -> set[Any]:
         {"amount": [5], "id": [1]},
         {"Amount": [5], "ID": [1]},
         {" AMOUNT ": [5], "id ": [1]},
+        {"__index_level_0__": [7], "id": [1], "amount": [5]},
+        {"amount": [5], "id": [1], "__index_level_0__": [7]},
     ],
 )
 def test_names_say_which_column_is_which(db: tidelog.Database, tmp_path: Path, entrance: str, columns: Columns) -> None:
@@ -235,10 +237,46 @@ def test_the_rule(found: list[object], declared: list[str], order: list[int] | s
     assert raised.value.problems[0].hint == order
 
 
+OF_RECORDS: dict[str, Callable[[Any], Any]] = {
+    "tuples": lambda record: [(record,)],
+    "dicts": lambda record: [{"p": record}],
+    "pandas": lambda record: pandas.DataFrame({"p": [record]}),
+    "Polars": lambda record: polars.DataFrame({"p": [record]}),
+    "Arrow": lambda record: pa.table({"p": [record]}),
+}
+
+
+@pytest.mark.parametrize("entrance", [*OF_RECORDS, "JSON"])
+@pytest.mark.parametrize(
+    ("record", "is_right"),
+    [({"a": 1, "b": "x"}, True), ({"B": "x", " a": 1}, True), ({"a": 1, "c": "x"}, False), ({"a": 1}, False)],
+)
+def test_names_of_fields(
+    db: tidelog.Database, tmp_path: Path, entrance: str, record: dict[str, Any], is_right: bool
+) -> None:
+    db.load(".type Inner = [a: number, b: symbol]\n.decl s(p: Inner)")
+
+    def enter() -> None:
+        if entrance == "JSON":
+            (tmp_path / "s.json").write_text(json.dumps([{"p": record}]))
+            db.insert_words("s", read_facts({}, tmp_path, db.program.relations["s"], db.dictionary))
+        else:
+            db.insert("s", OF_RECORDS[entrance](record))
+
+    if not is_right:
+        with pytest.raises(DataError, match=r"E040[16]"):
+            enter()
+        return
+    enter()
+    db.commit()
+    assert list(db["s"]) == [((1, "x"),)]
+    assert ({"B": "x", "A": 1},) in db["s"]
+
+
 def test_names_of_branches_in_objects(tmp_path: Path) -> None:
     db = tidelog.connect()
     db.load(".type List = Nil {} | Cons {head: number, tail: List}\n.decl r(id: number, items: List)\n")
-    (tmp_path / "r.json").write_text('[{"Items": ["$Cons", 1, ["$Nil"]], "ID": 7}]')
+    (tmp_path / "r.json").write_text('[{"Items": {"$Cons": {"Tail": ["$Nil"], "HEAD": 1}}, "ID": 7}]')
     db.insert_words("r", read_facts({}, tmp_path, db.program.relations["r"], db.dictionary))
     db.commit()
     [(number, items)] = db["r"]

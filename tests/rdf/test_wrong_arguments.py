@@ -39,6 +39,9 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "… in store": (TRIPLES, lambda store, value: value in store),
     "… in store, thrice": (VALUES, lambda store, value: (value, value, value) in store),
     "triples": (VALUES, lambda store, value: store.triples(value, value, value)),
+    "triples(inferred=…)": (VALUES, lambda store, value: store.triples(inferred=value)),
+    "to_text(inferred=…)": (VALUES, lambda store, value: store.to_text(inferred=value)),
+    "transaction(dry_run=…)": (VALUES, lambda store, value: store.transaction(dry_run=value)),
     "query": (VALUES, lambda store, value: store.query(value)),
     **{
         f"query(…, {name}=…)": (VALUES, lambda store, value, name=name: store.query("ASK {}", **{name: value}))  # type: ignore[misc]

@@ -10,22 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
 from tidelog import version
-from tidelog.arrays import Words
-from tidelog.certificate.certificate import Certificate, CertifiedProgram, PartedCertificate
+from tidelog.certificate.certificate import Certificate, PartedCertificate
 from tidelog.certificate.layout import MANIFEST, PARTS, PROGRAM, CertificatePart, Layout, column_types, kinds_of
 from tidelog.certificate.tables import decoded_size, in_proportion
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import Kind
 from tidelog.storage.arrow_arrays import numbers_to_arrow, text_to_arrow
-from tidelog.storage.record_text import format_value
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def save(certificate: Certificate | PartedCertificate, text: str, folder: Path) -> None:
@@ -98,16 +92,7 @@ def _write_tables(
             for rows, births in certificate.parts(name, part):
                 labels = numbers_to_arrow(numpy.zeros(len(rows), "i4"))
                 columns: list[Any] = [pa.DictionaryArray.from_arrays(labels, label)]
-                columns += [_column(certificate, rows[:, i], kind, types[f"c{i}"]) for i, kind in enumerate(kinds)]
+                columns += [certificate.dictionary.decode_column(rows[:, i], kind) for i, kind in enumerate(kinds)]
                 columns += [] if births is None else [numbers_to_arrow(births.astype(numpy.int64))]
                 if len(rows):
                     writer.write_table(pa.table(columns, schema=schema))
-
-
-def _column(certificate: CertifiedProgram, words: Words, kind: Kind, wanted: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
-    dictionary = certificate.dictionary
-    if dictionary.types.arrow_type(kind) == wanted:
-        return dictionary.decode_column(words, kind)
-    return text_to_arrow([format_value(value) for value in dictionary.decode_list(words, kind)]).cast(pa.string())

@@ -92,19 +92,5 @@ def column_types(dictionary: Dictionary, kinds: Iterable[Kind], part: Certificat
     """Return the names and Arrow types of the columns of a file. Text may be dictionary-encoded."""
     import pyarrow as pa
 
-    values = [(f"c{i}", _column_type(dictionary, kind)) for i, kind in enumerate(kinds)]
+    values = [(f"c{i}", dictionary.types.arrow_type(kind)) for i, kind in enumerate(kinds)]
     return [("relation", pa.string()), *values, *([("birth", pa.int64())] if part == "views" else [])]
-
-
-def _column_type(dictionary: Dictionary, kind: Kind) -> pa.DataType:
-    """Return the type of a column; text for records without fields, which Parquet has no type for."""
-    import pyarrow as pa
-
-    kind_type = dictionary.types.arrow_type(kind)
-    return pa.string() if _has_empty_struct(kind_type) else kind_type
-
-
-def _has_empty_struct(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_struct(kind) and (not kind.num_fields or any(_has_empty_struct(part.type) for part in kind))

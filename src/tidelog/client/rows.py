@@ -9,11 +9,11 @@ import numpy as np
 
 from tidelog.errors import DataError, Problem
 from tidelog.io import at_hand
-from tidelog.io.column_names import match_columns
 from tidelog.io.encode import is_pandas, pandas_order, unreadable
 from tidelog.io.keys import key_positions, with_columns
 from tidelog.io.rows import place_in, row_values, wrong_length
 from tidelog.language.syntax import Column, RelationType
+from tidelog.storage.column_names import match_columns
 
 Noted = dict[Hashable, tuple[Sequence[Any], bool]]
 """Rows by what says that another one takes their place, and whether they are asserted."""

@@ -44,7 +44,9 @@ def _target(path: Path) -> Path:
     try:
         return Path(os.path.realpath(path))  # A link stays one.
     except ValueError as error:
-        raise DataError(Problem("E0412", f"the file cannot be written: {error}", place=str(path))) from None
+        raise DataError(
+            Problem("E0412", f"the file cannot be written: {error}", place=str(path), hint="write to another place")
+        ) from None
 
 
 @contextmanager
@@ -54,7 +56,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         message = f"the file cannot be written: {error.strerror or error}"
-        hint = None
+        hint = "write to another place"
         if not path.parent.is_dir():
             hint = f"create the folder {path.parent}"
         elif error.errno == errno.ENOSPC:

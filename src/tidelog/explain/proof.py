@@ -13,7 +13,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, shown_name, wrong_argument
 from tidelog.explain.checking import Checked, Explained, ViewTables, check_steps
 from tidelog.explain.drawing import dot, html
 from tidelog.explain.lean import lean_text
@@ -94,14 +94,17 @@ class Proof:
         """Return the proof as a JSON text for another checker: that of Datalog proofs in Lean, CertifyingDatalog, which
         reads it with `-o`. Raise UsageError (E0635 for another form, E0676 if the proof needs more than tuples:
         comparisons, negation, aggregates)."""
-        if form != "lean":
-            raise UsageError(Problem("E0635", f"`{form}` is no form of a proof", hint='pass "lean"'))
+        if not isinstance(form, str) or form != "lean":
+            raise UsageError(Problem("E0635", f"`{shown_name(form)}` is no form of a proof", hint='pass "lean"'))
         return lean_text(self.steps)
 
     def check(self, database: Explained | None = None) -> Checked:
         """Check each step by itself, without an engine. With a `database` of the same facts, read all of its views to
         check also that facts and rules are its own, tuples absent and aggregates complete; without, the result names
         the conditions that were taken for granted. Raise ProofRejected (E0820)."""
+        given: object = database
+        if given is not None and not (hasattr(given, "program") and hasattr(given, "local")):
+            raise wrong_argument("the database of a proof", "a database or a snapshot", given)
         return check_steps(self.steps, None if database is None else ViewTables(database))
 
     def __str__(self) -> str:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.errors import DataError
-from tidelog.io.column_names import match_columns
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Locator
 from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
+from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.number_words import number_words
 
@@ -63,11 +63,14 @@ def encode_columns(
         if isinstance(found, np.ndarray):
             words[:, position] = found
             continue
-        plain = _plain(found)
-        if column.kind == "symbol" and _is_text(plain.type) and not plain.null_count:
-            texts.setdefault(plain.type, []).append((position, plain))
-        else:
-            words[:, position] = column_words(plain, column, dictionary, place, look)
+        try:
+            plain = _plain(found)
+            if column.kind == "symbol" and _is_text(plain.type) and not plain.null_count:
+                texts.setdefault(plain.type, []).append((position, plain))
+            else:
+                words[:, position] = column_words(plain, column, dictionary, place, look)
+        except NotImplementedError:  # Arrow lacks functions for some nested types, none of which fits a column.
+            raise _other_type(column, found.type).at(place(None, column.name)) from None
     for alike in texts.values():
         look()
         try:
@@ -110,8 +113,12 @@ def column_words(
         return _integer_words(column, declared, place)
     if pa.types.is_floating(column.type) and kind == "float":
         return _float_words(column, declared, place)
-    message = f"expected {expected(declared)}, found a column of type {column.type}"
-    raise Complaint("E0401", message, _cast_hint(column.type, kind)).at(place(None, declared.name))
+    raise _other_type(declared, column.type).at(place(None, declared.name))
+
+
+def _other_type(declared: Column, found: pa.DataType) -> Complaint:
+    message = f"expected {expected(declared)}, found a column of type {found}"
+    return Complaint("E0401", message, _cast_hint(found, declared.kind))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
-from tidelog.io.column_names import match_columns, positions_by_name
+from tidelog.errors import DataError, Problem, shown
 from tidelog.io.columns import column_words, encode_columns, encode_table
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
-from tidelog.io.values import expected, shown
+from tidelog.io.values import expected
 from tidelog.language.syntax import Column, RelationType
 from tidelog.limits.interrupts import foreign_code
 from tidelog.relation import Relation
 from tidelog.storage.arrow_arrays import numbers_to_arrow
+from tidelog.storage.column_names import match_columns, positions_by_name
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -165,7 +165,9 @@ def _pandas_column(
         return _chunked(pa.array(series, from_pandas=False))  # NaN stays NaN, which is refused as such
     except MemoryError:
         raise
-    except pa.ArrowException:
+    except UnicodeEncodeError:
+        return encode_values(series.tolist(), column, dictionary, place)
+    except Exception:  # types of others may raise any
         message = f"expected {expected(column)}, found a column of type {series.dtype}"
         raise DataError(
             Problem("E0401", message, hint="cast the column first", place=place(None, column.name))

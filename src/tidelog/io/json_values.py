@@ -18,7 +18,7 @@ from tidelog.io.rows import Locator, row_values
 from tidelog.io.values import Complaint, unknown_branch
 from tidelog.language.branches import Branch, class_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
-from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.dictionary import Dictionary, record_parts
 from tidelog.storage.record_text import format_number
 
 
@@ -50,13 +50,8 @@ def _branched(item: Any, column: Column, dictionary: Dictionary) -> Any:
         return item
     type_ = dictionary.types[column.kind]
     if not type_.branches:
-        if isinstance(item, dict):
-            return _each(item, {f.name: f for f in type_.fields}, dictionary, dict)
-        return (
-            _each(dict(enumerate(item)), dict(enumerate(type_.fields)), dictionary, _fields)
-            if isinstance(item, list)
-            else item
-        )
+        own = record_parts(item, type_.fields)
+        return item if own is None else _each(own, type_.fields, dictionary, tuple)
     if isinstance(item, str):
         return record_from_text(item, column, dictionary)
     name, parts = _named(item)
@@ -66,22 +61,12 @@ def _branched(item: Any, column: Column, dictionary: Dictionary) -> Any:
     found = unknown_branch(name, len(parts), type_, column.type)
     if found is not None or branch is None:
         return found
-    if not isinstance(parts, dict):
-        return _each(
-            dict(enumerate(parts)),
-            dict(enumerate(branch.fields)),
-            dictionary,
-            lambda given: class_of(branch)(*given.values()),
-        )
-    fields = {f.name: f for f in branch.fields}
-    if parts.keys() != fields.keys():
-        message = f"the branch {name} has the parts {', '.join(fields)}, found {', '.join(parts)}"
+    values = record_parts(parts, branch.fields)
+    if values is None:
+        fields = ", ".join(field.name for field in branch.fields)
+        message = f"the branch {name} has the parts {fields}, found {', '.join(parts)}"
         return Complaint("E0401", message, "name each part once")
-    return _each(parts, fields, dictionary, lambda given: class_of(branch)(*(given[key] for key in fields)))
-
-
-def _fields(given: dict[int, Any]) -> tuple[Any, ...]:
-    return tuple(given.values())
+    return _each(values, branch.fields, dictionary, lambda given: class_of(branch)(*given))
 
 
 def _named(item: Any) -> tuple[str | None, Any]:
@@ -94,10 +79,12 @@ def _named(item: Any) -> tuple[str | None, Any]:
     return None, ()
 
 
-def _each(given: dict[Any, Any], fields: dict[Any, Column], dictionary: Dictionary, make: Callable[[Any], Any]) -> Any:
-    """Return what `make` makes of the items with branches in them, or the first complaint."""
-    parts = {key: _branched(item, fields[key], dictionary) if key in fields else item for key, item in given.items()}
-    return next((part for part in parts.values() if isinstance(part, Complaint)), None) or make(parts)
+def _each(
+    items: Sequence[Any], fields: Sequence[Column], dictionary: Dictionary, make: Callable[[Sequence[Any]], Any]
+) -> Any:
+    """Return what `make` makes of the values of the items, or the first complaint."""
+    values = [_branched(item, field, dictionary) for item, field in zip(items, fields, strict=True)]
+    return next((each for each in values if isinstance(each, Complaint)), None) or make(values)
 
 
 def rows_text(words: Words, columns: Sequence[Column], dictionary: Dictionary) -> str:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidelog.errors import DataError, Problem
-from tidelog.io.column_names import match_columns
-from tidelog.io.values import shown
+from tidelog.errors import DataError, Problem, shown
 from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
 from tidelog.language.syntax import RelationType
 from tidelog.source import Span
+from tidelog.storage.column_names import match_columns
 
 FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}

@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable
 from itertools import count
 
-from tidelog.io.values import Complaint, shown, text_complaint, unknown_branch, value_of_text
+from tidelog.errors import shown
+from tidelog.io.values import Complaint, text_complaint, unknown_branch, value_of_text
 from tidelog.language.branches import class_of
 from tidelog.language.syntax import PRIMITIVES, BranchType, Column, Value
 from tidelog.looking import Look, unlimited

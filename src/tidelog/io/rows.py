@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
-from tidelog.io.column_names import match_columns
-from tidelog.io.values import complaint, shown
+from tidelog.errors import DataError, Problem, shown
+from tidelog.io.values import complaint
 from tidelog.language.syntax import Column, Kind, RelationType
+from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.number_words import number_words
 
@@ -57,7 +57,8 @@ def encode_values(values: Sequence[Any], column: Column, dictionary: Dictionary,
         return words
     if column.kind == "unsigned":  # Spark has unsigned numbers as decimal(20,0).
         values = [
-            int(each) if isinstance(each, Decimal) and each == each.to_integral_value() else each for each in values
+            int(each) if isinstance(each, Decimal) and each.is_finite() and each == each.to_integral_value() else each
+            for each in values
         ]
     for row, value in enumerate(values):
         found = complaint(value, column.kind, dictionary, column.type)
@@ -86,7 +87,7 @@ def _quick(values: Sequence[Any], kind: Kind, dictionary: Dictionary) -> Words |
 
 def _quick_records(values: Sequence[Any], types: set[type], kind: Kind, dictionary: Dictionary) -> Words | None:
     fields = dictionary.types[kind].fields
-    if not types <= {tuple, type(None)} or not fields or dictionary.types.is_text(kind):
+    if not types <= {tuple, type(None)} or dictionary.types.is_text(kind):
         return None
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
     records = [value for value in values if value is not None]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError
 from tidelog.io.columns import encode_table
 from tidelog.io.options import FileOptions
 from tidelog.io.rows import place_in
@@ -47,15 +47,10 @@ def read_parquet(path: Path, options: FileOptions, relation: RelationType, dicti
 def write_parquet(
     path: Path, options: FileOptions, relation: RelationType, words: Words, dictionary: Dictionary
 ) -> None:
-    """Write a Parquet file. Raise DataError (E0412) for records without fields."""
-    import pyarrow as pa
+    """Write a Parquet file."""
     from pyarrow import parquet
 
-    try:
-        parquet.write_table(_table(relation, words, dictionary), path, compression="zstd")
-    except pa.ArrowNotImplementedError as error:  # Parquet has no structs without fields.
-        hint = "write the relation as JSON, Arrow or CSV, or give its record type a field"
-        raise DataError(Problem("E0412", f"{relation.name} cannot be a Parquet file: {error}", hint=hint)) from None
+    parquet.write_table(_table(relation, words, dictionary), path, compression="zstd")
 
 
 def read_arrow(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
-from tidelog.io.column_names import match_columns
+from tidelog.errors import DataError, Problem, shown
 from tidelog.io.columns import encode_columns
 from tidelog.io.options import as_they_stand
 from tidelog.io.packed import NOT_UTF8
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import place_in
 from tidelog.io.split_text import split_text
-from tidelog.io.values import Complaint, shown, text_complaint, value_of_text
+from tidelog.io.values import Complaint, text_complaint, value_of_text
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
 from tidelog.storage.arrow_arrays import is_utf8, texts_from_spans
+from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ def read_text(
     columns = relation.columns
     if not columns:
         return _read_units(data, form.headers)
-    order = list(form.columns or range(len(columns)))
     start = lines = 0
+    order = list(range(len(columns)))
     if form.headers:
-        start, lines, named = _read_headers(data, name, form, relation)
-        order = order if form.columns else named
+        start, lines, order, form = _read_headers(data, name, form, relation)
+    order = list(form.columns or order)
     words = None
     if not form.quoted and len(data) >= _LARGE and _is_utf8(data):
         exact, blank = not form.columns, _blank_counts(columns, form)
@@ -93,18 +93,21 @@ def _read_units(data: bytes, headers: bool) -> Words:
     return np.empty((1 if lines > 0 else 0, 0), dtype=np.int64)
 
 
-def _read_headers(data: bytes, name: str, form: TextFormat, relation: RelationType) -> tuple[int, int, list[int]]:
+def _read_headers(
+    data: bytes, name: str, form: TextFormat, relation: RelationType
+) -> tuple[int, int, list[int], TextFormat]:
     """Return the begin of the rows, the number of lines before, and for each declared column its position in the file,
-    unless that is given."""
+    unless that is given; and the format, which picks columns where the file has an index besides."""
     if not data.strip():
         raise Complaint("E0411", "expected a line with the names of the columns, found nothing").at(f"{name}:1:1")
     end = data.find(b"\n") + 1 or len(data)
     line = _decoded(data[:end], name)
     fields = next(rows_of(line, form, False, name, 0))
     if form.columns:
-        return end, 1, []
+        return end, 1, [], form
     names = [column.name for column in relation.columns]
-    return end, 1, match_columns([text for _, _, text in fields], names, f"{name}:1:1", as_they_stand(len(names)))
+    order = match_columns([text for _, _, text in fields], names, f"{name}:1:1", as_they_stand(len(names)))
+    return end, 1, order, form if len(fields) == len(names) else replace(form, columns=tuple(order))
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError, Problem, shown
 from tidelog.io.text_reader import TextFormat, rows_of
-from tidelog.io.values import shown
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
 from tidelog.source import Span
 from tidelog.storage.arrow_arrays import numbers_to_arrow, text_scalar, text_to_arrow

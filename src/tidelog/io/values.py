@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError, Problem, shown
 from tidelog.language.branches import Branch
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType
 from tidelog.storage.dictionary import Dictionary, record_parts
@@ -40,19 +40,6 @@ class Complaint:
 
 MISSING_HINT = "leave the row out, or use a marker of your own"
 NAN_HINT = "leave such rows out, or use a marker of your own: NaN is not equal to itself, so no set can hold it"
-
-
-def shown(value: object) -> str:
-    """Return a value as messages show it, cut to a length that fits on a line."""
-    if isinstance(value, int) and value.bit_length() > 200:
-        return f"an integer of {value.bit_length()} bits"
-    if isinstance(value, (str, bytes)) and len(value) > 60:
-        return f"{value[:45]!r}… ({len(value)} characters)"
-    try:
-        text = repr(value)
-    except Exception:  # a repr of the user's own, or of something nested too deeply, must not hide the real problem
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 60 else f"{text[:45]}… ({len(text)} characters)"
 
 
 def article(name: str) -> str:
@@ -192,9 +179,10 @@ def _cast_hint(value: object, kind: Kind) -> str | None:
     if isinstance(value, bytes):
         return "decode it first: value.decode()"
     if isinstance(value, decimal.Decimal):
-        if kind in RANGES and value != value.to_integral_value():
+        if kind in RANGES and value.is_finite() and value != value.to_integral_value():
             places = -int(value.as_tuple().exponent)
-            return f"pass int(value * {10**places}), or declare the column as float and pass float(value)"
+            scale = 10**places if places < 19 else f"10**{places}"
+            return f"pass int(value * {scale}), or declare the column as float and pass float(value)"
         return f"pass {'str' if kind == 'symbol' else 'float' if kind == 'float' else 'int'}(value)"
     if isinstance(value, (datetime.date, datetime.time)):
         return "pass value.isoformat() into a symbol, or a count of seconds or days into a number"

@@ -20,7 +20,7 @@ from tidelog.language.syntax import Program
 from tidelog.network.messages import RuleChange
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import Rulebook
-from tidelog.network.values import declared, shown
+from tidelog.network.values import declared, shown_rows
 
 if TYPE_CHECKING:
     from tidelog.change import Change
@@ -64,7 +64,7 @@ class NetworkVerbs(ABC):
         """Return the asserted facts of a relation at all nodes together. Raise UsageError (E0601) for an unknown
         name."""
         program = self.book.program
-        return shown(self._stamped(declared(relation, program)), relation, program)
+        return shown_rows(self._stamped(declared(relation, program)), relation, program)
 
     def database(self) -> Database:
         """Return an embedded database with the program of the network and the facts that its nodes assert at the
@@ -87,7 +87,7 @@ class NetworkVerbs(ABC):
         db.workspace.known_since = lambda name: self._since.get(name, 0)
         db.load(self._program())
         for name, rows in facts.items():
-            db.insert(name, sorted(shown(rows, name, self.book.program), key=repr))
+            db.insert(name, sorted(shown_rows(rows, name, self.book.program), key=repr))
         db.commit()
         return db
 

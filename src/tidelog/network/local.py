@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
-from tidelog.errors import Problem, SetupError, UsageError, wrong_argument
+from tidelog.errors import Problem, SetupError, UsageError, shown, wrong_argument
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of
 from tidelog.network.gathering import NetworkVerbs
@@ -27,7 +27,7 @@ from tidelog.network.limits import checked_seconds
 from tidelog.network.program import LocatedProgram, NodeRow
 from tidelog.network.rulebook import program_text
 from tidelog.network.stamps import WallClock
-from tidelog.network.values import declared, fact_of, facts_of, shown
+from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 from tidelog.network.wire import fact_from_json, reason_from_json
 from tidelog.network.zeromq import new_keys
 
@@ -117,7 +117,7 @@ class LocalNetwork(NetworkVerbs):
             declared(relation, self.book.program)
             self._post(self.names, {"show": relation})
         found = {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
-        return {name: shown(rows, name, self.book.program) for name, rows in found.items()}
+        return {name: shown_rows(rows, name, self.book.program) for name, rows in found.items()}
 
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, seconds: float = 10.0) -> Proof:
         """Return a proof of a tuple, for which the process of the node `at`, else that of the tuple, asks the others
@@ -131,7 +131,7 @@ class LocalNetwork(NetworkVerbs):
         name = at or program.owner(fact) or self.names[0]
         if name not in self.names:
             hint = f"use one of {', '.join(self.names)}"
-            raise UsageError(Problem("E0624", f"{name!r:.60} is not a node of this network", hint=hint))
+            raise UsageError(Problem("E0624", f"{shown(name)} is not a node of this network", hint=hint))
         answer = self._ask(name, {"explain": relation, "row": fact[1], "seconds": seconds})
         inquiry = Inquiry(0, self.book, program.owner(fact) or name, fact, messages=0, room=0)
         inquiry.recall(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.copies import Uncopied
-from tidelog.errors import LimitError, Problem, TidelogError, UsageError, wrong_argument
+from tidelog.errors import LimitError, Problem, TidelogError, UsageError, shown, wrong_argument
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
@@ -41,7 +41,7 @@ from tidelog.network.reasons import reasons
 from tidelog.network.rulebook import program_text
 from tidelog.network.stamps import Clock, WallClock
 from tidelog.network.transport import Transport
-from tidelog.network.values import declared, fact_of, facts_of, shown
+from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 from tidelog.network.wire import Packet, RefusedError, decode, packets
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Node(NodeVerbs, Uncopied):
         functors: FunctorSource = (),
     ) -> None:
         if type(incarnation) is not int or not 0 <= incarnation <= MOST_INCARNATIONS:
-            message = f"the incarnation must be a number from 0 to {MOST_INCARNATIONS}, found {incarnation!r}"
+            message = f"the incarnation must be a number from 0 to {MOST_INCARNATIONS}, found {shown(incarnation)}"
             raise UsageError(Problem("E0624", message, hint="add one when a node has lost its store"))
         self.name = checked_name(name)
         if not isinstance(transport, Transport):
@@ -210,13 +210,13 @@ class Node(NodeVerbs, Uncopied):
         """Return the tuples of a relation that live here, as far as this node knows by now. Raise LimitError (E0503) if
         memory does not suffice."""
         program = self.machine.book.program
-        return shown(self.machine.view(declared(relation, program)), relation, program)
+        return shown_rows(self.machine.view(declared(relation, program)), relation, program)
 
     @_WITHIN_MEMORY
     def asserted(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the asserted facts of a relation at this node. Raise UsageError (E0601) for an unknown name."""
         program = self.machine.book.program
-        return shown(self.machine.asserted(declared(relation, program)), relation, program)
+        return shown_rows(self.machine.asserted(declared(relation, program)), relation, program)
 
     @property
     def quiet(self) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, shown, wrong_argument
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.choices import Options
 from tidelog.network.functors import NodeFunctors
@@ -25,7 +25,7 @@ from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import program_text
 from tidelog.network.snapshot import dump, load
 from tidelog.network.transport import SimulatedNetwork
-from tidelog.network.values import declared, fact_of, facts_of, shown
+from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof
@@ -157,7 +157,7 @@ class Simulation(NetworkVerbs):
         """Return the tuples of a relation at all nodes together, as far as they know by now."""
         declared(relation, self.book.program)
         rows = (row for node in self.nodes.values() for row in node.machine.view(relation))
-        return shown(rows, relation, self.book.program)
+        return shown_rows(rows, relation, self.book.program)
 
     def local(self, name: str) -> set[tuple[Any, ...]]:
         """Return the same as `network[name]`, with which a proof is checked."""
@@ -177,7 +177,7 @@ class Simulation(NetworkVerbs):
         name = at or program.owner(fact_of(relation, values, program)) or next(iter(self.nodes), "")
         if name not in self.nodes:
             hint = f"use one of {', '.join(self.nodes)}" if self.nodes else "insert a fact first"
-            raise UsageError(Problem("E0624", f"{name!r:.60} is not a node of this network", hint=hint))
+            raise UsageError(Problem("E0624", f"{shown(name)} is not a node of this network", hint=hint))
         node, was_quiet = self.nodes[name], self.quiet
         inquiry = node.begin_inquiry(relation, values)
         left, known = tries, -1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, flag, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, reader
 from tidelog.rdf.data import COLUMNS, Triples
@@ -184,7 +184,7 @@ class GraphVerbs(TripleVerbs):
         """
         with self._using(), reading_within_memory:
             if graph is None:
-                return self._written(format, inferred).decode()
+                return self._written(format, flag("inferred", inferred)).decode()
             return output.text(self._of_graph(graph_name(graph)), None, format, self._all_prefixes).decode()
 
     def _of_graph(self, graph: str | None) -> Relation:
@@ -197,7 +197,7 @@ class GraphVerbs(TripleVerbs):
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = False) -> None:
         """Write `to_text` to a file, in the format of its ending, packed for `.gz`. Raise DataError (E0412)."""
         with self._using(), reading_within_memory:
-            output.write(path, self._written(output.format_for(path, format), inferred))
+            output.write(path, self._written(output.format_for(path, format), flag("inferred", inferred)))
 
     def _written(self, format: str, inferred: bool) -> bytes:
         asserted = self.quads() if output.has_graphs(format) else self.triples(inferred=False)

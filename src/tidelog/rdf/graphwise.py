@@ -13,7 +13,7 @@ from typing import Any, NoReturn, overload
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, flag
 from tidelog.explain.absence import Absence
 from tidelog.explain.enumeration import Enumeration
 from tidelog.language.syntax import Column
@@ -149,7 +149,7 @@ class GraphwiseStore(Store):
     ) -> Relation:
         """Return the asserted triples with these terms and their graphs, see `Store.quads`; with `inferred`, also those
         that follow in each graph."""
-        if not inferred:
+        if not flag("inferred", inferred):
             return super().quads(subject, predicate, object, graph)
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
@@ -160,7 +160,7 @@ class GraphwiseStore(Store):
         self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
     ) -> Relation:
         """Return the triples of all graphs, see `Store.triples`."""
-        if not inferred:
+        if not flag("inferred", inferred):
             return super().triples(subject, predicate, object, inferred=False)
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
@@ -290,7 +290,7 @@ class GraphwiseStore(Store):
         UsageError (E0669) for an unknown graph."""
         with self._using(), reading_within_memory:
             closure = self._closure(graph)
-            return closure.explain(*goal, all=True) if all else closure.explain(*goal)
+            return closure.explain(*goal, all=True) if flag("all", all) else closure.explain(*goal)
 
     def why_not(self, *goal: Any, depth: int = 3, graph: Any = DEFAULT) -> Absence:
         """Return why a triple does not hold in a graph, see `Store.why_not`. Raise UsageError (E0669) for an unknown

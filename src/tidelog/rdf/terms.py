@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError, Problem, shown
 from tidelog.rdf.depth import TERMS, too_deep
 from tidelog.rdf.formats import load
 
@@ -60,9 +60,10 @@ def literal(value: object, datatype: str | None = None, language: str | None = N
     >>> literal("chat", language="fr"), literal(5)
     ('"chat"@fr', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
     """
-    lexical = str(value).lower() if isinstance(value, bool) else str(value)
-    if isinstance(value, Decimal):
-        lexical = format(value, "f")
+    if isinstance(value, (int, Decimal)):  # Python's texts of integers have at most 4,300 digits.
+        lexical = str(value).lower() if isinstance(value, bool) else format(Decimal(value), "f")
+    else:
+        lexical = str(value)
     if isinstance(value, float):
         lexical = {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(lexical, lexical)
     for kind, name in _DATES:
@@ -92,7 +93,7 @@ def term(value: Any) -> str:
     if isinstance(value, (bool, int, float, Decimal, date, time)):
         return literal(value)
     if not isinstance(value, str) or not value:
-        message = f"expected a term, found {value!r}"
+        message = f"expected a term, found {shown(value)}"
         hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
         raise DataError(Problem("E0465", message, hint=hint))
     if value.startswith("<") and value.endswith(">") and not value.startswith(NESTED):

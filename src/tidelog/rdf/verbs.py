@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias, overload
 
+from tidelog.errors import flag
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
 from tidelog.explain.enumeration import Enumeration, Turn
@@ -79,7 +80,7 @@ class TripleVerbs(Verbs[StoreChange]):
         """
         with self._changing():
             checked(self)
-            return self._block(self._tried if dry_run else None)
+            return self._block(self._tried if flag("dry_run", dry_run) else None)
 
     def what_if(self) -> StoreTransaction:
         """Return a block whose changes of triples and rules are tried: at its end they are evaluated, and undone by
@@ -102,7 +103,7 @@ class TripleVerbs(Verbs[StoreChange]):
         """
         with self._using(), reading_within_memory:
             now = self._now()
-            if all:
+            if flag("all", all):
                 turn = Turn(self._using, lambda: reading_within_memory, lambda: None, self._epoch_number, now.watch)
                 return Enumeration(self._explainer.proofs(goal, now), self._explainer.title("proofs", goal, now), turn)
             with guarded(now.watch):

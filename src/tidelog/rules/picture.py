@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tidelog.durable.whole_files import write_whole
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, wrong_argument
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.describe import describe
 from tidelog.rules.outline import Box, Outline, is_written, outline, rule_source
@@ -81,6 +81,9 @@ class RuleGraph:
 
 def write_picture(dot_text: Callable[[], str], path: str | os.PathLike[str], title: str) -> None:
     """Write a text for Graphviz to a file, as it is or laid out, by the ending of the file. Raise as `draw`."""
+    given: object = path
+    if not isinstance(given, (str, os.PathLike)):
+        raise wrong_argument("a picture", "the path of a file", given)
     file = Path(path)
     ending = file.suffix.lower()
     if ending not in FORMATS:

@@ -2,6 +2,7 @@
 
 dictionary  values to words and back;  symbol_list, record_table, record_types, record_text, arrow_arrays  its parts
 bulk_symbols  many symbols;  text_table  their texts;  distant_symbols  symbols whose texts are in files
+column_names  columns, and fields of records, by the names that a program declares
 number_words  words of numbers;  ordinal_table  the numbers that `ord` gives to symbols and records
 ordering    the order of tuples, whatever their words are
 usage       the words in use;  looking  work on many rows in parts that limits can stop

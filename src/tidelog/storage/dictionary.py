@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
@@ -39,6 +39,7 @@ from tidelog.storage.arrow_arrays import (
     valid_mask,
 )
 from tidelog.storage.bulk_symbols import BulkSymbols
+from tidelog.storage.column_names import match_columns
 from tidelog.storage.distant_symbols import DistantSymbols, TextBlock
 from tidelog.storage.number_words import is_number, number_value, number_word, number_words, numbers_of
 from tidelog.storage.ordinal_table import OrdinalTable
@@ -202,7 +203,8 @@ class Dictionary:
         if kind in PRIMITIVES:
             return number_word(value, kind)
         word = self._walk(value, kind, look, grow=True)
-        assert word is not None
+        if word is None:
+            raise TypeError(f"this is no {kind}")
         return word
 
     def find(self, value: object, kind: Kind) -> int | None:
@@ -229,7 +231,7 @@ class Dictionary:
         if kind in PRIMITIVES:
             return numbers_of(words, kind).tolist()  # type: ignore[no-any-return]
         fields = self.types[kind].fields
-        if not fields or self.types.is_text(kind):
+        if self.types.is_text(kind):
             return self._values(words.tolist(), kind)
         present, columns = self.unpack(kind, words)
         parts = [self.decode_list(c[present], field.kind) for c, field in zip(columns, fields, strict=True)]
@@ -354,8 +356,6 @@ class Dictionary:
             return text_to_arrow([format_value(v) for v in self._values(words.tolist(), kind)]).cast(pa.string())
         present, columns = self.unpack(kind, words)
         fields = self.types[kind].fields
-        if not fields:
-            return pa.Array.from_buffers(pa.struct([]), len(words), [mask_to_arrow(present).buffers()[1]])
         arrays = [self.decode_column(c[present], f.kind) for c, f in zip(columns, fields, strict=True)]
         records = pa.StructArray.from_arrays(arrays, fields=list(self.types.arrow_type(kind)))
         if present.all():
@@ -546,10 +546,16 @@ def _shape(record: RecordType) -> tuple[object, ...]:
 
 
 def record_parts(item: object, fields: tuple[Column, ...]) -> list[object] | None:
-    """Return the values of the fields of a record given as tuple, list or mapping by field names; None if they do not
-    fit."""
+    """Return the values of the fields of a record given as tuple, list or mapping by field names, which go by the rule
+    of `column_names`; None if they do not fit."""
     if isinstance(item, Mapping):
-        return [item[f.name] for f in fields] if set(item) == {f.name for f in fields} else None
+        names = [field.name for field in fields]
+        if list(item) == names:
+            return list(item.values())
+        with suppress(DataError):
+            values = list(item.values())
+            return [values[position] for position in match_columns(list(item), names, "")]
+        return None
     return list(item) if isinstance(item, (tuple, list)) and len(item) == len(fields) else None
 
 

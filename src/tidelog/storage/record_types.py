@@ -61,11 +61,14 @@ class RecordTypes(Mapping[Kind, RecordType]):
         return pa.schema([(column.name, self.arrow_type(column.kind)) for column in columns])
 
     def is_text(self, kind: Kind) -> bool:
-        """Return True if values are text in tables: those of types with branches, and records that can contain such
-        values, or records of a type that contains itself."""
+        """Return True if values are text in tables: those of types with branches, records without fields, for which
+        Parquet has no type, records of a type that contains itself, and records that can contain any of these."""
         if kind not in self._text:
             kinds = {kind, *self._reach(kind)}
-            self._text[kind] = any(self._types[name].branches or name in self._reach(name) for name in kinds)
+            self._text[kind] = any(
+                self._types[name].branches or not self._types[name].fields or name in self._reach(name)
+                for name in kinds
+            )
         return self._text[kind]
 
     def _reach(self, kind: Kind) -> set[Kind]:

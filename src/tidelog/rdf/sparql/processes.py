@@ -34,6 +34,8 @@ from tidelog.rdf.sparql.mirror import MirrorCopy
 _LENGTH = struct.Struct("<I")
 _FAILED, _BEGUN, _MOST = 0xFFFF_FFFF, 0xFFFF_FFFE, 0x7FFF_FFFF
 _PIECE = 1 << 16
+_LONGEST = 1e9
+"""Seconds that a system call may wait; a longer time is no limit."""
 _PIPE = 1 << 20
 _ENDING: list[int] = []
 _FIRST = 3
@@ -136,6 +138,7 @@ class QueryProcess:
     def parts(self, timeout: float | None) -> Iterator[AnswerPart]:
         """Yield the parts of an answer. Raise LimitError: E0501 when time is over, E0503 if the process has ended."""
         started, found = time.monotonic(), AnswerParts()
+        timeout = None if timeout is None or timeout > _LONGEST else timeout
         while True:
             left = None if timeout is None else max(0.0, started + timeout - time.monotonic())
             ready, _, _ = select.select([self.pipe], [], [], left)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from tidelog.database import Database
-from tidelog.errors import DataError, Problem, ProgramError, TidelogError, UsageError, wrong_argument
+from tidelog.errors import DataError, Problem, ProgramError, TidelogError, UsageError, flag, shown, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.formats import INFERRED, load
@@ -248,7 +248,7 @@ class SparqlVerbs(GraphVerbs):
         """Return the answer to a query in SPARQL."""
         parameters = dict(given)
         options: dict[str, Any] = {name: parameters.pop(name) for name in _OPTIONS if name in parameters}
-        union = _flag("union", parameters.pop("union", False))
+        union = flag("union", parameters.pop("union", False))
         seconds, inferred, base = self._checked(options)
         if is_update(text):
             raise UsageError(Problem("E0664", "this text is an update, not a query", hint="pass it to `store.update`"))
@@ -304,10 +304,12 @@ class SparqlVerbs(GraphVerbs):
                 raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
         elif seconds is None:
             seconds = self._time_limit
-        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0):
+        if seconds is not None and (
+            isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0
+        ):
             hint = "pass seconds, or None for no limit"
-            raise UsageError(Problem("E0603", f"timeout must be a positive number, found {seconds!r}", hint=hint))
-        inferred, base = _flag("inferred", options.get("inferred", True)), options.get("base")
+            raise UsageError(Problem("E0603", f"timeout must be a positive number, found {shown(seconds)}", hint=hint))
+        inferred, base = flag("inferred", options.get("inferred", True)), options.get("base")
         if base is not None and not isinstance(base, str):
             raise wrong_argument("base", "the text of an IRI", base)
         return seconds, inferred, base
@@ -321,13 +323,6 @@ class SparqlVerbs(GraphVerbs):
             inserted, deleted = change.words()
             triples = numpy.concatenate([inserted, deleted, *(each.words for each in pending)])
             self._mirror.note(triples, change.rows_of(GRAPH))
-
-
-def _flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        message = f"{name} must be True or False, found {value!r}"
-        raise UsageError(Problem("E0603", message, hint="pass True or False"))
-    return value
 
 
 def _chosen(default_graphs: object, named_graphs: object) -> dict[str, Any]:

@@ -25,10 +25,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tidelog.errors import Problem
-from tidelog.io.column_names import positions_by_name
 from tidelog.io.values import article
 from tidelog.language.syntax import PRIMITIVES, Kind, RecordType
 from tidelog.spark.older import is_valid_utf8, try_cast
+from tidelog.storage.column_names import positions_by_name
 
 MOST_NUMBER = 2**63 - 1
 _BEYOND_UNSIGNED = Decimal(2**64)

@@ -15,7 +15,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.io.column_names import match_columns, positions_by_name
 from tidelog.io.keys import key_positions
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import reading
@@ -24,6 +23,7 @@ from tidelog.spark.sources.checks import Leaf, WrongType, leaves
 from tidelog.spark.sources.feeds import opened
 from tidelog.spark.sources.latest import Latest, latest_of
 from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
+from tidelog.storage.column_names import match_columns, positions_by_name
 
 REASON, ROW, FILE = "reason", "row", "source"
 ANOTHER = "another row has this key"
