@@ -8,7 +8,6 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,10 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(20_000, 20, 20)
     archive.use()
     if not hasattr(config, "workerinput") and "TMPDIR" not in os.environ and _has_room(MEMORY):
-        folder = tempfile.mkdtemp(prefix="tidelog-tests-", dir=MEMORY)
-        config.add_cleanup(partial(shutil.rmtree, folder, ignore_errors=True))
-        config.add_cleanup(partial(os.environ.pop, "TMPDIR"))
-        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        folder = tempfile.TemporaryDirectory(prefix="tidelog-tests-", dir=MEMORY, ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        os.environ["TMPDIR"] = tempfile.tempdir = folder.name
 
 
 def _has_room(folder: str) -> bool:
