@@ -42,6 +42,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """DuckDB complains at the end of a process of objects that somebody still has."""
+    gc.unfreeze()
+    session.items.clear()
+
+
 MEMORY = "/dev/shm"
 """A folder that Linux keeps in memory. A TMPDIR of the caller's stays as it is, and so do the files in it."""
 SLOW = ("spark", "maintain", "store", "network", "project", "demo", "benchmarks", "certificate", "storage", "engine")
