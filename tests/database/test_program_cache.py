@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import random
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +254,20 @@ def test_functions_are_those_of_the_database() -> None:
         db.commit()
         assert set(db["b"]) == {(factor,)}
     assert is_found(text)
+
+
+def test_a_program_from_the_cache_goes_with_its_last_reference() -> None:
+    text = ".functor twice(x: number): number\n.decl a(x: number)\na(@twice(x)) :- a(x).\n"
+    loaded(text)
+    gc.disable()
+    try:
+        found = programs.find(text_of(text), GivenFunctions())
+        assert found is not None
+        core = weakref.ref(found.core)
+        del found
+        assert core() is None
+    finally:
+        gc.enable()
 
 
 def test_functions_that_are_there_before_the_program_are_those_of_the_database(folder: Path) -> None:

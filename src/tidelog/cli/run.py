@@ -76,6 +76,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
     from tidelog.cli.report import print_json, stats
+    from tidelog.collecting import freeze_present
     from tidelog.errors import Problem, UsageError
     from tidelog.storage.memory import reuse_memory
 
@@ -96,6 +97,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.profile is not None:
             db.options(profile=True)
         found = _load(db, arguments)
+        stack.enter_context(freeze_present())  # A program may be a million objects, and all of them stay.
         change = db.commit()
         report = change.report
         if arguments.check:

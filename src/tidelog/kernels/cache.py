@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 from tidelog.errors import KernelCacheWarning
 from tidelog.kernels.compiling import before_compiling
