@@ -30,3 +30,16 @@ def old_at_once() -> Iterator[None]:
         if not gc.get_freeze_count():  # The application may have frozen some of its own.
             gc.freeze()
             gc.unfreeze()
+
+
+@contextmanager
+def freeze_present() -> Iterator[None]:
+    """Let no search for garbage inside the block look at the objects that are there when it begins."""
+    if gc.get_freeze_count():  # The application may have frozen some of its own.
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -293,7 +293,8 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """Return a class of programs. UnpicklingError for anything else."""
         if (module, name) == (GivenFunctions.__module__, GivenFunctions.__name__):
-            return lambda: self._given
+            given = self._given  # A reference to the reader, which keeps all that it has read, would be a cycle.
+            return lambda: given
         if module in (__name__, "tidelog.source") or module.startswith(("tidelog.language.", "tidelog.rules.")):
             found = super().find_class(module, name)
             if isinstance(found, type) and found.__module__ == module:

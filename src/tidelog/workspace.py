@@ -192,9 +192,9 @@ class Workspace(Generic[Facts]):
 
     @property
     def _is_empty(self) -> bool:
-        """Return True if a program that is loaded now is the first one, without functions for its functors."""
-        given = self.given.functions or self.given.aggregates or self.given.libraries
-        return not (self._pending.programs or self.committed.programs or given)
+        """Return True if a program that is loaded now is the first one. Functions may be there before it: a program is
+        compiled alike whatever they are."""
+        return not (self._pending.programs or self.committed.programs)
 
     def reading(self, text_or_path: str | os.PathLike[str], name: str | None = None) -> Reading:
         """Read a program for `extend` or `replace`, the first one from the cache if it is there; `name` is shown in

@@ -57,6 +57,16 @@ def test_a_functor_cannot_end_the_command(folder: Path, tidelog: Run) -> None:
     assert "the functions in 'leaving.py' cannot be read: SystemExit" in outcome.err
 
 
+def test_searches_for_garbage_pass_over_the_program(folder: Path, process: Run) -> None:
+    marked = "@tidelog.functor('number -> number')\ndef frozen(x):\n    return int(gc.get_freeze_count() > x)\n"
+    (folder / "own.py").write_text(f"import gc\nimport tidelog\n\n{marked}")
+    (folder / "p.dl").write_text(
+        ".functor frozen(x: number): number\n.decl r(x: number)\nr(@frozen(1000)).\n.output r\n"
+    )
+    assert process("run", "p.dl", "--functors", "own.py", "-D", "out").code == 0
+    assert (folder / "out/r.csv").read_text() == "1\n"
+
+
 def test_options_of_directives(folder: Path, tidelog: Run) -> None:
     (folder / "people.csv").write_text('name,age\nann,"30"\n"b, c",40\n')
     (folder / "p.dl").write_text(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import random
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -252,11 +254,40 @@ def test_functions_are_those_of_the_database() -> None:
         db.commit()
         assert set(db["b"]) == {(factor,)}
     assert is_found(text)
+
+
+def test_a_program_from_the_cache_goes_with_its_last_reference() -> None:
+    text = ".functor twice(x: number): number\n.decl a(x: number)\na(@twice(x)) :- a(x).\n"
+    loaded(text)
+    gc.disable()
+    try:
+        found = programs.find(text_of(text), GivenFunctions())
+        assert found is not None
+        core = weakref.ref(found.core)
+        del found
+        assert core() is None
+    finally:
+        gc.enable()
+
+
+def test_functions_that_are_there_before_the_program_are_those_of_the_database(folder: Path) -> None:
+    text = ".functor twice(x: number): number\n.aggregate most(x: number): number\n"
+    text += ".decl a(x: number)\n.decl b(x: number)\na(1).\nb(@twice(x)) :- a(x).\nb(most x : { a(x) }) :- a(_).\n"
+    for factor in (2, 3):
+        assert is_found(text) == (factor == 3)
+        db = tidelog.connect()
+        db.functor("twice", lambda x, factor=factor: factor * x)
+        db.aggregate("most", 10 * factor, max)
+        db.load(text)
+        db.commit()
+        assert set(db["b"]) == {(factor,), (10 * factor,)}
+    (kept,) = folder.iterdir()
+    assert b"lambda" not in kept.read_bytes()
     db = tidelog.connect()
-    db.functor("twice", lambda x: 4 * x)
+    db.functors([tidelog.functor("symbol -> symbol", name="twice")(lambda x: x)])
     db.load(text)
-    db.commit()
-    assert set(db["b"]) == {(4,)}
+    with pytest.raises(tidelog.UsageError, match="E0646"):
+        db.commit()
 
 
 def test_a_store_opens_with_the_program_from_the_cache(folder: Path, tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ with warnings.catch_warnings(record=True) as found:
     from tidelog.kernels.words import hash_row, mix
     print(mix(5))
     assert mix(6) != mix(5)
+if "kept" in sys.argv and "numba.np.linalg" in sys.modules:
+    print("loaded what only a compiler needs")
 for each in found:
     print(each.category.__name__, each.message)
 """
@@ -140,6 +142,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     assert one_kernel(folder) == []
     return folder
+
+
+def test_a_kernel_from_the_cache_needs_no_compiler(built: Path) -> None:
+    assert one_kernel(built, "kept") == []
 
 
 def warned(lines: list[str], folder: Path, reason: str) -> None:

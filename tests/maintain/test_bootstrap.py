@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy
 import pytest
+from numpy.typing import NDArray
 
 import tidelog
 from tests.suite import loaded
+from tidelog.kernels import layout
 from tidelog.maintain import bootstrap
+from tidelog.maintain.lanes import BATCH, CALLED_BATCH
 
 TC = """
 .decl e(x: number, y: number)
@@ -118,3 +122,21 @@ def test_a_binding_takes_the_shorter_of_two_ways() -> None:
             break
         expected |= more
     assert set(db["p"]) == expected
+
+
+@pytest.mark.parametrize("rows", [20, 5_000])
+def test_a_function_gets_large_batches_only_where_its_rule_reads_many_rows(rows: int) -> None:
+    db = tidelog.connect()
+    db.load(".functor next(x: number): number\n.decl a(x: number)\n.decl b(x: number)\nb(@next(x)) :- a(x).")
+    sizes: list[int] = []
+
+    def following(x: NDArray[numpy.int64]) -> NDArray[numpy.int64]:
+        sizes.append(len(x))
+        return x + 1
+
+    db.functor("next", following, vectorized=True)
+    db.insert("a", [(x,) for x in range(rows)])
+    db.commit()
+    assert set(db["b"]) == {(x + 1,) for x in range(rows)}
+    assert max(sizes) == rows
+    assert (db.engine.views["b"].fields[layout.R_CAPACITY] > CALLED_BATCH) == (rows > BATCH)

@@ -33,6 +33,7 @@ from tidelog.cli.shared import (
 
 if TYPE_CHECKING:
     from tidelog.database import Database
+    from tidelog.errors import Problem
     from tidelog.language.syntax import CheckedProgram, Directive
     from tidelog.programs import Demanded
     from tidelog.spark import SparkDatabase
@@ -74,11 +75,9 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
-    from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.cli.report import print_json, stats
+    from tidelog.collecting import freeze_present
     from tidelog.errors import Problem, UsageError
-    from tidelog.io import reject_lost_outputs
-    from tidelog.programs import Demanded
     from tidelog.storage.memory import reuse_memory
 
     started = time.perf_counter()
@@ -97,19 +96,8 @@ def execute(arguments: argparse.Namespace) -> int:
         db.options(**limits_of(arguments))
         if arguments.profile is not None:
             db.options(profile=True)
-        program = Demanded(text(arguments), db.workspace.given)
-        db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
-        draft = db.workspace.draft()
-        db.workspace.check_given(draft)  # before files are read, which may take long
-        found = warnings_of(arguments, db.program, draft.core)
-        if not arguments.json:
-            print_warnings(found)
-        if folder is not None and arguments.explain is None:
-            reject_lost_outputs(_directives(db, "output"), db.program.relations)
-        warns = not (arguments.json or arguments.no_warn or QUOTES in arguments.wno)
-        read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program), warns=warns)
-        if isinstance(db, tidelog.Database) and arguments.explain is None:
-            load_by_sizes(db, program)
+        found = _load(db, arguments)
+        stack.enter_context(freeze_present())  # A program may be a million objects, and all of them stay.
         change = db.commit()
         report = change.report
         if arguments.check:
@@ -133,6 +121,29 @@ def execute(arguments: argparse.Namespace) -> int:
                 sys.stdout.flush()
                 print(stats(report, db.stats()), file=sys.stderr)
     return 0
+
+
+def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> list[Problem]:
+    """Load the program and its facts; return the warnings. Nothing keeps the forms of the program that are not
+    evaluated, which may take hundreds of megabytes."""
+    import tidelog
+    from tidelog.cli.facts import inputs_of, read_inputs
+    from tidelog.io import reject_lost_outputs
+    from tidelog.programs import Demanded
+
+    program = Demanded(text(arguments), db.workspace.given)
+    db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
+    db.workspace.check_given(db.workspace.draft())  # before files are read, which may take long
+    found = warnings_of(arguments, db.program, db.workspace.draft().core)
+    if not arguments.json:
+        print_warnings(found)
+    if arguments.output_dir != "-" and arguments.explain is None:
+        reject_lost_outputs(_directives(db, "output"), db.program.relations)
+    warns = not (arguments.json or arguments.no_warn or QUOTES in arguments.wno)
+    read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program), warns=warns)
+    if isinstance(db, tidelog.Database) and arguments.explain is None:
+        load_by_sizes(db, program)
+    return found
 
 
 def _connected(engine: str, stack: ExitStack) -> Database | SparkDatabase:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime.nrt import rtsys
 
 from tidelog.errors import KernelCacheWarning
 from tidelog.kernels.compiling import before_compiling
@@ -77,7 +78,7 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the code compiled before, or None, which makes numba compile it next."""
-        found = self._tried(super().load_overload, signature, context)
+        found = self._tried(self._load, signature, context)
         if found is None:
             before_compiling()
         return found
@@ -85,6 +86,10 @@ class KernelCache(FunctionCache):
     def save_overload(self, signature: Any, data: Any) -> None:
         """Keep the compiled code."""
         self._tried(super().save_overload, signature, data)
+
+    def _load(self, signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)
+        return self._load_overload(signature, context)  # type: ignore[no-untyped-call]  # numba has no types
 
     def _tried(self, action: Callable[..., Any], *arguments: Any) -> Any:
         try:

@@ -97,14 +97,15 @@ class Interpreter:
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more jobs. When this raises, the machine is worthless."""
-        codes = []
+        codes, batch = [], max(self.batch, BATCH)
         for job in jobs:
             codes.append(self._assembler.assemble(job.plan, job.sight))
             self._codes.setdefault(job.group, []).append(codes[-1])
             self._jobs.setdefault(job.group, []).append(job)
+            if codes[-1].calls and self._reads_many(job):
+                batch = CALLED_BATCH
         self._kept_lanes = []
         deepest = max(1, self._deepest, *(len(code.levels) for code in codes))
-        batch = max(self.batch, CALLED_BATCH if any(code.calls for code in codes) else BATCH)
         if batch > self.batch:
             self._buffer = Block(batch * max(1, *(r.arity for r in self.derived)) * self.catalog.dtype.itemsize)
             self._hashes = Block(8 * batch)
@@ -113,6 +114,11 @@ class Interpreter:
             self._scratch = Block(24 * batch * deepest)
             self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
         self._load()
+
+    def _reads_many(self, job: Job) -> bool:
+        """Return True if a relation that a plan reads has more rows than a batch: thousands of rules that read few
+        would need megabytes each for larger ones."""
+        return any(len(self.relations[name]) > BATCH for name, _ in job.plan.rule.reads)
 
     def relate(self, relations: Mapping[str, StoredRelation]) -> None:
         """Go to other relations, the present ones among them as far as the code is about these."""

@@ -93,6 +93,8 @@ def extend_indexes(relations: Iterable[StoredRelation], ends: Iterable[int], thr
         for index in stored.indexes.values()
         if index.done < end
     ]
+    if not lacking:
+        return
     many = sum(rows for rows, _, _ in lacking) >= SHARED_FROM
     lacking.sort(key=lambda each: -each[0])
     waiting = iter(lacking)

@@ -19,7 +19,7 @@ from tidelog.storage.memory import Block
 
 SPARE = 512
 """Rows that always fit before a kernel has to ask for more: the largest batch."""
-_ROOM = 4 * SPARE
+_ROOM = 2 * SPARE
 _MOST_ROOM = 1 << 18
 """Lists with more room than this are not kept from one epoch to the next."""
 _AT_ONCE = 1 << 15
