@@ -32,7 +32,7 @@ warm: .venv/stamp ## compile all kernels, on all cores
 archive: .venv/stamp ## keep Spark's classes as Java loads them, for the sessions of tests
 	@$(WITH_JAVA) $(PYTHON) -m tests.archive >/dev/null
 
-test: warm ## test the core, and each part of Spark by one test: some nine minutes on two cores
+test: warm ## test the core, and each part of Spark by one test: some seven minutes on two cores
 	@$(WITH_JAVA) TIDELOG_TEST_DEPTH=0.1 $(PYTEST) -m "smoke or not (spark or docs or deep)"
 
 test-spark: warm archive ## test all that runs on Spark
