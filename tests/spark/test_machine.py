@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from tidelog.cli.on_spark import spark_session
 from tidelog.errors import SetupError
 from tidelog.spark import check_workers, session
 from tidelog.spark.machine import check_session, java_home, java_lacks, workers_find_tidelog
@@ -101,6 +102,21 @@ def test_a_brief_session_has_room_for_compiled_code(spark: SparkSession) -> None
     pools = java.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
     rooms = [pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code")]
     assert sum(rooms) >= 200 << 20
+
+
+def test_a_session_is_there_although_none_is_active(spark: SparkSession) -> None:
+    """Ctrl-C may cut a thread's connection to Java, which knows by it which session is active."""
+    java: Any = spark._jvm
+    active = java.SparkSession.getActiveSession().get()
+    java.SparkSession.clearActiveSession()
+    try:
+        assert SparkSession.getActiveSession() is None
+        assert session() is spark
+        with spark_session() as found:
+            assert found is spark
+        assert spark.range(3).count() == 3
+    finally:
+        java.SparkSession.setActiveSession(active)
 
 
 def test_a_task_that_fails_runs_once_more(spark: SparkSession, tmp_path: Path) -> None:

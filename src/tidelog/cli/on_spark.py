@@ -15,17 +15,14 @@ if TYPE_CHECKING:
 def spark_session(
     conf: Mapping[str, str] | None = None, remote: str | None = None, place: str = "remote"
 ) -> Iterator[SparkSession]:
-    """Provide the active session, or one that ends with the block: of the server at the address `remote`, or on this
-    machine. `place` is where the address stands."""
+    """Provide the session of this process, or one that ends with the block: of the server at the address `remote`, or
+    on this machine. `place` is where the address stands."""
     from tidelog.spark import session
+    from tidelog.spark.machine import present_session
 
-    # isort: split
-    # The above says that PySpark is missing, if it is.
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        spark = active
+    present = present_session()
+    if present is not None:
+        spark = present
     elif remote is None:
         spark = session(os.cpu_count() or 1, conf=conf)
     else:
@@ -35,5 +32,5 @@ def spark_session(
     try:
         yield spark
     finally:
-        if active is None:
+        if present is None:
             spark.stop()

@@ -20,6 +20,7 @@ from tidelog.demo.report import Summary, as_page, as_text, summarize
 from tidelog.language import read
 from tidelog.rules import compile_program
 from tidelog.rules.picture import draw
+from tidelog.spark.machine import present_session
 
 PROGRAM = Path(__file__).with_name("program.dl")
 THREADS = 2
@@ -41,7 +42,7 @@ def run(folder: Path = Path("out/demo"), progress: bool = True, files: Mapping[s
 
     check_packages()
     folder.mkdir(parents=True, exist_ok=True)
-    begun_before = SparkSession.getActiveSession() is not None
+    begun_before = present_session() is not None
     start = time.perf_counter()
     spark = session(THREADS, brief=True)
     finished("start Spark", time.perf_counter() - start)

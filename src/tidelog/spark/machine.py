@@ -67,9 +67,9 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
     session that is already active is returned as it is. SetupError (E0702, E0703) when there is no usable Java runtime
     or Spark does not start.
     """
-    active = SparkSession.getActiveSession()
-    if active is not None:
-        return active
+    present = present_session()
+    if present is not None:
+        return present
     os.environ["JAVA_HOME"] = str(java_home())
     # PySpark reads the worker's interpreter from the environment once, when the session starts.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -93,6 +93,17 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
             ) from error
     started.sparkContext.setLogLevel("ERROR")
     return started
+
+
+def present_session() -> SparkSession | None:
+    """Return the session of this process, or None without one.
+
+    Which session is active, Java knows by the connection of a thread, and Ctrl-C may have cut the one that began the
+    session.
+    """
+    active = SparkSession.getActiveSession()
+    started: SparkSession | None = active or getattr(SparkSession, "_instantiatedSession", None)
+    return started if active is not None or (started is not None and is_alive(started)) else None
 
 
 @contextmanager
