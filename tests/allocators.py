@@ -203,7 +203,8 @@ class _Pool:
 
 
 @cache
-def _pool() -> _Pool:
+def _pool(name: str) -> _Pool:
+    """Return the pool that is Arrow's default one now; its `name` tells it from others: commands choose another one."""
     return _Pool()
 
 
@@ -212,7 +213,7 @@ def _pool() -> _Pool:
 
 ALLOCATORS: dict[str, Callable[[], AbstractContextManager[None]]] = {"NumPy": _numpy_asks}
 if ON_LINUX:
-    ALLOCATORS |= {"kernels": _kernels_ask, "Arrow": lambda: _pool().asks()}
+    ALLOCATORS |= {"kernels": _kernels_ask, "Arrow": lambda: _pool(pyarrow.default_memory_pool().backend_name).asks()}
 
 
 @contextmanager
