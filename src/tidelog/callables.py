@@ -16,7 +16,7 @@ from functools import cache
 from types import CodeType, ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from tidelog.errors import Problem, UsageError, shown, wrong_argument
+from tidelog.errors import Problem, UsageError, quote, wrong_argument
 from tidelog.importing import ImportName, Library, import_name, imported, is_file, module_at
 
 FunctorSource: TypeAlias = ModuleType | Library | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
@@ -217,7 +217,7 @@ class GivenFunctions:
             return
         function: object = given.function
         if not callable(function):
-            message = f"expected a function for the functor `{given.name}`, found {shown(function)}"
+            message = f"expected a function for the functor `{given.name}`, found {quote(function)}"
             raise UsageError(Problem("E0609", message, hint="pass a function, for example `math.isqrt`"))
         known = (*self.functions.values(), *self.of_libraries.values())
         earlier = next((each for each in known if each.name == given.name), None)
@@ -235,7 +235,7 @@ class GivenFunctions:
         for part in ("step", "merge", "inverse", "finish"):
             function: object = getattr(given, part)
             if not callable(function) and (function is not None or part == "step"):
-                message = f"expected a function as the {part} of the aggregate `{given.name}`, found {shown(function)}"
+                message = f"expected a function as the {part} of the aggregate `{given.name}`, found {quote(function)}"
                 hint = "pass a function, for example `lambda state, x: state + x`"
                 raise UsageError(Problem("E0609", message, hint=hint))
         self.waiting.pop(given.name, None)
@@ -298,7 +298,7 @@ def check_options(given: GivenFunction | GivenAggregate) -> None:
         is_arrow = option == "vectorized" and isinstance(value, str) and value == "arrow"
         if not (isinstance(value, bool) or is_arrow):
             allowed = 'True, False or "arrow"' if option == "vectorized" else "True or False"
-            message = f"`{option}` of `{name}` must be {allowed}, found {shown(value)}"
+            message = f"`{option}` of `{name}` must be {allowed}, found {quote(value)}"
             raise UsageError(Problem("E0603", message, hint=f"pass {allowed}"))
 
 

@@ -406,8 +406,8 @@ class ShapesWarning(UserWarning):
     """A part of shapes of SHACL is not validated (E0659): tidelog does not know it, or cannot validate it."""
 
 
-def shown(value: object) -> str:
-    """Return a value as messages show it, cut to a length that fits on a line."""
+def quote(value: object) -> str:
+    """Return the text of a value for a message, cut to a length that fits on a line."""
     if isinstance(value, int) and value.bit_length() > 200:
         return f"an integer of {value.bit_length()} bits"
     if isinstance(value, (str, bytes)) and len(value) > 60:
@@ -419,14 +419,14 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:45]}… ({len(text)} characters)"
 
 
-def shown_name(name: object) -> str:
-    """Return a name as messages show it, or what stands in the place of one."""
-    return name if isinstance(name, str) else shown(name)
+def quote_name(name: object) -> str:
+    """Return a name for a message, or the text of what stands in the place of one."""
+    return name if isinstance(name, str) else quote(name)
 
 
 def wrong_argument(what: str, expected: str, found: object) -> UsageError:
     """Return the error (E0635) about an argument other than `expected`; `what` names the argument."""
-    text = shown(found) if isinstance(found, (int, float)) else f"a value of type {type(found).__name__}"
+    text = quote(found) if isinstance(found, (int, float)) else f"a value of type {type(found).__name__}"
     message = f"expected {expected} as {what}, found {text}"
     return UsageError(Problem("E0635", message, hint=f"pass {expected}"))
 
@@ -434,7 +434,7 @@ def wrong_argument(what: str, expected: str, found: object) -> UsageError:
 def flag(name: str, value: object) -> bool:
     """Return the value of an option that is True or False. Raise UsageError (E0603) for another one."""
     if not isinstance(value, bool):
-        message = f"{name} must be True or False, found {shown(value)}"
+        message = f"{name} must be True or False, found {quote(value)}"
         raise UsageError(Problem("E0603", message, hint="pass True or False"))
     return value
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.engine import EpochOptions
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import SizeLimits, Watch
 from tidelog.storage.spilling import spill_folder
@@ -80,31 +80,31 @@ def _check(name: str, value: object, known: list[str]) -> None:
     """UsageError (E0603) unless there is such an option that can have this value."""
     if name not in known:
         raise UsageError(
-            Problem("E0603", f"unknown option {shown(name)}", hint=f"use one of {', '.join(sorted(known))}")
+            Problem("E0603", f"unknown option {quote(name)}", hint=f"use one of {', '.join(sorted(known))}")
         )
     if name == "strategy":
         if not isinstance(value, str) or value not in ("auto", "update", "bootstrap"):
             hint = 'use "auto", "update" or "bootstrap"'
-            raise UsageError(Problem("E0603", f"unknown strategy {shown(value)}", hint=hint))
+            raise UsageError(Problem("E0603", f"unknown strategy {quote(value)}", hint=hint))
     elif name in _SWITCHES:
         if not isinstance(value, bool):
-            message = f"{name} must be True or False, found {shown(value)}"
+            message = f"{name} must be True or False, found {quote(value)}"
             raise UsageError(Problem("E0603", message, hint=_SWITCHES[name]))
     elif name == "memory":
         if not (value is None or _is_size(value)):
             hint = 'pass a number of bytes, a text such as "8GB" or "500 MiB", or None for no limit'
-            raise UsageError(Problem("E0603", f"memory must be a size, found {shown(value)}", hint=hint))
+            raise UsageError(Problem("E0603", f"memory must be a size, found {quote(value)}", hint=hint))
     elif name == "spill":
         if not (value is None or isinstance(value, (str, os.PathLike))):
             hint = "pass the path of a folder, or None to keep everything in memory"
-            raise UsageError(Problem("E0603", f"spill must be a folder, found {shown(value)}", hint=hint))
+            raise UsageError(Problem("E0603", f"spill must be a folder, found {quote(value)}", hint=hint))
     elif name == "threads":
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             hint = "pass a whole number from 1 on, or None for one thread on each core"
-            raise UsageError(Problem("E0603", f"threads must be a positive number, found {shown(value)}", hint=hint))
+            raise UsageError(Problem("E0603", f"threads must be a positive number, found {quote(value)}", hint=hint))
     elif not (isinstance(value, (int, float)) and value > 0) and (value is not None or name == "switch"):
         is_part = name == "switch"
         hint = (
             "pass a fraction of a bootstrap's time, such as 0.2" if is_part else "pass a number, or None for no limit"
         )
-        raise UsageError(Problem("E0603", f"{name} must be a positive number, found {shown(value)}", hint=hint))
+        raise UsageError(Problem("E0603", f"{name} must be a positive number, found {quote(value)}", hint=hint))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.copies import Uncopied
-from tidelog.errors import Problem, UsageError, shown_name, wrong_argument
+from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
 from tidelog.language.branches import class_of
 from tidelog.language.declarations import did_you_mean
 from tidelog.language.readable import added, check_readable
@@ -89,8 +89,8 @@ class RelationReads(Reads, ABC):
         records = self.workspace.program.records.values()
         found = {branch.name: branch for type_ in records for branch in type_.branches}
         if not isinstance(name, str) or name not in found:
-            near = did_you_mean(shown_name(name), found)
-            message = f"no type has a branch {shown_name(name):.60}"
+            near = did_you_mean(quote_name(name), found)
+            message = f"no type has a branch {quote_name(name):.60}"
             raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
         return class_of(found[name])
 

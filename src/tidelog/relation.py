@@ -25,8 +25,8 @@ from tidelog.errors import (
     SetupError,
     UsageError,
     how_to_install,
-    shown,
-    shown_name,
+    quote,
+    quote_name,
     wrong_argument,
 )
 from tidelog.language.inlining import INLINE
@@ -379,7 +379,7 @@ def _fitting_word(value: Value, column: Column, dictionary: Dictionary) -> int:
         word = dictionary.encode(value, column.kind)
         if dictionary.find(value, column.kind) == word:
             return word
-    message = f"expected a {column.type} in column {column.name}, found {shown(value)}"
+    message = f"expected a {column.type} in column {column.name}, found {quote(value)}"
     raise DataError(Problem("E0401", message, hint="combine relations with sets of tuples of the same types"))
 
 
@@ -401,9 +401,9 @@ def declared(relations: Mapping[str, RelationType], name: str) -> RelationType:
     """Return the relation of this name. UsageError (E0601) if there is none."""
     if isinstance(name, str) and name in relations:
         return relations[name]
-    near = get_close_matches(shown_name(name), relations, 1)
+    near = get_close_matches(quote_name(name), relations, 1)
     hint = f"did you mean {near[0]}?" if near else "declare it with .decl in a program that you load"
-    raise UsageError(Problem("E0601", f"there is no relation {shown_name(name)}", hint=hint))
+    raise UsageError(Problem("E0601", f"there is no relation {quote_name(name)}", hint=hint))
 
 
 def with_tuples(relations: Mapping[str, RelationType], name: str) -> RelationType:

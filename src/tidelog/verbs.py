@@ -19,7 +19,7 @@ from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
-from tidelog.errors import InputWarning, Problem, UsageError, shown, wrong_argument
+from tidelog.errors import InputWarning, Problem, UsageError, quote, wrong_argument
 from tidelog.io import at_hand, encode, read_facts
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
 from tidelog.language.syntax import Directive, Program, RelationType
@@ -390,7 +390,7 @@ def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]
     """Return a callback of subscribers. UsageError (E0609) where it cannot be called."""
     given: object = callback
     if not callable(given):
-        message = f"expected a function of one change as callback, found {shown(callback)}"
+        message = f"expected a function of one change as callback, found {quote(callback)}"
         raise UsageError(Problem("E0609", message, hint="pass a function, for example `print` or `changes.append`"))
     return callback
 

@@ -21,7 +21,7 @@ from tidelog.callables import FunctionOrLibrary, GivenFunctions, check_options
 from tidelog.change import EqualRows
 from tidelog.differing import difference
 from tidelog.engine import Outcome
-from tidelog.errors import Problem, UsageError, shown_name, wrong_argument
+from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
 from tidelog.importing import Library
 from tidelog.io import encode
 from tidelog.language import Checker
@@ -401,9 +401,9 @@ def _renewed(name: str) -> UsageError:
 
 def unknown_rule(name: str, names: list[str]) -> UsageError:
     """Return the error for a rule that is not there (E0608)."""
-    near = get_close_matches(shown_name(name), names, 1)
+    near = get_close_matches(quote_name(name), names, 1)
     hint = f"did you mean {near[0]}?" if near else "list the names with `list(db.rules)`"
-    return UsageError(Problem("E0608", f"there is no rule {shown_name(name)}", hint=hint))
+    return UsageError(Problem("E0608", f"there is no rule {quote_name(name)}", hint=hint))
 
 
 def without(programs: tuple[Program, ...], names: Sequence[str]) -> tuple[Program, ...]:
@@ -459,7 +459,7 @@ def without_instance(programs: tuple[Program, ...], name: str) -> tuple[Program,
     names += [each.name for program in programs for each in program.rules if each.name is not None]
     instances = sorted({each[:end] for each in names for end, letter in enumerate(each) if letter == "."})
     if not isinstance(name, str) or name not in instances:
-        near = get_close_matches(shown_name(name), instances, 1)
+        near = get_close_matches(quote_name(name), instances, 1)
         hint = f"did you mean {near[0]}?" if near else "an instance is what `.init` makes of a component"
-        raise UsageError(Problem("E0608", f"there is no instance {shown_name(name)}", hint=hint))
+        raise UsageError(Problem("E0608", f"there is no instance {quote_name(name)}", hint=hint))
     return tuple(map(rest, programs))

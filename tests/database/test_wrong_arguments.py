@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import tidelog
-from tidelog.errors import TidelogError, shown
+from tidelog.errors import TidelogError, quote
 
 
 class Sparse:
@@ -155,9 +155,9 @@ def no_raw_exception(
             function(subject, value)
         except TidelogError as error:
             if not all(problem.hint or problem.span for problem in error.problems):
-                pytest.fail(f"{call} with {shown(value)} has no hint: {error}")
+                pytest.fail(f"{call} with {quote(value)} has no hint: {error}")
         except Exception as error:
-            pytest.fail(f"{call} with {shown(value)}: {type(error).__name__}: {error}")
+            pytest.fail(f"{call} with {quote(value)}: {type(error).__name__}: {error}")
         finally:
             undo()
 

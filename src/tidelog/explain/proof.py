@@ -13,7 +13,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, Literal
 
-from tidelog.errors import Problem, UsageError, shown_name, wrong_argument
+from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
 from tidelog.explain.checking import Checked, Explained, ViewTables, check_steps
 from tidelog.explain.drawing import dot, html
 from tidelog.explain.lean import lean_text
@@ -95,7 +95,7 @@ class Proof:
         reads it with `-o`. Raise UsageError (E0635 for another form, E0676 if the proof needs more than tuples:
         comparisons, negation, aggregates)."""
         if not isinstance(form, str) or form != "lean":
-            raise UsageError(Problem("E0635", f"`{shown_name(form)}` is no form of a proof", hint='pass "lean"'))
+            raise UsageError(Problem("E0635", f"`{quote_name(form)}` is no form of a proof", hint='pass "lean"'))
         return lean_text(self.steps)
 
     def check(self, database: Explained | None = None) -> Checked:

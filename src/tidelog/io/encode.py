@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.io.columns import column_words, encode_columns, encode_table
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected
@@ -104,7 +104,7 @@ def unreadable(data: object, place: Locator) -> DataError:
     elif module == "pyspark":
         way = "" if name == "DataFrame" else "make a DataFrame of it, such as data.toDF(names), and "
         hint = f"{way}insert it into a database over its session: tidelog.connect(spark=session)"
-    message = f"expected rows, found the {name} {shown(data)}"
+    message = f"expected rows, found the {name} {quote(data)}"
     return DataError(Problem("E0407", message, hint=hint, place=place(None, None)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, UsageError, shown
+from tidelog.errors import DataError, Problem, UsageError, quote
 from tidelog.language.syntax import RelationType
 from tidelog.storage.equal_rows import distinct
 
@@ -14,7 +14,7 @@ def names_of(option: str, given: str | Sequence[str]) -> tuple[str, ...]:
     """Return the texts of an option that takes one or several. UsageError (E0685)."""
     texts = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else ()
     if not texts or not all(isinstance(text, str) for text in texts):
-        message = f"{option!r} must be a text or a list of texts, found {shown(given)}"
+        message = f"{option!r} must be a text or a list of texts, found {quote(given)}"
         example = '["I", "U"]' if option in ("insert", "delete") else '["id"]'
         raise UsageError(Problem("E0685", message, place=option, hint=f"pass for example {example}"))
     return texts

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
 from tidelog.language.syntax import RelationType
 from tidelog.source import Span
@@ -83,7 +83,7 @@ def _delimiter(options: GivenOptions, span: Span | None) -> str | None:
         return "," if _flag(options, "rfc4180", span) else None
     delimiter = str(options["delimiter"]).replace("\\t", "\t")
     if not delimiter or set(delimiter) & set('\n\r"'):
-        raise _wrong(f"{shown(delimiter)} cannot separate columns", "use a TAB, a comma, or the like", span)
+        raise _wrong(f"{quote(delimiter)} cannot separate columns", "use a TAB, a comma, or the like", span)
     return delimiter
 
 
@@ -92,7 +92,7 @@ def _columns(options: GivenOptions, span: Span | None) -> tuple[int, ...]:
         return ()
     parts = str(options["columns"]).split(":")
     if not all(part.isdecimal() for part in parts) or len(set(map(int, parts))) < len(parts):
-        message = f"columns={shown(options['columns'])} is no list of positions"
+        message = f"columns={quote(options['columns'])} is no list of positions"
         raise _wrong(message, 'write the positions in the file, from 0, as in columns="0:2:3"', span)
     return tuple(map(int, parts))
 
@@ -105,7 +105,7 @@ def _encoding(options: GivenOptions, span: Span | None) -> str | None:
         b"a".decode(encoding, "ignore")
     except (LookupError, ValueError):
         hint = 'use the name of one, such as encoding="latin-1", "cp1252" or "utf-16"'
-        raise _wrong(f"{shown(encoding)} is no encoding of text", hint, span) from None
+        raise _wrong(f"{quote(encoding)} is no encoding of text", hint, span) from None
     return encoding
 
 

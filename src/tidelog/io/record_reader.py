@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from itertools import count
 
-from tidelog.errors import shown
+from tidelog.errors import quote
 from tidelog.io.values import Complaint, text_complaint, unknown_branch, value_of_text
 from tidelog.language.branches import class_of
 from tidelog.language.syntax import PRIMITIVES, BranchType, Column, Value
@@ -143,15 +143,15 @@ def _skip(text: str, position: int) -> int:
 
 def _inside(text: str, position: int, found: Complaint, column: Column, types: RecordTypes) -> Complaint:
     sort = "value" if types[column.kind].branches else "record"
-    return Complaint(found.code, f"in the {sort} {shown(text)}: {found.message}", found.hint, position)
+    return Complaint(found.code, f"in the {sort} {quote(text)}: {found.message}", found.hint, position)
 
 
 def _malformed(text: str, position: int, wanted: str, column: Column, types: RecordTypes) -> Complaint:
     """Return the complaint that something else stands at this position."""
-    found = shown(text[position : position + 20]) if position < len(text) else "the end"
+    found = quote(text[position : position + 20]) if position < len(text) else "the end"
     branches = types[column.kind].branches
     sort = "value" if branches else "record"
-    message = f"expected {wanted} at character {position + 1} of the {sort} {shown(text)}, found {found}"
+    message = f"expected {wanted} at character {position + 1} of the {sort} {quote(text)}, found {found}"
     hint = f"write a {sort} of type {column.type} like {_example(branches[-1]) if branches else '[1, nil]'}"
     return Complaint("E0401", message, hint, position)
 

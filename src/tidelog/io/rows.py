@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.io.values import complaint
 from tidelog.language.syntax import Column, Kind, RelationType
 from tidelog.storage.column_names import match_columns
@@ -114,7 +114,7 @@ def row_values(row: Any, number: int, relation: RelationType, place: Locator) ->
         hint = (
             f"write a row as a tuple ({''.join(name + ', ' for name in names).strip(' ' if len(names) == 1 else ' ,')})"
         )
-        raise DataError(Problem("E0407", f"expected a row, found {shown(row)}", hint=hint, place=place(number, None)))
+        raise DataError(Problem("E0407", f"expected a row, found {quote(row)}", hint=hint, place=place(number, None)))
     if list(row) != names:
         order = match_columns(list(row), names, place(number, None), "pass its values as a tuple")
         values = list(row.values())
@@ -125,7 +125,7 @@ def row_values(row: Any, number: int, relation: RelationType, place: Locator) ->
 def wrong_length(row: Sequence[Any], number: int, relation: RelationType, place: Locator) -> DataError:
     """Return the error for a row with more or fewer values than the relation has columns (E0405)."""
     names = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
-    message = f"expected {len(relation.columns)} values, found {len(row)}: {shown(row)}"
+    message = f"expected {len(relation.columns)} values, found {len(row)}: {quote(row)}"
     return DataError(
         Problem(
             "E0405",

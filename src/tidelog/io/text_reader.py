@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.io.columns import encode_columns
 from tidelog.io.options import as_they_stand
 from tidelog.io.packed import NOT_UTF8
@@ -269,9 +269,9 @@ def _ragged(fields: Fields, form: TextFormat, columns: Sequence[Column]) -> Comp
     row = form.delimiter.join(text for _, _, text in fields)
     count = len(fields) if form.quoted else max(len(fields), row.count(form.delimiter) + 1)
     if form.columns:
-        message = f"expected at least {max(form.columns) + 1} columns, found {count}: {shown(row)}"
+        message = f"expected at least {max(form.columns) + 1} columns, found {count}: {quote(row)}"
         return Complaint("E0405", message, "count the positions in `columns` from 0")
-    message = f"expected {len(columns)} columns, found {count}: {shown(row)}"
+    message = f"expected {len(columns)} columns, found {count}: {quote(row)}"
     if not form.quoted and (hint := _quotes_hint(row, form, len(columns))):
         return Complaint("E0405", message, hint)
     for other in ",\t;| ":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.io.text_reader import TextFormat, rows_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
 from tidelog.source import Span
@@ -161,10 +161,10 @@ def _unwritable(text: str, column: str, form: TextFormat) -> str:
     if "\n" in text or "\r" in text:
         reason = "a line break"
     elif not set(form.delimiter).isdisjoint(text):
-        reason = f"{'' if form.delimiter in text else 'a part of '}the delimiter {shown(form.delimiter)}"
+        reason = f"{'' if form.delimiter in text else 'a part of '}the delimiter {quote(form.delimiter)}"
     elif text.startswith(_MARK):
         reason = "a byte order mark"
-    return f"{shown(text)} in column {column} contains {reason}, so the row would not read back as it is"
+    return f"{quote(text)} in column {column} contains {reason}, so the row would not read back as it is"
 
 
 def _text_column(words: Words, kind: Kind, dictionary: Dictionary) -> pa.Array:
@@ -181,10 +181,10 @@ def _quoted(text: pa.Array, special: str) -> pa.Array:
     """Return fields in quotes if they match a pattern."""
     import pyarrow.compute as pc
 
-    quote = text_scalar('"')
+    mark = text_scalar('"')
     doubled = pc.replace_substring(text, pattern='"', replacement='""')
     return pc.if_else(
         pc.match_substring_regex(text, pattern=special),
-        pc.binary_join_element_wise(quote, doubled, quote, text_scalar("")),
+        pc.binary_join_element_wise(mark, doubled, mark, text_scalar("")),
         text,
     )

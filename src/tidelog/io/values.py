@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.language.branches import Branch
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType
 from tidelog.storage.dictionary import Dictionary, record_parts
@@ -77,7 +77,7 @@ def complaint(value: object, kind: Kind, dictionary: Dictionary, typename: str |
             parts = record_parts(item, fields)
             if parts is None:
                 hint = f"write a tuple ({', '.join(f.name for f in fields)}) or None for nil"
-                found = Complaint("E0401", f"expected a record of type {typename}, found {shown(item)}", hint)
+                found = Complaint("E0401", f"expected a record of type {typename}, found {quote(item)}", hint)
         if found is not None:
             return replace(found, message=f"{found.message}{place}")
         waiting += [
@@ -102,7 +102,7 @@ def unknown_branch(name: str, size: int | None, type_: RecordType, typename: str
     branch = type_.branch(name)
     if branch is None:
         hint = f"use {_some([branch.name for branch in type_.branches])}"
-        return Complaint("E0401", f"{article(typename)} has no branch {shown(name)[1:-1]}", hint)
+        return Complaint("E0401", f"{article(typename)} has no branch {quote(name)[1:-1]}", hint)
     if size is not None and size != len(branch.fields):
         hint = f"write ${name}({', '.join(f'{field.name}: {field.type}' for field in branch.fields)})"
         return Complaint("E0401", f"the branch {name} has {len(branch.fields)} parts, found {size}", hint)
@@ -124,12 +124,12 @@ def _primitive_complaint(value: object, kind: Kind, typename: str) -> Complaint 
         low, high = RANGES[kind]
         if low <= int(value) <= high:
             return None
-        return Complaint("E0402", f"{shown(int(value))} does not fit {article(kind)}", range_hint(kind))
+        return Complaint("E0402", f"{quote(int(value))} does not fit {article(kind)}", range_hint(kind))
     if kind == "float" and isinstance(value, (float, np.floating)):
         if math.isnan(value):
             return Complaint("E0404", "NaN cannot be stored", NAN_HINT)
         if float(value) != value:  # of more than 64 bits
-            return Complaint("E0402", f"no 64-bit float is equal to {shown(value)}", "pass float(…) to round it")
+            return Complaint("E0402", f"no 64-bit float is equal to {quote(value)}", "pass float(…) to round it")
         return None
     return Complaint("E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, kind))
 
@@ -152,7 +152,7 @@ def _float_of_int_complaint(value: int) -> Complaint | None:
         exact = False
     if exact:
         return None
-    return Complaint("E0402", f"no float is equal to the integer {shown(value)}", "pass float(…) to round it")
+    return Complaint("E0402", f"no float is equal to the integer {quote(value)}", "pass float(…) to round it")
 
 
 def _symbol_complaint(value: object, typename: str) -> Complaint | None:
@@ -163,12 +163,12 @@ def _symbol_complaint(value: object, typename: str) -> Complaint | None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return Complaint("E0408", f"the symbol {shown(value)} cannot be written in UTF-8", "remove unpaired surrogates")
+        return Complaint("E0408", f"the symbol {quote(value)} cannot be written in UTF-8", "remove unpaired surrogates")
     return None
 
 
 def _described(value: object) -> str:
-    return f"the {type(value).__name__} {shown(value)}"
+    return f"the {type(value).__name__} {quote(value)}"
 
 
 def _cast_hint(value: object, kind: Kind) -> str | None:
@@ -214,7 +214,7 @@ def text_complaint(text: str, kind: Kind, typename: str) -> Complaint | None:
         return _float_text_complaint(text, typename)
     if not _INTEGER.fullmatch(text):
         hint = "check the delimiter and the order of the columns"
-        return Complaint("E0401", f"expected {article(typename)}, found {shown(text)}", hint)
+        return Complaint("E0401", f"expected {article(typename)}, found {quote(text)}", hint)
     low, high = RANGES[kind]
     digits = text.strip()
     fits = len(digits) < 1000 and low <= _integer(digits) <= high
@@ -237,7 +237,7 @@ def _integer(text: str) -> int:
 
 def _float_text_complaint(text: str, typename: str) -> Complaint | None:
     if not _FLOAT.fullmatch(text):
-        return Complaint("E0401", f"expected {article(typename)}, found {shown(text)}", "write it like 1.5 or 2e-3")
+        return Complaint("E0401", f"expected {article(typename)}, found {quote(text)}", "write it like 1.5 or 2e-3")
     value = float(text)
     if math.isinf(value) and "inf" not in text.lower():
         return Complaint("E0402", f"{text.strip()[:60]} does not fit a float", "use a value within 64-bit floats")

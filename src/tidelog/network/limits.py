@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, shown, wrong_argument
+from tidelog.errors import Problem, UsageError, quote, wrong_argument
 
 LARGEST_COUNT = 2**63 - 1
 """Of the numbers in messages: heights, versions, sequence numbers."""
@@ -81,12 +81,12 @@ class Limits:
         for name in ("memory", "peers", "rules", "steps", "rows"):
             value = getattr(self, name)
             if type(value) is not int or value < 1:
-                message = f"the limit `{name}` must be a positive integer, found {shown(value)}"
+                message = f"the limit `{name}` must be a positive integer, found {quote(value)}"
                 raise UsageError(Problem("E0624", message, hint="leave it out for the default"))
         for name in ("senders", "names"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, str) or not all(isinstance(each, str) for each in value)):
-                message = f"the limit `{name}` must be a set of texts, found {shown(value)}"
+                message = f"the limit `{name}` must be a set of texts, found {quote(value)}"
                 raise UsageError(Problem("E0624", message, hint="leave it out to allow all"))
             object.__setattr__(self, name, None if value is None else frozenset(value))
 
@@ -109,7 +109,7 @@ def is_name(value: object) -> bool:
 def checked_name(name: str) -> str:
     """Return the name. Raise UsageError (E0624) if no node can have it."""
     if not is_name(name):
-        message = f"{shown(name)} is not a name for a node"
+        message = f"{quote(name)} is not a name for a node"
         hint = f"use a text of at most {LONGEST_NAME} bytes in UTF-8, without NUL"
         raise UsageError(Problem("E0624", message, hint=hint))
     return name

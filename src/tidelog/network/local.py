@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
-from tidelog.errors import Problem, SetupError, UsageError, shown, wrong_argument
+from tidelog.errors import Problem, SetupError, UsageError, quote, wrong_argument
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of
 from tidelog.network.gathering import NetworkVerbs
@@ -131,7 +131,7 @@ class LocalNetwork(NetworkVerbs):
         name = at or program.owner(fact) or self.names[0]
         if name not in self.names:
             hint = f"use one of {', '.join(self.names)}"
-            raise UsageError(Problem("E0624", f"{shown(name)} is not a node of this network", hint=hint))
+            raise UsageError(Problem("E0624", f"{quote(name)} is not a node of this network", hint=hint))
         answer = self._ask(name, {"explain": relation, "row": fact[1], "seconds": seconds})
         inquiry = Inquiry(0, self.book, program.owner(fact) or name, fact, messages=0, room=0)
         inquiry.recall(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.copies import Uncopied
-from tidelog.errors import LimitError, Problem, TidelogError, UsageError, shown, wrong_argument
+from tidelog.errors import LimitError, Problem, TidelogError, UsageError, quote, wrong_argument
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
@@ -89,7 +89,7 @@ class Node(NodeVerbs, Uncopied):
         functors: FunctorSource = (),
     ) -> None:
         if type(incarnation) is not int or not 0 <= incarnation <= MOST_INCARNATIONS:
-            message = f"the incarnation must be a number from 0 to {MOST_INCARNATIONS}, found {shown(incarnation)}"
+            message = f"the incarnation must be a number from 0 to {MOST_INCARNATIONS}, found {quote(incarnation)}"
             raise UsageError(Problem("E0624", message, hint="add one when a node has lost its store"))
         self.name = checked_name(name)
         if not isinstance(transport, Transport):

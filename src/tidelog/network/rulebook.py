@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
-from tidelog.errors import LimitError, Problem, ProgramError, UsageError, shown_name, wrong_argument
+from tidelog.errors import LimitError, Problem, ProgramError, UsageError, quote_name, wrong_argument
 from tidelog.language import check, read
 from tidelog.language.check import name_rules
 from tidelog.language.components import expand
@@ -163,7 +163,7 @@ class Rulebook:
         """Return the change that removes a rule. Raise UsageError (E0608) for an unknown name."""
         if not isinstance(name, str) or name not in self.rules:
             hint = f"use one of {', '.join(self.rules)}" if self.rules else "add a rule first"
-            raise UsageError(Problem("E0608", f"there is no rule {shown_name(name)}", hint=hint))
+            raise UsageError(Problem("E0608", f"there is no rule {quote_name(name)}", hint=hint))
         return RuleChange(name, self._next(), author, None)
 
     def undoing(self, changes: Iterable[RuleChange]) -> list[RuleChange]:

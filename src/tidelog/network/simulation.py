@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
-from tidelog.errors import Problem, UsageError, shown, wrong_argument
+from tidelog.errors import Problem, UsageError, quote, wrong_argument
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.choices import Options
 from tidelog.network.functors import NodeFunctors
@@ -177,7 +177,7 @@ class Simulation(NetworkVerbs):
         name = at or program.owner(fact_of(relation, values, program)) or next(iter(self.nodes), "")
         if name not in self.nodes:
             hint = f"use one of {', '.join(self.nodes)}" if self.nodes else "insert a fact first"
-            raise UsageError(Problem("E0624", f"{shown(name)} is not a node of this network", hint=hint))
+            raise UsageError(Problem("E0624", f"{quote(name)} is not a node of this network", hint=hint))
         node, was_quiet = self.nodes[name], self.quiet
         inquiry = node.begin_inquiry(relation, values)
         left, known = tries, -1

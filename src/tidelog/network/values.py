@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tidelog.errors import DataError, Problem, UsageError, shown, shown_name
+from tidelog.errors import DataError, Problem, UsageError, quote, quote_name
 from tidelog.language.branches import Branch, class_of
 from tidelog.language.syntax import BranchType, Column, Kind, RecordType
 from tidelog.network.limits import DEEPEST, LONGEST_NAME, LONGEST_TEXT, is_name, is_sendable
@@ -78,12 +78,12 @@ def fact_of(relation: str, row: Any, program: LocatedProgram, number: int = 1) -
     has for itself."""
     place = program.places[declared(relation, program)]
     if not isinstance(row, (tuple, list)):
-        message = f"row {number} of {relation} is not a tuple: {shown(row)}"
+        message = f"row {number} of {relation} is not a tuple: {quote(row)}"
         raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
     fact = (relation, stored_row(row, place.columns, program.records))
     if len(row) != len(place.columns) or fits(fact, program) is not None:
         shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
-        message = f"row {number} does not fit {relation}({shape}): {shown(row)}"
+        message = f"row {number} does not fit {relation}({shape}): {quote(row)}"
         raise DataError(
             Problem("E0401", message, place=relation, hint="pass one value of the declared type for each column")
         )
@@ -102,7 +102,7 @@ def declared(relation: str, program: LocatedProgram) -> str:
     if place is None or place.auxiliary:
         known = [name for name, each in program.places.items() if not each.auxiliary]
         hint = f"use one of {', '.join(known)}"
-        raise UsageError(Problem("E0601", f"there is no relation {shown_name(relation)}", hint=hint))
+        raise UsageError(Problem("E0601", f"there is no relation {quote_name(relation)}", hint=hint))
     return relation
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.language.syntax import Variable
 from tidelog.queries.meanings import check_text, parsed
 from tidelog.queries.parameters import check_names, checked_value
@@ -20,7 +20,7 @@ def deletion(text: str, values: Mapping[str, object], workspace: Workspace[Any])
     check_text(text)
     atom = atom_of(parsed(text))
     if atom is None or atom.path is not None:
-        message = f"expected one atom of a relation as the pattern of facts to delete, found {shown(text)}"
+        message = f"expected one atom of a relation as the pattern of facts to delete, found {quote(text)}"
         hint = 'write for example db.delete("edge(1, _)"), or db.delete("edge", db.query(…)) for a query'
         raise UsageError(Problem("E0613", message, hint=hint))
     names = [term.name if isinstance(term, Variable) else None for term in atom.args]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
 from tidelog.durable.files import Files
-from tidelog.errors import Problem, UsageError, shown, wrong_argument
+from tidelog.errors import Problem, UsageError, quote, wrong_argument
 from tidelog.limits.watch import WithinMemory
 from tidelog.rdf.graphwise import GRAPH_BY_GRAPH, UNION, GraphwiseStore, refuse
 from tidelog.rdf.lasting import NOTE, LastingState
@@ -68,10 +68,10 @@ def connect(
     for each in programs:
         if not isinstance(each, (str, os.PathLike)) or not str(each).strip() or _is_name(str(each)):
             hint = f"pass {', '.join(RULE_SETS)}, the text of a program, or the path of one"
-            raise UsageError(Problem("E0662", f"unknown rules {shown(each)}", hint=hint))
+            raise UsageError(Problem("E0662", f"unknown rules {quote(each)}", hint=hint))
     if inference not in (None, UNION, GRAPH_BY_GRAPH):
         hint = f'pass "{UNION}" or "{GRAPH_BY_GRAPH}"'
-        raise UsageError(Problem("E0603", f"unknown inference {shown(inference)}", hint=hint))
+        raise UsageError(Problem("E0603", f"unknown inference {quote(inference)}", hint=hint))
     if inference == GRAPH_BY_GRAPH and programs:
         refuse("a program", f"pass {', '.join(RULE_SETS)}")
     if folder is None:

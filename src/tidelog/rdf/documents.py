@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.rdf import xml_documents as xml
 from tidelog.rdf.datatypes import ill_typed
 from tidelog.rdf.depth import TERMS, VALUES, too_deep
@@ -153,7 +153,7 @@ class Document:
         except (TypeError, ValueError) as error:
             hint = "pass an absolute IRI such as http://example.org/"
             raise DataError(
-                Problem("E0461", f"the base {shown(self.base)} is not an absolute IRI: {error}", hint=hint)
+                Problem("E0461", f"the base {quote(self.base)} is not an absolute IRI: {error}", hint=hint)
             ) from None
         return written, form.supports_datasets
 

@@ -7,7 +7,7 @@ import re
 from codecs import BOM_UTF8
 from typing import Any
 
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install, shown
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, quote
 
 FORMATS = {
     "turtle": "TURTLE", "ttl": "TURTLE", "text/turtle": "TURTLE", "n3": "TURTLE", "text/n3": "TURTLE",
@@ -48,7 +48,7 @@ def format_of(name: str) -> str:
     found = FORMATS.get(name) or FORMATS.get(name.lower().replace("-", "")) if isinstance(name, str) else None
     if found is None:
         hint = "use turtle, ntriples, nquads, trig, jsonld or rdfxml"
-        raise UsageError(Problem("E0660", f"unknown RDF format {shown(name)}", hint=hint))
+        raise UsageError(Problem("E0660", f"unknown RDF format {quote(name)}", hint=hint))
     return found
 
 

@@ -19,7 +19,7 @@ from rdflib.query import Result
 from rdflib.store import NO_STORE, VALID_STORE
 from rdflib.store import Store as AnyStore
 
-from tidelog.errors import Problem, UsageError, shown, wrong_argument
+from tidelog.errors import Problem, UsageError, quote, wrong_argument
 from tidelog.rdf.connect import connect, is_rules
 from tidelog.rdf.graph_verbs import StoredQuad, changed
 from tidelog.rdf.output import node_of
@@ -52,7 +52,7 @@ class RdflibStore(AnyStore):
         super().__init__(None, identifier)
         if not is_store and configuration is not None and self.open(configuration) == NO_STORE:
             hint = f"pass {', '.join(RULE_SETS)}, or make a store with graph.open(folder, create=True)"
-            raise UsageError(Problem("E0662", f"neither rules nor a store: {shown(configuration)}", hint=hint))
+            raise UsageError(Problem("E0662", f"neither rules nor a store: {quote(configuration)}", hint=hint))
 
     def open(self, configuration: Any, create: bool = False) -> int:
         """Open the store in a folder, or begin anew with an empty one in memory.

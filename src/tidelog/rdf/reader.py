@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.io.encode import at_hand, encode
 from tidelog.language.syntax import RelationType
 from tidelog.rdf.documents import ONE_BY_ONE, Document, Labels, place
@@ -171,7 +171,7 @@ def _lines(triples: object) -> tuple[bytes, bool]:
             "pass text, a path, a graph of rdflib, triples of terms, or a data frame of subject, predicate and object"
         )
         raise DataError(
-            Problem("E0407", f"expected RDF, found the {type(triples).__name__} {shown(triples)}", hint=hint)
+            Problem("E0407", f"expected RDF, found the {type(triples).__name__} {quote(triples)}", hint=hint)
         )
     lines = []
     known: dict[Any, str] = {}
@@ -183,13 +183,13 @@ def _lines(triples: object) -> tuple[bytes, bool]:
                 f"{ONE_BY_ONE}, row {number}",
                 "pass (subject, predicate, object), with a graph behind or without",
             )
-            raise DataError(Problem("E0465", f"expected a triple, found {shown(triple)}", place=place, hint=hint))
+            raise DataError(Problem("E0465", f"expected a triple, found {quote(triple)}", place=place, hint=hint))
         has_graphs |= len(parts) == 4
         try:
             lines.append(" ".join([known.get(part) or known.setdefault(part, _written(part)) for part in parts]))
         except (DataError, TypeError) as error:
             found = (
-                error.problems[0].message if isinstance(error, DataError) else f"expected a term, found {shown(triple)}"
+                error.problems[0].message if isinstance(error, DataError) else f"expected a term, found {quote(triple)}"
             )
             hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
             raise DataError(Problem("E0465", found, place=f"{ONE_BY_ONE}, row {number}", hint=hint)) from None
@@ -217,7 +217,7 @@ def _written(value: Any) -> str:
     """Return a term as N-Triples has it. Raise DataError (E0465) for a text that would not stay one term."""
     symbol = term(value)
     if not symbol.startswith(('"', NESTED)) and _NO_TERM.search(symbol.removeprefix("_:")):
-        raise DataError(Problem("E0465", f"expected a term, found {shown(value)}"))
+        raise DataError(Problem("E0465", f"expected a term, found {quote(value)}"))
     return ntriples(symbol)
 
 

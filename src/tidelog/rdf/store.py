@@ -22,7 +22,7 @@ import numpy
 from tidelog.arrays import Words
 from tidelog.change import Change, RelationChange
 from tidelog.database import Database
-from tidelog.errors import Problem, ProgramError, UsageError, flag, shown, wrong_argument
+from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
 from tidelog.explain.views import EXPLANATION
 from tidelog.language.paths import repeats
 from tidelog.language.reading import ProgramText
@@ -148,7 +148,7 @@ class Store(N3Verbs):
             given: object = program
             if not isinstance(given, (str, os.PathLike)):
                 hint = "pass the text of a program, or the path of one"
-                raise UsageError(Problem("E0662", f"expected a program, found {shown(program)}", hint=hint))
+                raise UsageError(Problem("E0662", f"expected a program, found {quote(program)}", hint=hint))
             with ForeignCode(interrupts):
                 parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
             declared = {*self._database.relations, *(each.name for each in parsed.declarations)}

@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from tidelog.errors import DataError, Problem, shown
+from tidelog.errors import DataError, Problem, quote
 from tidelog.rdf.depth import TERMS, too_deep
 from tidelog.rdf.formats import load
 
@@ -93,7 +93,7 @@ def term(value: Any) -> str:
     if isinstance(value, (bool, int, float, Decimal, date, time)):
         return literal(value)
     if not isinstance(value, str) or not value:
-        message = f"expected a term, found {shown(value)}"
+        message = f"expected a term, found {quote(value)}"
         hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
         raise DataError(Problem("E0465", message, hint=hint))
     if value.startswith("<") and value.endswith(">") and not value.startswith(NESTED):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.rules.core import CoreProgram
 from tidelog.semantics.user_aggregates import given_of
 
@@ -31,18 +31,18 @@ class EngineChoice:
         own = {field.name: options[field.name] for field in fields(self) if field.name in options}
         if not isinstance(engine := own.get("engine", "auto"), str) or engine not in ENGINES:
             hint = f"use one of {', '.join(ENGINES)}"
-            raise UsageError(Problem("E0603", f"unknown engine {shown(engine)}", hint=hint))
+            raise UsageError(Problem("E0603", f"unknown engine {quote(engine)}", hint=hint))
         limit = own.get("embedded_limit", 0)
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
-            message = f"embedded_limit must be a number of facts, found {shown(limit)}"
+            message = f"embedded_limit must be a number of facts, found {quote(limit)}"
             raise UsageError(Problem("E0603", message, hint="pass for example 10_000_000"))
         folder = own.get("cluster_folder")
         if folder is not None and not (isinstance(folder, str | os.PathLike) and os.fspath(folder)):
-            message = f"cluster_folder must be a path or an address, found {shown(folder)}"
+            message = f"cluster_folder must be a path or an address, found {quote(folder)}"
             raise UsageError(Problem("E0603", message, hint='pass for example "hdfs:///tmp/tidelog"'))
         count = own.get("partitions")
         if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
-            message = f"partitions must be a number from 1 on, or None, found {shown(count)}"
+            message = f"partitions must be a number from 1 on, or None, found {quote(count)}"
             raise UsageError(Problem("E0603", message, hint="pass for example 64"))
         if options.get("profile"):
             hint = "leave it out; `change.report` has the seconds of each hyper-node"

@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, shown
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, quote
 from tidelog.spark.failures import said
 from tidelog.spark.machine import check_version_for_connect
 
@@ -25,7 +25,7 @@ SECONDS = 10.0
 def what_is_wrong(address: str) -> str | None:
     """Return what is wrong with the text of an address, or None."""
     if not address.startswith("sc://"):
-        return f"expected an address that begins with sc://, found {shown(address)}"
+        return f"expected an address that begins with sc://, found {quote(address)}"
     parts = urlparse(f"http{address[2:]}")
     try:
         host, _ = parts.hostname, parts.port

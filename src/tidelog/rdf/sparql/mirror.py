@@ -21,7 +21,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.language.syntax import Column
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.formats import INFERRED, load
@@ -89,7 +89,7 @@ class Mirror:
         except OSError:
             hint = 'pass "memory", "off", or the path of an empty folder'
             raise UsageError(
-                Problem("E0603", f"mirror must be one of these, found {shown(where)}", hint=hint)
+                Problem("E0603", f"mirror must be one of these, found {quote(where)}", hint=hint)
             ) from None
         self.drop()
         self._where = folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.rdf import output
 from tidelog.rdf.formats import load
 from tidelog.rdf.sparql.evaluation import FoundTerms
@@ -42,7 +42,7 @@ class Solutions(Relation):
         form = _FORMATS.get((format or "json").lower()) if isinstance(format, str | None) else None
         if form is None or (self.form == "ASK" and form in ("CSV", "TSV")):
             usable = "json or xml" if self.form == "ASK" else "json, xml, csv or tsv"
-            message = f"{self.form} has no results of the format {shown(format)}"
+            message = f"{self.form} has no results of the format {quote(format)}"
             raise UsageError(Problem("E0660", message, hint=f"use {usable}"))
         oxigraph = load()
         if self.form == "ASK":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from tidelog.database import Database
-from tidelog.errors import DataError, Problem, ProgramError, TidelogError, UsageError, flag, shown, wrong_argument
+from tidelog.errors import DataError, Problem, ProgramError, TidelogError, UsageError, flag, quote, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.formats import INFERRED, load
@@ -308,7 +308,7 @@ class SparqlVerbs(GraphVerbs):
             isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0
         ):
             hint = "pass seconds, or None for no limit"
-            raise UsageError(Problem("E0603", f"timeout must be a positive number, found {shown(seconds)}", hint=hint))
+            raise UsageError(Problem("E0603", f"timeout must be a positive number, found {quote(seconds)}", hint=hint))
         inferred, base = flag("inferred", options.get("inferred", True)), options.get("base")
         if base is not None and not isinstance(base, str):
             raise wrong_argument("base", "the text of an IRI", base)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.language.syntax import CheckedProgram
 from tidelog.rdf.names import COLON, TRIPLE
 from tidelog.rdf.sparql.bodies import TEXT, Unsupported, ViewBody, ViewRules, bounded, is_resource, rule_prefix
@@ -52,7 +52,7 @@ def refuse_wrong(name: object) -> None:
     """Raise UsageError (E0663) for what cannot name a view."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
         hint = "use letters, digits and underscores, such as suspects"
-        raise UsageError(Problem("E0663", f"{shown(name)} cannot name a view", hint=hint))
+        raise UsageError(Problem("E0663", f"{quote(name)} cannot name a view", hint=hint))
 
 
 def program(name: str, text: str, prefixes: dict[str, str]) -> str:

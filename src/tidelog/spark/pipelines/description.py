@@ -12,7 +12,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
 from tidelog.callables import FunctorSource
-from tidelog.errors import shown
+from tidelog.errors import quote
 from tidelog.language import check, read
 from tidelog.language.components import expand
 from tidelog.language.syntax import CheckedProgram
@@ -74,7 +74,7 @@ class Source:
                 "name a path, a table, or the options of the format",
             )
         if self.mode not in SOURCE_MODES:
-            raise wrong("mode", f"unknown source mode {shown(self.mode)}", f"use one of {', '.join(SOURCE_MODES)}")
+            raise wrong("mode", f"unknown source mode {quote(self.mode)}", f"use one of {', '.join(SOURCE_MODES)}")
         if (self.mode == "cdc") != (self.op is not None or self.feed is not None):
             raise wrong(
                 "mode",
@@ -115,7 +115,7 @@ class PipelineDescription:
     def __post_init__(self) -> None:
         check_kinds(self, paths=("state", "quarantine", "cluster_folder"))
         if self.engine is not None and self.engine not in ENGINES:
-            raise wrong("engine", f"unknown engine {shown(self.engine)}", f"use one of {', '.join(ENGINES)}")
+            raise wrong("engine", f"unknown engine {quote(self.engine)}", f"use one of {', '.join(ENGINES)}")
         if self.embedded_limit is not None and self.embedded_limit < 0:
             raise wrong(
                 "embedded_limit",

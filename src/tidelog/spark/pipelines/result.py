@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.spark.change import SparkChange
 from tidelog.spark.database import SparkDatabase
 from tidelog.spark.sources.facts import Counts
@@ -38,7 +38,7 @@ class Result(Mapping[str, DataFrame]):
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self.names:
             known = ", ".join(self.names) or "none"
-            raise UsageError(Problem("E0601", f"unknown view {shown(name)}", hint=f"use one of: {known}"))
+            raise UsageError(Problem("E0601", f"unknown view {quote(name)}", hint=f"use one of: {known}"))
         return self.database[name]
 
     def __iter__(self) -> Iterator[str]:

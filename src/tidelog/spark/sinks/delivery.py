@@ -22,7 +22,7 @@ from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.engine import RowChange
-from tidelog.errors import TidelogError, shown
+from tidelog.errors import TidelogError, quote
 from tidelog.spark.arrow import schema_in_spark, spark_schema, to_spark
 from tidelog.spark.failures import working
 from tidelog.spark.frames.parts import parts_frame
@@ -89,7 +89,7 @@ class Deliveries:
         """Return the targets of the sinks of a stream; `kept` are places of the stream that none may replace.
         UsageError (E0601, E0686), DataError (E0483, E0488), SetupError (E0707)."""
         if isinstance(sinks, Sink) or not all(isinstance(sink, Sink) for sink in sinks):
-            raise wrong("sinks", f"sinks must be a list of Sink, found {shown(sinks)}", "pass for example [Sink(…)]")
+            raise wrong("sinks", f"sinks must be a list of Sink, found {quote(sinks)}", "pass for example [Sink(…)]")
         for sink in sinks:
             if sink.mode == "error" or (sink.what == "view" and sink.mode == "append"):
                 message = f"a stream cannot write a view in mode {sink.mode!r}"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 
 MODES = ("replace", "merge", "append", "error")
 EPOCH, OP = "epoch", "op"
@@ -47,7 +47,7 @@ class Sink:
         format = "parquet" if self.format is None and self.path is not None else self.format
         object.__setattr__(self, "format", None if format is None else plain_name(format))
         if self.what not in ("view", "changes"):
-            message = f"the key `what` of a sink must be 'view' or 'changes', found {shown(self.what)}"
+            message = f"the key `what` of a sink must be 'view' or 'changes', found {quote(self.what)}"
             raise wrong("what", message, 'write what = "view"')
         if self.mode is None:
             object.__setattr__(self, "mode", "replace" if self.what == "view" else "append")
@@ -88,9 +88,9 @@ class Sink:
 
     def _check_mode(self) -> None:
         if self.mode not in MODES:
-            raise wrong("mode", f"unknown sink mode {shown(self.mode)}", f"use one of {', '.join(MODES)}")
+            raise wrong("mode", f"unknown sink mode {quote(self.mode)}", f"use one of {', '.join(MODES)}")
         if self.what == "changes" and self.mode != "append":
-            raise wrong("mode", f"changes are appended, found the mode {shown(self.mode)}", 'write mode = "append"')
+            raise wrong("mode", f"changes are appended, found the mode {quote(self.mode)}", 'write mode = "append"')
         if self.mode == "merge" and (self.path is not None and self.format not in _MERGED):
             hint = 'write mode = "replace", or use Delta, Iceberg or PostgreSQL'
             raise wrong("mode", f"rows cannot be merged into files of the format {self.format}", hint)
@@ -99,7 +99,7 @@ class Sink:
         names = self.partition_by
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise wrong(
-                "partition_by", f"partition_by must be a list of columns, found {shown(names)}", 'write ["column"]'
+                "partition_by", f"partition_by must be a list of columns, found {quote(names)}", 'write ["column"]'
             )
         object.__setattr__(self, "partition_by", tuple(names))
         twice = next((name for name in names if list(names).count(name) > 1), None)
@@ -127,12 +127,12 @@ def check_kinds(described: object, *texts: str, paths: Sequence[str]) -> None:
         value = getattr(described, key)
         if value is not None and not isinstance(value, (str, os.PathLike) if key in paths else str):
             kind = "a path" if key in paths else "a text"
-            raise wrong(key, f"{key} must be {kind}, found {shown(value)}", f"use {kind}")
+            raise wrong(key, f"{key} must be {kind}, found {quote(value)}", f"use {kind}")
         if key in paths and value is not None and "\0" in os.fspath(value):
             raise wrong(key, f"{key} has a NUL character", "name a file or folder without it")
     options = getattr(described, "options", {})
     if not isinstance(options, Mapping):
-        raise wrong("options", f"options must be a mapping, found {shown(options)}", 'pass {"name": value}')
+        raise wrong("options", f"options must be a mapping, found {quote(options)}", 'pass {"name": value}')
 
 
 def _check_name(table: str) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidelog.errors import DataError, Problem, UsageError, shown
+from tidelog.errors import DataError, Problem, UsageError, quote
 from tidelog.io.keys import key_positions
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import reading
@@ -165,7 +165,7 @@ def no_stream(frame: DataFrame, relation: str) -> None:
     with reading(relation):
         has_no_end = frame.isStreaming
     if has_no_end:
-        hint = f"call db.maintain(frame, into={shown(relation)}), which makes each micro-batch an epoch"
+        hint = f"call db.maintain(frame, into={quote(relation)}), which makes each micro-batch an epoch"
         raise UsageError(Problem("E0484", "expected a batch, found a streaming frame", hint=hint, place=relation))
 
 
@@ -173,7 +173,7 @@ def relation_type(program: CheckedProgram, relation: str) -> RelationType:
     """Return the declaration of a relation; UsageError (E0601) when there is none."""
     if not isinstance(relation, str) or relation not in program.relations:
         known = ", ".join(sorted(program.relations)) or "none"
-        message = f"the relation {shown(relation)} is not declared"
+        message = f"the relation {quote(relation)} is not declared"
         raise UsageError(Problem("E0601", message, hint=f"use one of: {known}"))
     return program.relations[relation]
 
@@ -270,7 +270,7 @@ def _only_declared(declared: RelationType, wanted: Mapping[str, object]) -> None
     for name in wanted:
         if name not in names:
             raise UsageError(
-                Problem("E0485", f"{declared.name} has no column {shown(name)}", hint=f"use one of: {', '.join(names)}")
+                Problem("E0485", f"{declared.name} has no column {quote(name)}", hint=f"use one of: {', '.join(names)}")
             )
 
 

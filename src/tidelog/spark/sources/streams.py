@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from tidelog.errors import DataError, Problem, TidelogError, UsageError, shown
+from tidelog.errors import DataError, Problem, TidelogError, UsageError, quote
 from tidelog.language.syntax import CheckedProgram
 from tidelog.spark.arrow import to_spark
 from tidelog.spark.failures import is_of_spark, letting_go, reading, said
@@ -116,7 +116,7 @@ class Streams:
             raise UsageError(Problem("E0684", "expected a streaming frame, found a batch", hint=hint))
         if "/" in name or name in (".", ".."):
             hint = "use a name without slashes, other than . and ..: it names the folder of the checkpoint"
-            raise UsageError(Problem("E0685", f"{shown(name)} cannot name a stream", place="name", hint=hint))
+            raise UsageError(Problem("E0685", f"{quote(name)} cannot name a stream", place="name", hint=hint))
         self._refuse_second(name, checkpoint)
         program, empty = self._database.program, empty_like(frame)
         return map_frame(program, target.relation, empty, target.columns, operation=target.operation)

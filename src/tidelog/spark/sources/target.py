@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Column as Expression
 
-from tidelog.errors import Problem, UsageError, shown
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.io.keys import names_of
 from tidelog.spark.sources.changes import Operation
 from tidelog.spark.sources.feeds import FEEDS
@@ -38,7 +38,7 @@ def target_of(into: object) -> Target:
         raise UsageError(Problem("E0685", message, hint=f"pass a mapping with the keys {', '.join(_KEYS)}"))
     wrong = [key for key in into if key not in _KEYS]
     if wrong or not isinstance(into.get("relation"), str):
-        message = f"unknown key of a mapping: {shown(wrong[0])}" if wrong else "a mapping needs the key 'relation'"
+        message = f"unknown key of a mapping: {quote(wrong[0])}" if wrong else "a mapping needs the key 'relation'"
         raise UsageError(Problem("E0685", message, hint=f"use the keys {', '.join(_KEYS)}"))
     if not isinstance(into.get("columns", {}), Mapping):
         hint = "map declared names to names or expressions: {'x': 'from'}"
@@ -61,7 +61,7 @@ def operation_of(given: Mapping[str, Any]) -> Operation | None:
             raise UsageError(Problem("E0685", "'order' without 'op' or 'key'", place="order", hint=hint))
         return None
     if not isinstance(given.get("op", ""), str):
-        message = f"'op' must be the name of a column, found {shown(given['op'])}"
+        message = f"'op' must be the name of a column, found {quote(given['op'])}"
         raise UsageError(Problem("E0685", message, place="op", hint="name the column with the operation"))
     keys = ("insert", "delete", "order", "key")
     values: dict[str, Any] = {key: names_of(key, given[key]) for key in keys if key in given}
@@ -80,7 +80,7 @@ def _of_feed(given: Mapping[str, Any]) -> Operation:
     feed = given["feed"]
     if not isinstance(feed, str) or feed not in FEEDS:
         hint = f"use one of {', '.join(FEEDS)}, or name the columns as 'op' and 'order'"
-        raise UsageError(Problem("E0685", f"unknown format of a feed: {shown(feed)}", place="feed", hint=hint))
+        raise UsageError(Problem("E0685", f"unknown format of a feed: {quote(feed)}", place="feed", hint=hint))
     for key in ("op", "insert", "delete"):
         if key in given:
             message = f"{key!r} beside 'feed', which knows the operations of {feed}"
