@@ -47,8 +47,10 @@ def facts(db: tidelog.Database, name: str) -> set[Any]:
             "item, n is the index: pass data.reset_index()",
             {("tea", 2), ("tea", 3)},
         ),
+        (PANDAS.groupby("item"), "make one row of each group: data.sum().reset_index()", {("tea", 5)}),
+        (polars.from_pandas(PANDAS).group_by("item"), "make one row of each group: data.sum()", {("tea", 5)}),
     ],
-    ids=["LazyFrame", "index", "series", "index of two"],
+    ids=["LazyFrame", "index", "series", "index of two", "groups of pandas", "groups of Polars"],
 )
 def test_a_call_makes_rows(db: tidelog.Database, data: Any, hint: str, expected: set[Any]) -> None:
     with pytest.raises(DataError) as raised:

@@ -56,8 +56,9 @@ def encode(data: Any, relation: RelationType, dictionary: Dictionary) -> Words:
 def at_hand(data: Any, name: str) -> Any:
     """Return data that `encode` can take without running the caller's code or waiting for other threads: read
     relations, streams and iterators now. Raise DataError as `encode`."""
-    if type(data).__name__ in ("LazyFrame", "Series") and not hasattr(data, "__arrow_c_stream__"):
-        raise unreadable(data, place_in(name))  # A series would be an iterable of what are no rows.
+    kind = type(data).__name__
+    if (kind in ("LazyFrame", "Series") or kind.endswith("GroupBy")) and not hasattr(data, "__arrow_c_stream__"):
+        raise unreadable(data, place_in(name))  # A series would be an iterable of what are no rows, groups as well.
     if isinstance(data, (list, tuple, set, frozenset, np.ndarray)) or is_pandas(data):
         return data
     if isinstance(data, Relation):
@@ -101,6 +102,8 @@ def unreadable(data: object, place: Locator) -> DataError:
         hint = (
             "make a frame of it and its index: data.reset_index()" if named else "make a frame of it: data.to_frame()"
         )
+    elif name.endswith("GroupBy"):
+        hint = "make one row of each group: data.sum()" + (".reset_index()" if module == "pandas" else "")
     elif module == "pyspark":
         way = "" if name == "DataFrame" else "make a DataFrame of it, such as data.toDF(names), and "
         hint = f"{way}insert it into a database over its session: tidelog.connect(spark=session)"
