@@ -11,7 +11,7 @@ import pytest
 from tidelog.language import check, read
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable
-from tidelog.rules.plans import Plan, _Planner, plan_deltas, plan_full, probes, variables
+from tidelog.rules.plans import Plan, _Planner, plan_deltas, plan_full, probes
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ def test_no_cross_product_where_a_connected_order_exists() -> None:
     # Seen alone, p x s would be the cheapest pair.
     statistics = Known({"p": 2, "s": 2, "q": 1e6, "r": 1e6})
     for plan in (plan_full(r, statistics), *plan_deltas([(r, i) for i in range(4)], frozenset(), statistics)):
-        bound = variables(r.body[plan.source]) if plan.source is not None else frozenset()
+        bound = r.variables[plan.source] if plan.source is not None else frozenset()
         for i in plan.order:
-            assert bound & variables(r.body[i]), plan
-            bound |= variables(r.body[i])
+            assert bound & r.variables[i], plan
+            bound |= r.variables[i]
 
 
 def test_a_rule_that_is_a_cross_product_is_planned_as_one() -> None:

@@ -27,7 +27,7 @@ from tidelog.rules.core import (
     Unpack,
 )
 from tidelog.rules.literals import is_several
-from tidelog.rules.plans import Plan, variables
+from tidelog.rules.plans import Plan
 from tidelog.semantics.calls import CallSite
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
@@ -203,16 +203,16 @@ class _Assembly:
             version = layout.FULL
             self.levels.append(_Level(layout.SCAN, self.a.relations[UNIT].number))
         elif isinstance(atom, CoreAtom):
-            self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
+            self.later = head.union(*(self.rule.variables[i] for i in pending))
             self.scan(atom, version)
         self.place(None if source == UNIT else self.plan.source)
         if self.plan.route is not None:
-            self.later = head.union(*(variables(self.rule.body[i]) for i in pending))
+            self.later = head.union(*(self.rule.variables[i] for i in pending))
             self.route(self.plan.route.mine, self.plan.route.other, self.plan.route.ties)
             self.place(None)
         while pending:
             i = pending.pop(0)
-            self.later = head.union(*(variables(self.rule.body[j]) for j in pending))
+            self.later = head.union(*(self.rule.variables[j] for j in pending))
             self.literal(i, self.rule.body[i])
             self.place(i)
         self.a.registers.used = max(self.a.registers.used, self.next)
@@ -423,9 +423,9 @@ class _Assembly:
             behind += [index.number, 0 if index.payloads else column, len(registers)]
             registers += [self.value(atom.args[c]) for c in index.keys]
         if atoms:
-            later, self.later = self.later, self.later | variables(self.rule.body[i])
+            later, self.later = self.later, self.later | self.rule.variables[i]
             live = self.move()
-            (name,) = variables(self.rule.body[i]) - self.where.keys()
+            (name,) = self.rule.variables[i] - self.where.keys()
             self.where[name] = self.fresh()
             fill = ((0, self.where[name]),)
             self.levels.append(

@@ -8,7 +8,8 @@ with "#", which no program text can contain.
 from __future__ import annotations
 
 import typing
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -42,6 +43,10 @@ class CoreConstant:
 CoreValue: TypeAlias = CoreVariable | CoreConstant
 
 
+def _names(values: Iterable[CoreValue]) -> frozenset[str]:
+    return frozenset([value.name for value in values if isinstance(value, CoreVariable)])
+
+
 @dataclass(frozen=True)
 class CoreAtom:
     """A relation that has, or when `negated` has not, a tuple that matches `args`.
@@ -53,6 +58,16 @@ class CoreAtom:
     args: tuple[CoreValue, ...]
     negated: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def values(self) -> tuple[CoreValue, ...]:
+        """The variables and constants of the literal, from left to right."""
+        return self.args
+
+    @property
+    def needs(self) -> tuple[CoreValue, ...]:
+        """The values that have to be there before the literal can be evaluated; a positive atom can be at any time."""
+        return self.args if self.negated else ()
 
     def __str__(self) -> str:
         return printer.atom_text(self)
@@ -67,6 +82,16 @@ class CoreComparison:
     left: CoreValue
     right: CoreValue
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def values(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return self.left, self.right
+
+    @property
+    def needs(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return self.left, self.right
 
     def __str__(self) -> str:
         return printer.comparison_text(self)
@@ -89,6 +114,16 @@ class Computation:
     """The functor in Python of this name, which begins with `@`."""
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def values(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return self.target, *self.args
+
+    @property
+    def needs(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return self.args
+
     def __str__(self) -> str:
         return printer.computation_text(self)
 
@@ -104,6 +139,16 @@ class Pack:
     branch: BranchType | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def values(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return self.target, *self.args
+
+    @property
+    def needs(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return self.args
+
     def __str__(self) -> str:
         return printer.pack_text(self.target, self.args, self.branch)
 
@@ -117,6 +162,16 @@ class Unpack:
     targets: tuple[CoreValue, ...]
     branch: BranchType | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def values(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return self.source, *self.targets
+
+    @property
+    def needs(self) -> tuple[CoreValue, ...]:
+        """As those of `CoreAtom`."""
+        return (self.source,)
 
     def __str__(self) -> str:
         return printer.pack_text(self.source, self.targets, self.branch)
@@ -140,6 +195,26 @@ class CoreRule:
     def reads(self) -> tuple[tuple[str, bool], ...]:
         """The relations of the body's atoms in their order, each with whether the atom is negated."""
         return tuple([(literal.relation, literal.negated) for literal in self.body if isinstance(literal, CoreAtom)])
+
+    @cached_property
+    def variables(self) -> tuple[frozenset[str], ...]:
+        """The names of the variables of each literal of the body."""
+        return tuple([_names(literal.values) for literal in self.body])
+
+    @cached_property
+    def needs(self) -> tuple[frozenset[str], ...]:
+        """The names of the variables that each literal of the body needs before it can be evaluated. A variable that
+        stands in a negated atom and nowhere else is none of them."""
+        uses = Counter(name for names in self.variables for name in names)
+        uses.update(_names(self.head.args))
+        return tuple(
+            [
+                frozenset(
+                    [name for name in _names(literal.needs) if not isinstance(literal, CoreAtom) or uses[name] > 1]
+                )
+                for literal in self.body
+            ]
+        )
 
     def __str__(self) -> str:
         return printer.rule_text(self)

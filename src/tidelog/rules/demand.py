@@ -32,7 +32,7 @@ from tidelog.rules.core import (
     Unpack,
 )
 from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.rules.literals import values, variables_of
+from tidelog.rules.literals import variables_of
 
 DEMAND = "#demand."
 """How the names of the relations of demanded values begin."""
@@ -218,7 +218,7 @@ def _rank(literal: CoreLiteral, names: set[CoreVariable], bound: _Bound) -> int:
     computed values have _NEVER."""
     match literal:
         case CoreAtom(relation=relation):
-            near = any(not isinstance(value, CoreVariable) or value in names for value in values(literal))
+            near = any(not isinstance(value, CoreVariable) or value in names for value in literal.values)
             return (2 if near else 4) if relation in bound else (1 if near else 3)
         case CoreComparison():
             return 0 if names.issuperset(variables_of(literal)) else _NEVER

@@ -8,33 +8,9 @@ from tidelog.language.functors import several
 from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreLiteral, CoreValue, CoreVariable, Pack, Unpack
 
 
-def values(literal: CoreLiteral) -> tuple[CoreValue, ...]:
-    """Return the variables and constants of a literal, from left to right."""
-    match literal:
-        case CoreAtom(args=args):
-            return args
-        case CoreComparison(left=left, right=right):
-            return (left, right)
-        case Computation(target=target, args=args) | Pack(target=target, args=args):
-            return (target, *args)
-        case Unpack(source=source, targets=targets):
-            return (source, *targets)
-
-
 def variables_of(literal: CoreLiteral) -> Iterator[CoreVariable]:
     """Return the variables of a literal, from left to right, one for each place."""
-    return (value for value in values(literal) if isinstance(value, CoreVariable))
-
-
-def needs(literal: CoreLiteral) -> tuple[CoreValue, ...]:
-    """Return the values that have to be there before a literal other than a positive atom can be evaluated."""
-    match literal:
-        case CoreAtom() | CoreComparison():
-            return values(literal)
-        case Computation(args=args) | Pack(args=args):
-            return args
-        case Unpack(source=source):
-            return (source,)
+    return (value for value in literal.values if isinstance(value, CoreVariable))
 
 
 def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) -> CoreLiteral:

@@ -13,21 +13,13 @@ tuples. Sources: Section 4.2 of the elastic paper; Ngo, Porat, Ré, Rudra, "Wors
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Protocol, TypeAlias
 
-from tidelog.rules.core import (
-    Computation,
-    CoreAtom,
-    CoreComparison,
-    CoreLiteral,
-    CoreRule,
-    CoreValue,
-    CoreVariable,
-)
-from tidelog.rules.literals import is_several, needs, variables_of
+from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreRule, CoreVariable
+from tidelog.rules.literals import is_several
 
 _SEARCH_STEPS = 3_000
 """So many steps look for a better order; then the cheapest literal comes first, each time."""
@@ -92,13 +84,10 @@ class Plan:
     """How many bindings each atom behind the scan was expected to make of one, for profiles."""
 
 
-def variables(literal: CoreLiteral) -> frozenset[str]:
-    """Return the names of the variables of a literal."""
-    return frozenset(variable.name for variable in variables_of(literal))
-
-
-def _names(values: Iterable[CoreValue]) -> frozenset[str]:
-    return frozenset(value.name for value in values if isinstance(value, CoreVariable))
+def _binds(rule: CoreRule, i: int) -> frozenset[str]:
+    """Return the variables that literal `i` of a rule binds."""
+    literal = rule.body[i]
+    return frozenset() if isinstance(literal, CoreAtom) and literal.negated else rule.variables[i]
 
 
 class _Planner:
@@ -110,30 +99,21 @@ class _Planner:
         self.statistics = statistics
         self.atoms = frozenset(i for i, x in enumerate(rule.body) if isinstance(x, CoreAtom) and not x.negated)
         self.ranges = frozenset(i for i, x in enumerate(rule.body) if is_several(x))
-        occurrences: dict[str, int] = {}
-        for name in [n for literal in rule.body for n in variables(literal)] + [*_names(rule.head.args)]:
-            occurrences[name] = occurrences.get(name, 0) + 1
-        self.needs = [self._needs(literal, occurrences) for literal in rule.body]
-        self.binds = [variables(x) if not (isinstance(x, CoreAtom) and x.negated) else frozenset() for x in rule.body]
+        self.filters = [i for i in range(len(rule.body)) if i not in self.atoms and i not in self.ranges]
+        self.needs = rule.needs
+        self.binds = [_binds(rule, i) for i in range(len(rule.body))]
         self.steps = 0
         size = len(rule.body)
         self.most_steps = _SEARCH_STEPS if size <= _LONG else max(2 * size, _SEARCH_STEPS * _LONG**2 // size**2)
         self._fanouts: dict[tuple[int, frozenset[str]], float] = {}
-
-    @staticmethod
-    def _needs(literal: CoreLiteral, occurrences: dict[str, int]) -> frozenset[str]:
-        """Return the variables that a literal other than a positive atom needs before it can be evaluated."""
-        if not isinstance(literal, CoreAtom):
-            return _names(needs(literal))
-        return frozenset(name for name in _names(literal.args) if occurrences[name] > 1 and literal.negated)
 
     def settle(self, order: tuple[int, ...], done: frozenset[int], bound: frozenset[str]) -> _Partial:
         """Add every filter and computation that can be evaluated, in the order of the body, until none is left."""
         again = True
         while again:
             again = False
-            for i in range(len(self.rule.body)):
-                if i not in done and i not in self.atoms and i not in self.ranges and self.needs[i] <= bound:
+            for i in self.filters:
+                if i not in done and self.needs[i] <= bound:
                     order, done, bound, again = (*order, i), done | {i}, bound | self.binds[i], True
         return order, done, bound
 
@@ -233,8 +213,8 @@ def _sharing(
     """Return a plan in which atoms share variables that have at least `least` candidates on average. Make no index for
     that on a `growing` relation, nor one that costs more than it saves; those `held` are there anyway, those on `free`
     rows cost nothing."""
-    statistics, body = planner.statistics, planner.rule.body
-    bound = frozenset[str]() if plan.source is None else variables(body[plan.source])
+    statistics = planner.statistics
+    bound = _scanned(plan)
     rows = 1.0 if plan.source is None else statistics.size(planner.relation(plan.source))
     groups: list[tuple[int, ...]] = []
     fanouts: dict[int, float] = {}
@@ -246,8 +226,9 @@ def _sharing(
 
     for place, i in enumerate(plan.order):
         if i in planner.atoms:
-            fanout, variable = planner.fanout(i, bound), _shareable(planner, i, bound)
-            if variable is not None and fanout >= least:
+            fanout, later = planner.fanout(i, bound), planner.atoms.intersection(plan.order[place + 1 :])
+            variable = _shareable(planner, i, bound) if later and fanout >= least else None
+            if variable is not None:
                 others = (j for j in plan.order[place + 1 :] if _shareable(planner, j, bound) == variable)
                 group = (i, *(j for j in others if is_cheap(j)))
                 groups += [group] if len(group) > 1 else []
@@ -364,7 +345,7 @@ def _routed(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan]:
 def probes(plan: Plan) -> set[Probe]:
     """Return the relations and columns by which a plan looks rows up without knowing all columns."""
     wanted = set()
-    bound: frozenset[str] = frozenset() if plan.source is None else variables(plan.rule.body[plan.source])
+    bound = _scanned(plan)
     for i in plan.order:
         literal = plan.rule.body[i]
         if isinstance(literal, CoreAtom):
@@ -375,9 +356,13 @@ def probes(plan: Plan) -> set[Probe]:
                 atom = plan.rule.body[j]
                 assert isinstance(atom, CoreAtom)
                 wanted.add((atom.relation, _keys(atom, bound)))
-        if not (isinstance(literal, CoreAtom) and literal.negated):
-            bound |= variables(literal)
+        bound |= _binds(plan.rule, i)
     return wanted
+
+
+def _scanned(plan: Plan) -> frozenset[str]:
+    """Return the variables that the scan of a plan binds."""
+    return frozenset() if plan.source is None else plan.rule.variables[plan.source]
 
 
 def _keys(atom: CoreAtom, bound: frozenset[str]) -> tuple[int, ...]:
@@ -389,7 +374,7 @@ def _delta(
     rule: CoreRule, delta: int, statistics: Statistics, building: float = 0.0
 ) -> tuple[_Planner, Plan, _Partial]:
     planner = _Planner(rule, statistics, building)
-    start = planner.settle((), frozenset([delta]), variables(rule.body[delta]))
+    start = planner.settle((), frozenset([delta]), rule.variables[delta])
     best = planner.search(start, 1.0, 0.0, None)
     assert best is not None, f"the rule {rule} cannot be evaluated"
     return planner, Plan(rule, delta, best[1], True), start

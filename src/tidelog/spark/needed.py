@@ -31,7 +31,7 @@ from tidelog.rules.core import (
     HyperNode,
     RelationInfo,
 )
-from tidelog.rules.literals import needs, variables_of
+from tidelog.rules.literals import variables_of
 from tidelog.semantics.values import normal
 
 _ASKED, _BOUND = "#asked", "#bound"
@@ -214,7 +214,7 @@ def is_at_hand(literal: CoreLiteral, bound: set[str], own: Collection[str]) -> b
     """Return True if a literal can be evaluated and reads at most relations that are evaluated already, `own`."""
     if isinstance(literal, CoreAtom):
         return literal.relation in own and not literal.negated
-    return {each.name for each in needs(literal) if isinstance(each, CoreVariable)} <= bound
+    return {each.name for each in literal.needs if isinstance(each, CoreVariable)} <= bound
 
 
 def openness(atom: CoreAtom, bound: set[str]) -> tuple[bool, int]:

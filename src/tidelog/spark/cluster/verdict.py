@@ -27,7 +27,7 @@ from tidelog.limits.interrupts import ForeignCode
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import AggregateRule, CoreConstant, CoreValue
 from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.rules.literals import substituted, values
+from tidelog.rules.literals import substituted
 from tidelog.spark.cluster.checking.joins import FOUND, steps_of
 from tidelog.spark.cluster.checking.steps import (
     FACT,
@@ -191,7 +191,7 @@ class _Check:
         """Give the constants of rules words, before the dictionary is written."""
         for rule in self.certified.rules:
             for literal in () if isinstance(rule, AggregateRule) else (rule.head, *rule.body):
-                for value in values(literal):
+                for value in literal.values:
                     if isinstance(value, CoreConstant) and value.kind not in NUMERIC:
                         self.certified.dictionary.encode(value.value, value.kind)
 

@@ -28,7 +28,7 @@ from tidelog.rules.core import (
     RelationInfo,
 )
 from tidelog.rules.edges import AnyRule
-from tidelog.rules.literals import needs, values, variables_of
+from tidelog.rules.literals import variables_of
 
 FOUND = ""
 """The source of a table with what the steps before have found."""
@@ -150,9 +150,9 @@ class _Steps:
     def take_computed(self) -> list[CoreLiteral]:
         """Return the literals that can be computed by now."""
         taken: list[CoreLiteral] = []
-        while ready := [literal for literal in self.computed if self.has(needs(literal))]:
+        while ready := [literal for literal in self.computed if self.has(literal.needs)]:
             for literal in ready:
-                self.bind(values(literal))
+                self.bind(literal.values)
             self.computed = [literal for literal in self.computed if literal not in ready]
             taken += ready
         if self.computed and not self.atoms:
