@@ -12,7 +12,6 @@ import tidelog
 from tests.suite import loaded
 from tidelog.kernels import layout
 from tidelog.maintain import bootstrap
-from tidelog.maintain.lanes import BATCH, CALLED_BATCH
 
 TC = """
 .decl e(x: number, y: number)
@@ -139,4 +138,17 @@ def test_a_function_gets_large_batches_only_where_its_rule_reads_many_rows(rows:
     db.commit()
     assert set(db["b"]) == {(x + 1,) for x in range(rows)}
     assert max(sizes) == rows
-    assert (db.engine.views["b"].fields[layout.R_CAPACITY] > CALLED_BATCH) == (rows > BATCH)
+
+
+def test_a_relation_gets_room_for_the_rows_that_come() -> None:
+    db = tidelog.connect()
+    db.load(
+        ".decl a(x: number, y: number)\n.decl none(x: number)\n.decl few(x: number)\n"
+        "none(x) :- a(x, _), x < 0.  few(x) :- a(x, 0)."
+    )
+    db.insert("a", [(x, x % 1_000) for x in range(5_000)])
+    db.commit()
+    room = {name: int(db.engine.views[name].fields[layout.R_CAPACITY]) for name in ("a", "none", "few")}
+    assert room["none"] == 0
+    assert 5 <= room["few"] < 100
+    assert 5_000 <= room["a"] < 10_000

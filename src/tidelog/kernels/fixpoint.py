@@ -40,6 +40,7 @@ from tidelog.kernels.layout import (
     R_WAITING_N,
     R_WAITING_ROOM,
     REPLAN,
+    S_HELD,
     SHARE_INDEXES,
     SHARE_PLAN,
 )
@@ -68,16 +69,20 @@ def run_plan(D, plan, st, registers, scratch, buffer, hashes, size, w):
     """Run the plan under way to its end; a status other than DONE names the reason to pause."""
     head = load64(plan, P_HEAD)
     while True:
-        if D[head, R_WAITING] != 0:
-            if D[head, R_WAITING_N] + size > D[head, R_WAITING_ROOM]:
-                return INSERT_WAITING
-        elif full(D, head, size):
-            return GROW_RELATION
-        status, n = step(D, plan, st, registers, scratch, size, w)
-        if status != DONE:
-            return status
+        n = st[S_HELD]
         if n == 0:
-            return DONE
+            status, n = step(D, plan, st, registers, scratch, size, w)
+            if status != DONE:
+                return status
+            if n == 0:
+                return DONE
+            st[S_HELD] = n
+        if D[head, R_WAITING] != 0:
+            if D[head, R_WAITING_N] + n > D[head, R_WAITING_ROOM]:
+                return INSERT_WAITING
+        elif full(D, head, n):
+            return GROW_RELATION
+        st[S_HELD] = 0
         emit(D, plan, n, registers, buffer, hashes, size, w)
 
 

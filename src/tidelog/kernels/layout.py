@@ -156,6 +156,7 @@ S_BUDGET = 2  # how many of them may be made
 S_ROUND = 3  # the round of death or birth
 S_SKIP = 4  # entries of a list that level 0 leaves out behind each that it takes
 S_COUNTS = 5  # the P_COUNTS of the plan under way
+S_HELD = 6  # bindings of a full batch that wait for room in the head
 S_LEVELS = 8
 S_IN, S_CURSOR, S_INNER, S_NEXT = 0, 1, 2, 3
 

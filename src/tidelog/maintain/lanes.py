@@ -13,6 +13,9 @@ from tidelog.storage.memory import Block
 
 BATCH = 512
 """Bindings in a batch: registers of this length stay in the first two levels of cache."""
+FEW = 64
+"""Bindings in a batch of plans that read at most as many rows of each relation: the heads of thousands of such plans
+need room for a batch each."""
 CALLED_BATCH = 8_192
 """Bindings in a batch where plans call functions in Python: one call takes as long as joins of hundreds."""
 
@@ -23,9 +26,10 @@ class WidenError(Exception):
 
 @dataclass(frozen=True)
 class Lane:
-    """The memory of one thread for batches of BATCH bindings: the state of the `levels` of the plan under way, the
+    """The memory of one thread for batches of `batch` bindings: the state of the `levels` of the plan under way, the
     `registers`, `scratch` for each level, and a `buffer` for a batch of the head with its `hashes`."""
 
+    batch: int
     levels: Words
     registers: Block
     scratch: Block

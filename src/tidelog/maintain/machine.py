@@ -22,7 +22,7 @@ from tidelog.limits.watch import Watch
 from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.counting import Counting, counted_plan
-from tidelog.maintain.lanes import BATCH, CALLED_BATCH, Lane, WidenError, narrow
+from tidelog.maintain.lanes import BATCH, CALLED_BATCH, FEW, Lane, WidenError, narrow
 from tidelog.maintain.ledgers import Ledgers
 from tidelog.maintain.opening import OpenRelations
 from tidelog.maintain.threads import SharedPlan, extend_indexes, share_plan
@@ -97,13 +97,12 @@ class Interpreter:
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more jobs. When this raises, the machine is worthless."""
-        codes, batch = [], max(self.batch, BATCH)
+        codes, batch = [], max(self.batch, FEW)
         for job in jobs:
             codes.append(self._assembler.assemble(job.plan, job.sight))
             self._codes.setdefault(job.group, []).append(codes[-1])
             self._jobs.setdefault(job.group, []).append(job)
-            if codes[-1].calls and self._reads_many(job):
-                batch = CALLED_BATCH
+            batch = max(batch, self._batch_of(job, codes[-1]))
         self._kept_lanes = []
         deepest = max(1, self._deepest, *(len(code.levels) for code in codes))
         if batch > self.batch:
@@ -115,10 +114,13 @@ class Interpreter:
             self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
         self._load()
 
-    def _reads_many(self, job: Job) -> bool:
-        """Return True if a relation that a plan reads has more rows than a batch: thousands of rules that read few
-        would need megabytes each for larger ones."""
-        return any(len(self.relations[name]) > BATCH for name, _ in job.plan.rule.reads)
+    def _batch_of(self, job: Job, code: Code) -> int:
+        """Return how many bindings a batch of a plan should have. Thousands of rules that read few rows would need
+        megabytes each for larger ones."""
+        most = max((len(self.relations[name]) for name, _ in job.plan.rule.reads), default=0)
+        if most > BATCH and code.calls:
+            return CALLED_BATCH
+        return BATCH if most > FEW else FEW
 
     def relate(self, relations: Mapping[str, StoredRelation]) -> None:
         """Go to other relations, the present ones among them as far as the code is about these."""
@@ -177,8 +179,8 @@ class Interpreter:
     def _lanes(self) -> list[Lane]:
         """Return memory for each of the threads. The first one has a plan under way, if its batches are as small as
         those of the others."""
-        if not self._kept_lanes and self.batch == BATCH:
-            own = Lane(self.levels, self._registers, self._scratch, self._buffer, self._hashes)
+        if not self._kept_lanes and self.batch <= BATCH:
+            own = Lane(self.batch, self.levels, self._registers, self._scratch, self._buffer, self._hashes)
             self._kept_lanes = [own]
         while len(self._kept_lanes) < self.threads:
             self._kept_lanes.append(self._lane())
@@ -194,10 +196,11 @@ class Interpreter:
         # What two threads write is kept apart, so that they do not wait for each other's cache lines.
         levels = numpy.zeros(len(self.levels) + 16, numpy.int64)
         own = (self._registers, self._scratch, self._buffer, self._hashes)
-        blocks = [Block(block.size * BATCH // self.batch + 64) for block in own]
-        registers = blocks[0].view(self.catalog.dtype, self._register_count * BATCH)
-        registers.reshape(self._register_count, BATCH)[:] = self._columns()[:, :BATCH]
-        return Lane(levels, *blocks)
+        batch = min(self.batch, BATCH)
+        blocks = [Block(block.size * batch // self.batch + 64) for block in own]
+        registers = blocks[0].view(self.catalog.dtype, self._register_count * batch)
+        registers.reshape(self._register_count, batch)[:] = self._columns()[:, :batch]
+        return Lane(batch, levels, *blocks)
 
     def _counts(self) -> PlanCounts:
         """Return memory for the counts of all plans."""
@@ -273,7 +276,8 @@ class Interpreter:
                         return status
                     case layout.GROW_RELATION:
                         stored = stored_by_number[concerned]
-                        stored.ensure(self.batch, expected=2 * stored.rows)  # A batch may need little of its room.
+                        held = int(self.levels[layout.S_HELD])
+                        stored.ensure(held or self.batch, expected=2 * stored.rows)  # Few may be new ones.
                         if waiting is not None:
                             waiting.look_at(stored, node)
                     case layout.INSERT_WAITING:

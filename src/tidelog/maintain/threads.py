@@ -223,9 +223,8 @@ class _Share:
         catalog = self._head.catalog
         memory = lane.registers.address, lane.scratch.address, lane.buffer.address, lane.hashes.address
         while True:
-            status: int = run_share(
-                catalog.table, self._plan.address, lane.levels, *memory, own, self._block.address, BATCH, catalog.tag
-            )
+            shared = own, self._block.address, lane.batch
+            status: int = run_share(catalog.table, self._plan.address, lane.levels, *memory, *shared, catalog.tag)
             if status != layout.LOOK:
                 if status not in (layout.DONE, layout.PAUSED):
                     self._stop()

@@ -33,8 +33,10 @@ _WORTH_AN_INDEX = 2_000
 _UNCOUNTED = 1 << 62
 _STAGED = 1 << 14
 """Rows that are staged at a time: they stay in the cache until they are inserted."""
+_FIRST_ROOM = 64
+"""Rows for which a relation gets room with its first one: thousands of relations may have few."""
 _ROOM = 2 * SPARE
-"""Rows for which a relation gets room with its first one: of thousands of relations, most may stay empty."""
+"""Rows for which a relation keeps its room when it starts anew."""
 _NO_SLOTS = Block(8)
 """The slots of a relation without rows: a single one, which is empty. Nobody writes it."""
 _NONE = numpy.empty(0, numpy.int64)
@@ -234,7 +236,7 @@ class StoredRelation(SharedRows):
         from tidelog.kernels.sets import insert_rows
 
         table, tag = self.catalog.table, self.catalog.tag
-        self.ensure(SPARE)
+        self.ensure(min(len(words), SPARE))
         for base in range(0, len(words), _STAGED):
             part = words[base : base + _STAGED]
             buffer, done = self.catalog.stage(part), 0
@@ -246,14 +248,13 @@ class StoredRelation(SharedRows):
                     self.ensure(min(len(words) - base - done, max(self.rows, SPARE)))
 
     def ensure(self, more: int = SPARE, expected: int | None = None) -> None:
-        """Make room for `more` rows, and at least for a batch beside them. So many are `expected` in all, or all of
-        these."""
-        need = self.rows + more + SPARE
-        used = self.fields[layout.R_USED] + more + SPARE
+        """Make room for `more` rows and some beside them. So many are `expected` in all, or nearly all of these."""
+        spare = min(self.rows, SPARE)
+        need, used = self.rows + more + spare, self.fields[layout.R_USED] + more + spare
         if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
             return
-        expect(need - 2 * SPARE if expected is None else expected)
-        capacity = max(self._capacity, _ROOM)
+        expect(self.rows + more - SPARE if expected is None else expected)
+        capacity = max(self._capacity, _FIRST_ROOM)
         while capacity < need:
             capacity = capacity * 3 // 2
         if capacity >= _MOST_ROWS:
@@ -281,8 +282,8 @@ class StoredRelation(SharedRows):
         from tidelog.kernels.sets import split
 
         if self._slot_count == 1:
-            self._slots.grow(8 * 2 * _ROOM)
-            self._slot_count = 2 * _ROOM
+            self._slots.grow(8 * 2 * _FIRST_ROOM)
+            self._slot_count = 2 * _FIRST_ROOM
             self._publish()
         while used * 10 > (self._slot_count - 1) * 7:
             self._slots.grow(16 * self._slot_count)
