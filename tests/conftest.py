@@ -79,6 +79,18 @@ def pytest_runtest_setup() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def program_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the cache of programs, an empty one, in which every program is worth a file."""
+    from tidelog import programs
+    from tidelog.cache_folder import cache_folder
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder()))  # The kernels stay where they are.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(programs, "WORTH", 0)
+    return tmp_path / "cache/tidelog/programs"
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Return the one Spark session of the process: starting one takes longer than most tests."""

@@ -20,7 +20,6 @@ from tests.depth import cases
 from tests.mixtures import mixture_for
 from tests.same_programs import assert_same_drafts, assert_same_programs, change_rules, difference_of
 from tidelog import programs
-from tidelog.cache_folder import cache_folder
 from tidelog.callables import GivenFunctions
 from tidelog.database import Database
 from tidelog.language.consulted import digest
@@ -33,12 +32,8 @@ tidelog.connect().load(".decl warm(x: number)")  # The grammar is in the cache f
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of the cache, an empty one, in which every program is worth a file."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder()))  # The kernels stay where they are.
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(programs, "WORTH", 0)
-    return tmp_path / "cache/tidelog/programs"
+def folder(program_cache: Path) -> Path:
+    return program_cache
 
 
 def loaded(program: Path | str) -> Database:

@@ -11,8 +11,6 @@ import pytest
 
 from tests.depth import cases
 from tests.rdf.random_shapes import PREFIXES, shapes, triple
-from tidelog import programs
-from tidelog.cache_folder import cache_folder
 from tidelog.rdf import Store, connect, prefixes
 
 SHAPES = """
@@ -20,13 +18,7 @@ SHAPES = """
 """
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder of the cache, an empty one, in which all shapes are worth a file."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder()))  # The kernels stay where they are.
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(programs, "WORTH", 0)
-    return tmp_path / "cache/tidelog/programs"
+pytestmark = pytest.mark.usefixtures("program_cache")
 
 
 @pytest.fixture
