@@ -110,6 +110,24 @@ def test_an_incomplete_record_counts_as_not_written() -> None:
                 assert set(db["e"]) == {("s0", 0), ("s1", 1), ("s9", 9)}
 
 
+def test_what_a_killed_process_wrote_is_on_the_disk_before_others_build_on_it() -> None:
+    """It may have been killed before its own sync: a manifest must not name what the disk can still lose."""
+    disk = killed(1)
+    db = opened(disk)
+    disk.skip = lambda operation, name: operation == "sync file" and name == LOG
+    db.insert("e", [("late", 7)])
+    db.commit()
+    disk = disk.left()
+    with opened(disk) as db:
+        rows = set(db["e"])
+        assert ("late", 7) in rows
+        db.load("more: t(x) :- f(x).")
+        db.commit()  # The manifest names the log.
+        for seed in range(20):
+            with opened(disk.crashed(random.Random(seed))) as found:
+                assert set(found["e"]) == rows
+
+
 @pytest.mark.parametrize("name", [LOG, f"{LOG}.done"])
 def test_damage_after_a_crash_never_changes_what_there_is(name: str) -> None:
     """Every acknowledged record is there, or the log is damaged."""

@@ -106,6 +106,11 @@ class CommitLog:
         self._found = [commit for _, commit in found]
         return self._found
 
+    def keep(self) -> None:
+        """Wait until what `read` has found is on the disk: a process that was killed may not have got so far."""
+        if self.end.records:
+            self._files.sync_file(self.files[0])
+
     def commits(self) -> Iterator[LoggedCommit]:
         """Yield the commits up to the end. Raise DataError (E0682) if they are not there any more."""
         found, self._found = self._found, None

@@ -123,6 +123,7 @@ class StateFolder:
                 self._look_below()
                 self._come_back()
                 if not read_only:
+                    self._log.keep()
                     self._clean(there)
         except BaseException:
             self.close()
