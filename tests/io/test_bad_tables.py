@@ -234,6 +234,12 @@ TABLES: list[tuple[RelationType, Any, str]] = [
     ),
     (
         HOLDER,
+        pa.table({"pair": BROKEN, "chain": ["nil"]}),
+        "h, column pair: error[E0408]: a text of the column is not UTF-8\n"
+        "  hint: decode its bytes first, or leave these rows out",
+    ),
+    (
+        HOLDER,
         pa.table({"pair": ["[1, a] x"], "chain": ["nil"]}),
         "h, row 1, column pair: error[E0401]: expected the end at character 8 of the record '[1, a] x', found 'x'\n"
         "  hint: write a record of type Pair like [1, nil]",

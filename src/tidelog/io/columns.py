@@ -19,7 +19,7 @@ from tidelog.io.rows import Locator
 from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.looking import Look, unlimited
-from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_numpy, valid_mask
+from tidelog.storage.arrow_arrays import is_utf8, mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.number_words import number_words
@@ -280,8 +280,12 @@ def _record_text_words(
     if not encoded.chunks:
         return np.empty(0, dtype=np.int64)
     indices = np.concatenate([numbers_to_numpy(chunk.indices) for chunk in encoded.chunks])
-    words = np.zeros(len(encoded.chunks[0].dictionary), dtype=np.int64)
-    for number, text in enumerate(encoded.chunks[0].dictionary.to_pylist()):
+    texts = encoded.chunks[0].dictionary
+    if not is_utf8(texts):
+        message, hint = "a text of the column is not UTF-8", "decode its bytes first, or leave these rows out"
+        raise Complaint("E0408", message, hint).at(place(None, declared.name))
+    words = np.zeros(len(texts), dtype=np.int64)
+    for number, text in enumerate(texts.to_pylist()):
         value = record_from_text(text, declared, dictionary, look)
         if isinstance(value, Complaint):
             uses = np.flatnonzero(indices == number)
