@@ -43,7 +43,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two bindings fill a batch, and four rows a list."""
     monkeypatch.setattr(machine, "BATCH", 2)
     monkeypatch.setattr(indexes, "BATCH", 2)
-    monkeypatch.setattr(journal, "SPARE", 2)
+    monkeypatch.setattr(machine, "FEW", 2)
     monkeypatch.setattr(journal, "_ROOM", 4)
 
 

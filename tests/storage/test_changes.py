@@ -17,7 +17,6 @@ from tests.suite import FIRST_SEED
 from tidelog.kernels.layout import IN, MOST_COUNTED, R_MASK, R_ROOM, R_SLOTS
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import assert_facts, bear_supported, changed_rows, retract, settle_change
-from tidelog.storage.journal import SPARE
 from tidelog.storage.marks import Marks
 from tidelog.storage.stored import StoredRelation
 
@@ -189,7 +188,7 @@ def test_the_journal_grows_with_the_facts_and_no_faster() -> None:
     stored.open()
     assert_facts(stored, facts, 1)
     assert len(stored) == len(facts)
-    assert stored.fields[R_ROOM] <= 2 * (len(facts) + SPARE)
+    assert stored.fields[R_ROOM] <= 2 * len(facts)
     stored.take_back()
 
 

@@ -288,7 +288,9 @@ class Interpreter:
                             indexes |= _by_number([stored_by_number[concerned]])
                             numbers, index_numbers = opened.numbers, numpy.array([*indexes], numpy.int64)
                         else:
-                            stored_by_number[concerned].journal.grow()
+                            journal = stored_by_number[concerned].journal
+                            journal.grow()
+                            journal.expect(self.batch)
                     case layout.GROW_DIRECTORY | layout.GROW_ARENA:
                         indexes[concerned].grow(status)
                     case layout.GROW_LOG:

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from tidelog.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.storage.epochs import RowEpochs
-from tidelog.storage.journal import SPARE
 from tidelog.storage.memory import Block
-from tidelog.storage.stored import StoredRelation
+from tidelog.storage.stored import PORTION, StoredRelation
 
 _NONE = numpy.empty(0, numpy.int64)
 LISTED = layout.R_OUT_N, layout.R_IN_N
@@ -102,7 +101,7 @@ def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
     buffer = catalog.stage(words)
     done, table, tag = 0, catalog.table, catalog.tag
     while (done := assert_rows(table, stored.number, buffer.address, done, len(words), current, tag)) < len(words):
-        stored.ensure(min(len(words) - done, max(stored.rows, SPARE)))
+        stored.ensure(min(len(words) - done, max(stored.rows, PORTION)))
         stored.journal.expect(1)
 
 

@@ -17,9 +17,8 @@ from tidelog.kernels import layout
 from tidelog.storage.catalog import Descriptor
 from tidelog.storage.memory import Block
 
-SPARE = 512
-"""Rows that always fit before a kernel has to ask for more: the largest batch."""
-_ROOM = 2 * SPARE
+_ROOM = 128
+"""Entries for which the lists of a relation have room at first: thousands of relations may change a little."""
 _MOST_ROOM = 1 << 18
 """Lists with more room than this are not kept from one epoch to the next."""
 _AT_ONCE = 1 << 15
@@ -68,7 +67,7 @@ class ChangeJournal:
 
     def ensure(self, changes: int) -> None:
         """Make room for so many changes."""
-        while self._fields[layout.R_ROOM] < changes + SPARE:
+        while self._fields[layout.R_ROOM] < changes:
             self.grow()
 
     def expect(self, changes: int) -> None:

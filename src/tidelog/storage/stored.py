@@ -20,7 +20,7 @@ from tidelog.storage.catalog import Catalog, Descriptor, Growing
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.extents import SharedRows
 from tidelog.storage.index import Index
-from tidelog.storage.journal import SPARE, ChangeJournal
+from tidelog.storage.journal import ChangeJournal
 from tidelog.storage.looking import in_parts
 from tidelog.storage.marks import RowMarks
 from tidelog.storage.memory import Block, Pinned
@@ -33,9 +33,11 @@ _WORTH_AN_INDEX = 2_000
 _UNCOUNTED = 1 << 62
 _STAGED = 1 << 14
 """Rows that are staged at a time: they stay in the cache until they are inserted."""
+PORTION = 512
+"""So many rows are given room at a time while there are few."""
 _FIRST_ROOM = 64
 """Rows for which a relation gets room with its first one: thousands of relations may have few."""
-_ROOM = 2 * SPARE
+_ROOM = 2 * PORTION
 """Rows for which a relation keeps its room when it starts anew."""
 _NO_SLOTS = Block(8)
 """The slots of a relation without rows: a single one, which is empty. Nobody writes it."""
@@ -236,7 +238,7 @@ class StoredRelation(SharedRows):
         from tidelog.kernels.sets import insert_rows
 
         table, tag = self.catalog.table, self.catalog.tag
-        self.ensure(min(len(words), SPARE))
+        self.ensure(min(len(words), PORTION))
         for base in range(0, len(words), _STAGED):
             part = words[base : base + _STAGED]
             buffer, done = self.catalog.stage(part), 0
@@ -245,15 +247,15 @@ class StoredRelation(SharedRows):
                     table, self.number, buffer.address, done, len(part), _UNCOUNTED, self.catalog.hashes, tag
                 )
                 if done < len(part):
-                    self.ensure(min(len(words) - base - done, max(self.rows, SPARE)))
+                    self.ensure(min(len(words) - base - done, max(self.rows, PORTION)))
 
-    def ensure(self, more: int = SPARE, expected: int | None = None) -> None:
+    def ensure(self, more: int = PORTION, expected: int | None = None) -> None:
         """Make room for `more` rows and some beside them. So many are `expected` in all, or nearly all of these."""
-        spare = min(self.rows, SPARE)
+        spare = min(self.rows, PORTION)
         need, used = self.rows + more + spare, self.fields[layout.R_USED] + more + spare
         if need <= self._capacity and used * 10 <= (self._slot_count - 1) * 7:
             return
-        expect(self.rows + more - SPARE if expected is None else expected)
+        expect(self.rows + more - PORTION if expected is None else expected)
         capacity = max(self._capacity, _FIRST_ROOM)
         while capacity < need:
             capacity = capacity * 3 // 2
