@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import archive
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -25,6 +23,8 @@ os.environ.setdefault("TIDELOG_KERNELS", "compiled")  # Tests are of the code th
 def pytest_configure(config: pytest.Config) -> None:
     """To look for garbage as often as Python does takes a twentieth of the tests' time. To load Spark's classes takes
     half of the start of a session. To remove thousands of folders from a disk takes a fifth."""
+    from tests import archive  # It imports tidelog, which reads the setting above.
+
     gc.set_threshold(20_000, 20, 20)
     archive.use()
     if not hasattr(config, "workerinput") and "TMPDIR" not in os.environ and _has_room(MEMORY):

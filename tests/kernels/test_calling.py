@@ -66,6 +66,11 @@ def test_a_functor_over_few_rows_compiles_nothing() -> None:
     assert found == ["9", "8", "False"]
 
 
+def test_tests_run_machine_code() -> None:
+    """However little they do, and however they were started: of a whole suite, some other test may have done much."""
+    assert calling._pace.compiled or os.environ["TIDELOG_KERNELS"] != "compiled"
+
+
 def test_many_rows_are_left_to_machine_code() -> None:
     assert chain(1_100, patience=0.02) == [str(1_100 + 1_099 * 1_098 // 2), "True"]
 
