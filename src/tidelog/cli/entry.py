@@ -7,7 +7,9 @@ standard error, or with `--json` to standard output as JSON. A traceback shows o
 from __future__ import annotations
 
 import argparse
+import atexit
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -38,6 +40,7 @@ from tidelog.cli import (
     watch,
 )
 from tidelog.cli.progress import shown_on_terminal
+from tidelog.collecting import rarely_collected
 from tidelog.errors import DataError, InputWarning, InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
 
@@ -71,10 +74,12 @@ REPORT_HINT = (
 )
 
 
+@rarely_collected()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (those of the process if None) and return the exit code."""
     parsed: argparse.Namespace | None = None
     tell(_announce_compilation)
+    atexit.register(gc.freeze)  # The process ends then: to search what is left for garbage would only take time.
     try:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(given) if given else None
