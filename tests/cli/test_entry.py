@@ -125,6 +125,11 @@ gc.callbacks.clear()
     assert is_frozen == "True"
 
 
+def test_duckdb_does_not_complain_of_objects_that_are_left(closure: Path, process: Run) -> None:
+    outcome = process("run", "closure.dl", "--check")
+    assert (outcome.code, outcome.err) == (0, "")
+
+
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_an_output_without_room_is_an_error(closure: Path, form: list[str]) -> None:
     command = [sys.executable, "-m", "tidelog", "check", "closure.dl", *form]

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (those of the process if None) and return the exit code."""
     parsed: argparse.Namespace | None = None
     tell(_announce_compilation)
-    atexit.register(gc.freeze)  # The process ends then: to search what is left for garbage would only take time.
+    atexit.register(_keep_garbage)
     try:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(given) if given else None
@@ -100,6 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         as_json = getattr(parsed, "json", False) and not _is_of_output(error)
         return _fail(_as_tidelog_error(error), as_json=as_json, every=getattr(parsed, "all_errors", False))
+
+
+def _keep_garbage() -> None:
+    """End the process without a search for garbage, which takes longer than all else at the end. DuckDB complains of
+    objects that are left then, so that its garbage has to go."""
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 def _announce_compilation() -> None:
