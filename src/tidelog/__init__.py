@@ -28,7 +28,6 @@ from tidelog.errors import (
     TidelogError,
     UsageError,
 )
-from tidelog.explain.proof import Proof
 from tidelog.importing import Library
 from tidelog.language.branches import Branch
 from tidelog.limits.progress import Progress, progress
@@ -65,18 +64,20 @@ if TYPE_CHECKING:
     from tidelog import network as network
     from tidelog import rdf as rdf
     from tidelog.certificate import check_certificate
+    from tidelog.explain.proof import Proof
     from tidelog.network import Node as Node
 else:  # A type checker would take every name for one that `__getattr__` knows.
+    _PLACES = {
+        "Node": "network",
+        "Proof": "explain.proof",
+        "check_certificate": "certificate",
+        "load_ipython_extension": "notebook",
+    }
 
     def __getattr__(name: str) -> object:
-        """`tidelog.network`, `tidelog.Node`, `tidelog.rdf` and `tidelog.check_certificate` are loaded when first used,
-        as is the extension of IPython."""
+        """`tidelog.network`, `tidelog.rdf` and the names of these modules are loaded when first used."""
         if name in ("network", "rdf"):
             return import_module(f"tidelog.{name}")
-        if name == "check_certificate":
-            return import_module("tidelog.certificate").check_certificate
-        if name == "Node":
-            return import_module("tidelog.network").Node
-        if name == "load_ipython_extension":
-            return import_module("tidelog.notebook").load_ipython_extension
+        if name in _PLACES:
+            return getattr(import_module(f"tidelog.{_PLACES[name]}"), name)
         raise AttributeError(f"module 'tidelog' has no attribute {name!r}")

@@ -43,3 +43,15 @@ def freeze_present() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+
+
+@contextmanager
+def rarely_collected() -> Iterator[None]:
+    """Search a hundredth as often for cyclic garbage inside the block: for a process that ends soon, because most
+    objects of its start stay."""
+    first, *others = gc.get_threshold()
+    gc.set_threshold(100 * first, *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(first, *others)

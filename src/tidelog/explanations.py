@@ -5,21 +5,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any, Literal, TypeVar, overload
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from tidelog.arrays import Words
 from tidelog.engine import Outcome
 from tidelog.errors import flag
-from tidelog.explain.absence import Absence
-from tidelog.explain.blame import Blame
-from tidelog.explain.conditions import MOST_MEMBERS
 from tidelog.explain.enumeration import Enumeration, Turn
-from tidelog.explain.explainer import Explainer
-from tidelog.explain.proof import Proof
-from tidelog.explain.steps import Facts, Removal
-from tidelog.explain.views import EXPLANATION, EngineViews
-from tidelog.explain.walks import Key
+from tidelog.explain.questions import EXPLANATION, MOST_MEMBERS
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, guarded
@@ -27,7 +20,16 @@ from tidelog.reading import RelationReads
 from tidelog.subscribers import SubscribedChange
 from tidelog.transaction import Transaction, checked
 from tidelog.verbs import RelationVerbs
-from tidelog.workspace import FactEntry, Workspace
+from tidelog.workspace import FactEntry
+
+if TYPE_CHECKING:
+    from tidelog.explain.absence import Absence
+    from tidelog.explain.blame import Blame
+    from tidelog.explain.explainer import Explainer
+    from tidelog.explain.proof import Proof
+    from tidelog.explain.steps import Facts, Removal
+    from tidelog.explain.views import EngineViews
+    from tidelog.explain.walks import Key
 
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")
@@ -38,9 +40,13 @@ Entry = TypeVar("Entry", bound=FactEntry)
 class ExplainingReads(RelationReads):
     """The verbs that explain tuples as of the last committed epoch."""
 
-    _explainer: Explainer
     _epochs: int
     """Another one after each epoch."""
+
+    @property
+    @abstractmethod
+    def _explainer(self) -> Explainer:
+        """Return what explains the tuples of this epoch. It is loaded when first used."""
 
     @abstractmethod
     def _explained(self) -> EngineViews:
@@ -112,9 +118,11 @@ class ExplainingReads(RelationReads):
 class ExplainingVerbs(ExplainingReads, RelationVerbs[Made, Part, Entry]):
     """The verbs of databases of relations that explain their tuples."""
 
-    def __init__(self, workspace: Workspace[Entry]) -> None:
-        super().__init__(workspace)
-        self._explainer = Explainer(workspace)
+    @cached_property
+    def _explainer(self) -> Explainer:
+        from tidelog.explain.explainer import Explainer
+
+        return Explainer(self.workspace)
 
     @abstractmethod
     def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:

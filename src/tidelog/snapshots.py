@@ -13,8 +13,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from tidelog.errors import Problem, UsageError
-from tidelog.explain.explainer import Explainer
-from tidelog.explain.views import EngineViews
 from tidelog.explanations import ExplainingReads
 from tidelog.limits.watch import Watch, reading_within_memory
 from tidelog.maintain.frozen import FrozenState
@@ -28,10 +26,12 @@ from tidelog.storage.dictionary import Dictionary, locks_of
 from tidelog.storage.readers import Readers
 from tidelog.turns import Turns, are_free
 from tidelog.views import CurrentRows, View
+from tidelog.workspace import Workspace
 
 if TYPE_CHECKING:
     from tidelog.certificate import Certificate
-from tidelog.workspace import Workspace
+    from tidelog.explain.explainer import Explainer
+    from tidelog.explain.views import EngineViews
 
 _CLOSED = Problem("E0602", "the snapshot is closed", hint="make another one with `db.snapshot()`")
 _CHANGING = frozenset({
@@ -96,6 +96,8 @@ class EmbeddedReads(ExplainingReads):
             return self._answers.answer(text, parameters, self._plans(), self._options)
 
     def _explained(self) -> EngineViews:
+        from tidelog.explain.views import EngineViews
+
         return EngineViews(self._plans())
 
     def _certificate(self, watch: Watch) -> Certificate:
@@ -114,7 +116,13 @@ class FrozenEpoch:
         self.workspace = workspace.as_committed()
         self.number = number
         self.answers = Answers(self.workspace, meanings)
-        self.explainer = Explainer(self.workspace)
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        """Explains the tuples of the epoch to the readers."""
+        from tidelog.explain.explainer import Explainer
+
+        return Explainer(self.workspace)
 
     @cached_property
     def plans(self) -> EngineState:
@@ -143,7 +151,6 @@ class Snapshot(EmbeddedReads):
         self._options = options
         self._epochs = frozen.number
         self._answers = frozen.answers
-        self._explainer = frozen.explainer
 
     # --- its end -------------------------------------------------------------------------------------------------
 
@@ -151,7 +158,7 @@ class Snapshot(EmbeddedReads):
         """Release what the database keeps for the snapshot. Calls of it and of its relations raise UsageError (E0602)
         from then on; answers to queries stay as they are."""
         self.turns.closed, self._frozen = True, None
-        self._answers, self._explainer = Answers(self.workspace), Explainer(self.workspace)  # The others know plans.
+        self._answers = Answers(self.workspace)  # The others know plans.
 
     def __enter__(self) -> Self:
         return self
@@ -208,6 +215,10 @@ class Snapshot(EmbeddedReads):
         frozen = self._shared()  # It stays until the end of the block, also if another thread closes the snapshot.
         with frozen.state.readers.passing:
             yield
+
+    @property
+    def _explainer(self) -> Explainer:
+        return self._shared().explainer
 
     def _plans(self) -> EngineState:
         return self._shared().plans

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -36,6 +37,7 @@ class Changing(Committing[Made_co], Protocol[Made_co]):
     def insert(self) -> Callable[..., EqualRows | None]: ...
     def delete(self, relation: str, data: Any = ..., **parameters: Any) -> None: ...
     def clear(self, relation: str) -> None: ...
+    def read_inputs(self, folder: str | os.PathLike[str] = ...) -> None: ...
     @property
     def rules(self) -> RuleSet: ...
 
@@ -129,6 +131,11 @@ class Transaction(ChangeBlock[Made]):
         """Retract all facts of a relation, see `clear` of the database. Raises as `delete`."""
         self._check()
         self._database.clear(relation)
+
+    def read_inputs(self, folder: str | os.PathLike[str] = ".") -> None:
+        """Assert the facts of the files of `.input`, see `read_inputs` of the database. Raises as `delete`."""
+        self._check()
+        self._database.read_inputs(folder)
 
     @property
     def rules(self) -> RuleSet:

@@ -109,6 +109,27 @@ def test_out_of_memory_is_a_limit(tidelog: Run, closure: Path, monkeypatch: pyte
     assert outcome.err.startswith("error[E0503]: the machine ran out of memory")
 
 
+def test_few_searches_for_garbage_and_none_at_the_end(closure: Path) -> None:
+    code = """
+import atexit, gc
+from tidelog.cli import main
+phases = []
+atexit.register(lambda: print(phases.count("start"), gc.get_freeze_count() > 1000))
+gc.callbacks.append(lambda phase, info: phases.append(phase))
+main(["run", "closure.dl", "-D", "out"])
+gc.callbacks.clear()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=closure, capture_output=True, text=True, check=True)
+    searches, is_frozen = done.stdout.split()
+    assert int(searches) < 5
+    assert is_frozen == "True"
+
+
+def test_duckdb_does_not_complain_of_objects_that_are_left(closure: Path, process: Run) -> None:
+    outcome = process("run", "closure.dl", "--check")
+    assert (outcome.code, outcome.err) == (0, "")
+
+
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_an_output_without_room_is_an_error(closure: Path, form: list[str]) -> None:
     command = [sys.executable, "-m", "tidelog", "check", "closure.dl", *form]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tidelog
-from tidelog.errors import DataError, InputWarning
+from tidelog.errors import DataError, InputWarning, UsageError
 
 TEXT = """
 .decl edge(x: number, y: number)
@@ -46,6 +46,25 @@ def test_an_error_in_one_file_inserts_nothing_from_any(db: tidelog.Database, tmp
     db.insert("name", [])
     db.commit()
     assert set(db["edge"]) == {(7, 8)}
+
+
+def test_their_facts_are_a_part_of_a_transaction(db: tidelog.Database, tmp_path: Path) -> None:
+    db.insert("edge", [(7, 8)])
+    db.commit()
+    (tmp_path / "edge.facts").write_text("1\t2\n")
+    (tmp_path / "names.txt").write_text("1,one\n")
+    with db.what_if() as trial:
+        trial.read_inputs(tmp_path)
+    assert trial.change is not None
+    assert set(trial.change["path"].inserted) == {(1, 2)}
+    assert set(db["path"]) == {(7, 8)}
+    with db.transaction() as changes:
+        changes.clear("edge")
+        changes.read_inputs(tmp_path)
+    assert (set(db["path"]), set(db["name"])) == ({(1, 2)}, {(1, "one")})
+    with pytest.raises(UsageError, match="E0626"):
+        changes.read_inputs(tmp_path)
+    assert not db.has_pending
 
 
 @pytest.mark.parametrize("place", ["the working directory", "the folder of the program"])

@@ -6,6 +6,8 @@ import os
 import random
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ pytestmark = pytest.mark.skipif(
 
 CHAIN = """
 import sys
+import threading
+import time
 from tidelog.kernels import calling
 calling.PATIENCE = calling.PATIENCE_IF_COLD = float(sys.argv[2])
 import tidelog
@@ -123,3 +127,24 @@ def test_what_has_to_be_ready_becomes_so_at_each_stage(monkeypatch: pytest.Monke
     assert [pace.follow(), pace.follow()] == [calling.COMPILED, calling.COMPILED]
     assert stages == [calling.KEPT, calling.COMPILED]
     assert calling.until_look(10**6) == 10**6
+
+
+def test_a_kernel_that_waits_for_others_does_not_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace = calling._Pace(compiled=False)
+    monkeypatch.setattr(calling, "_pace", pace)
+    monkeypatch.setattr(calling, "PATIENCE", 0.01)
+
+    def work() -> None:
+        end = time.thread_time() + 2 * calling.PATIENCE
+        while time.thread_time() < end:
+            pass
+
+    def wait() -> None:
+        other = threading.Thread(target=work)
+        other.start()
+        other.join()
+
+    Kernel(wait)()
+    assert pace.stage == calling.PLAIN
+    Kernel(work)()
+    assert pace.stage == calling.KEPT

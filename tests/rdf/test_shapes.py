@@ -572,3 +572,20 @@ def test_shapes_that_ask_for_several_classes_see_only_the_members_of_each() -> N
     store.delete(f"{PREFIXES} :K rdfs:subClassOf :L .")
     store.commit()
     assert violations(store) == ["a z  MinCount", "b  b Class", "b y  MinCount"]
+
+
+def test_property_shapes_have_the_nodes_of_the_only_node_shape_that_asks_for_them() -> None:
+    store = validated("""
+        :S sh:targetNode :a, :b ; sh:property [ sh:path :z ; sh:minCount 1 ] , :Shared , :Own , :Off .
+        :T sh:targetNode :n ; sh:property :Shared . :Shared sh:path :y ; sh:minCount 1 .
+        :Own sh:targetNode :c ; sh:path :x ; sh:minCount 1 . :Off sh:path :w ; sh:minCount 1 ; sh:deactivated true .
+        :U sh:targetNode :a ; sh:node :N . :N sh:property [ sh:path :v ; sh:minCount 1 ] .
+    """)
+    assert violations(store) == sorted([
+        *(f"{node} {path}  MinCount" for node in "ab" for path in "xyz"), "c x  MinCount", "n y  MinCount", "a  a Node",
+    ])  # fmt: skip
+    sorts = [name.partition("ː")[2].partition("_")[0] for name in store.database.relations if "ː" in name]
+    assert (sorts.count("focus"), sorts.count("asked"), sorts.count("fails")) == (5, 1, 2)
+    store.insert(f"{PREFIXES} :a :z 1 ; :v 1 ; :y 1 . :b :x 1 .")
+    store.commit()
+    assert violations(store) == ["a x  MinCount", "b y  MinCount", "b z  MinCount", "c x  MinCount", "n y  MinCount"]

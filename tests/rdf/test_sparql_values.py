@@ -162,13 +162,3 @@ def test_literals_outside_of_their_datatype_compare_with_no_number() -> None:
     store.commit()
     found = [{str(n).split('"')[1] for (n,) in store[f"view_{number}"]} for number in range(4)]
     assert found == [{"+INF"}, {"-INF"}, {"+INF"}, {"-INF"}]
-
-
-@pytest.mark.parametrize("number", ["INF", "-INF", "NaN"])
-def test_a_filter_by_a_number_that_rules_do_not_have_is_refused(number: str) -> None:
-    text = f'SELECT DISTINCT ?n {{ ?x :v ?n FILTER(?n < "{number}"^^<http://www.w3.org/2001/XMLSchema#double>) }}'
-    store = connect(rules=None)
-    store.prefixes[""] = EXAMPLE
-    with pytest.raises(UsageError, match="is not supported") as caught:
-        store.view("v", text)
-    assert caught.value.code == "E0663"

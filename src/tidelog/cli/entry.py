@@ -7,7 +7,9 @@ standard error, or with `--json` to standard output as JSON. A traceback shows o
 from __future__ import annotations
 
 import argparse
+import atexit
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -38,6 +40,7 @@ from tidelog.cli import (
     watch,
 )
 from tidelog.cli.progress import shown_on_terminal
+from tidelog.collecting import rarely_collected
 from tidelog.errors import DataError, InputWarning, InternalError, LimitError, Problem, TidelogError, UsageError
 from tidelog.kernels.compiling import tell
 
@@ -71,10 +74,12 @@ REPORT_HINT = (
 )
 
 
+@rarely_collected()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (those of the process if None) and return the exit code."""
     parsed: argparse.Namespace | None = None
     tell(_announce_compilation)
+    atexit.register(_keep_garbage)
     try:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(given) if given else None
@@ -95,6 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         as_json = getattr(parsed, "json", False) and not _is_of_output(error)
         return _fail(_as_tidelog_error(error), as_json=as_json, every=getattr(parsed, "all_errors", False))
+
+
+def _keep_garbage() -> None:
+    """End the process without a search for garbage, which takes longer than all else at the end. DuckDB complains of
+    objects that are left then, so that its garbage has to go."""
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 def _announce_compilation() -> None:

@@ -102,7 +102,7 @@ def _as_json(found: Proof | Absence | Blame | Removal) -> Any:
 
 def _members(arguments: argparse.Namespace) -> int | None:
     """Return how many members of an aggregate are shown, None for all."""
-    from tidelog.explain.conditions import MOST_MEMBERS
+    from tidelog.explain.questions import MOST_MEMBERS
 
     return None if arguments.members else MOST_MEMBERS
 

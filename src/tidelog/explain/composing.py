@@ -15,9 +15,10 @@ import numpy
 from tidelog.collecting import uncollected
 from tidelog.errors import LimitError
 from tidelog.explain.batches import TupleDerivation, made
-from tidelog.explain.conditions import MOST_MEMBERS, conditions_of, with_witnesses
+from tidelog.explain.conditions import conditions_of, with_witnesses
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.proof import Proof
+from tidelog.explain.questions import MOST_MEMBERS
 from tidelog.explain.rivals import Rivals
 from tidelog.explain.search import Found, ProofSearch
 from tidelog.explain.steps import BoundRule, ProofStep, StepSort, Walk

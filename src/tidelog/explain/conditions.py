@@ -21,8 +21,6 @@ from tidelog.language.trees import outermost, rebuild, walk
 from tidelog.reference.selections import order_of
 from tidelog.reference.substitutions import RuleScope, combinations
 
-MOST_MEMBERS = 3
-"""Members of a group that are shown."""
 _LOOKS = 10_000
 """Members between two looks at limits."""
 

@@ -14,9 +14,10 @@ from tidelog.explain.absence import Absence, Missing, check_depth
 from tidelog.explain.alternatives import all_proofs, smallest_ends
 from tidelog.explain.blame import Ages, Blame
 from tidelog.explain.composing import Composer
-from tidelog.explain.conditions import MOST_MEMBERS, check_members
+from tidelog.explain.conditions import check_members
 from tidelog.explain.derivations import TupleDerivations
 from tidelog.explain.proof import Proof
+from tidelog.explain.questions import MOST_MEMBERS
 from tidelog.explain.repair import Repair
 from tidelog.explain.rivals import Rivals
 from tidelog.explain.search import ProofSearch

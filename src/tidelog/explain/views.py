@@ -22,8 +22,6 @@ from tidelog.rules.core import ClosureShape, HyperNode
 from tidelog.rules.selections import candidates_of
 from tidelog.storage.closed_relation import ClosedRelation
 
-EXPLANATION = "the explanation"
-"""How errors of limits name the work."""
 BUDGET = 1_000
 """Derivations of the cone of a proof: on GALEN a proof then takes 15 ms in the median, and 35 ms with 20,000, for the
 same heights."""

@@ -31,12 +31,13 @@
 True
 """
 
+from typing import TYPE_CHECKING
+
 from tidelog.errors import ShapesWarning
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.connect import connect
 from tidelog.rdf.graphwise import GraphwiseStore
 from tidelog.rdf.justifications import Justification, justified
-from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.shapes.report import ValidationReport, ValidationResult
 from tidelog.rdf.sparql.solutions import Solutions
 from tidelog.rdf.store import Store
@@ -62,3 +63,15 @@ __all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
     "literal",
     "term",
 ]
+
+if TYPE_CHECKING:
+    from tidelog.rdf.proofs import TripleProof
+else:
+
+    def __getattr__(name: str) -> object:
+        """`TripleProof` is loaded when first used, as all that explains is."""
+        if name == "TripleProof":
+            from tidelog.rdf.proofs import TripleProof
+
+            return TripleProof
+        raise AttributeError(f"module 'tidelog.rdf' has no attribute {name!r}")

@@ -8,14 +8,12 @@ in a folder has the quads only, and the closures are made when it is opened. A c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy
 
 from tidelog.arrays import Words
 from tidelog.errors import Problem, UsageError, flag
-from tidelog.explain.absence import Absence
-from tidelog.explain.enumeration import Enumeration
 from tidelog.language.syntax import Column
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
@@ -27,7 +25,6 @@ from tidelog.rdf.graph_verbs import StoredQuad, graph_name
 from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATION_COLUMNS, JUSTIFICATIONS, following
 from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.names import GRAPH
-from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, without
 from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, symbol_of
 from tidelog.rdf.sparql.mirror import MEMORY, OFF, Mirror, MirrorCopy
@@ -39,6 +36,11 @@ from tidelog.rdf.terms import term
 from tidelog.rdf.visible import ClosedMirror, GraphwiseChange
 from tidelog.relation import Relation, WordRows
 from tidelog.verbs import callable_one
+
+if TYPE_CHECKING:
+    from tidelog.explain.absence import Absence
+    from tidelog.explain.enumeration import Enumeration
+    from tidelog.rdf.proofs import TripleProof
 
 UNION, GRAPH_BY_GRAPH = "union", "graph"
 """The ways of inference: over the union of all graphs, or in each graph."""

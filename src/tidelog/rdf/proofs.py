@@ -15,8 +15,9 @@ from typing import Any
 from tidelog.database import Database
 from tidelog.explain.batches import TupleDerivation
 from tidelog.explain.checking import Checked, ViewTables, check_steps
-from tidelog.explain.conditions import MOST_MEMBERS, conditions_of, with_witnesses
+from tidelog.explain.conditions import conditions_of, with_witnesses
 from tidelog.explain.proof import Proof
+from tidelog.explain.questions import MOST_MEMBERS
 from tidelog.explain.search import Found
 from tidelog.explain.steps import BoundRule, Condition, RowOf, Walk
 from tidelog.explain.walks import Key

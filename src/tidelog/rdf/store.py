@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy
 
@@ -23,7 +23,7 @@ from tidelog.arrays import Words
 from tidelog.change import Change, RelationChange
 from tidelog.database import Database
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
-from tidelog.explain.views import EXPLANATION
+from tidelog.explain.questions import EXPLANATION
 from tidelog.language.paths import repeats
 from tidelog.language.reading import ProgramText
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Literal, Program, Rule, Variable
@@ -43,7 +43,6 @@ from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.earlier import EarlierState
-from tidelog.rdf.explaining import Now, TripleExplainer
 from tidelog.rdf.guards import guards
 from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATIONS, Justifications, following
 from tidelog.rdf.lasting import LastingState
@@ -64,6 +63,9 @@ from tidelog.rdf.transaction import StoreTransaction
 from tidelog.relation import Relation, WordRows
 from tidelog.source import SourceText
 from tidelog.verbs import callable_one
+
+if TYPE_CHECKING:
+    from tidelog.rdf.explaining import Now, TripleExplainer
 
 
 class Store(N3Verbs):
@@ -106,7 +108,6 @@ class Store(N3Verbs):
         self._labels = Labels()
         self._pending: list[PendingQuads] = []
         self._epochs = -1  # The epoch of the rules that are given here is 0.
-        self._explainer = TripleExplainer(self._database, self._names, table, self._instances)
         self._justifications = Justifications(self._triples.dictionary)
         self._database.workspace.dictionary.hold(self)
         fixed = fixed_rules((rule for rule in table if is_generic(rule)), self._names)
@@ -509,7 +510,15 @@ class Store(N3Verbs):
     def _block(self, commit: Callable[[], StoreChange] | None) -> StoreTransaction:
         return StoreTransaction(self, commit)
 
+    @cached_property
+    def _explainer(self) -> TripleExplainer:
+        from tidelog.rdf.explaining import TripleExplainer
+
+        return TripleExplainer(self._database, self._names, self._table, self._instances)
+
     def _now(self) -> Now:
+        from tidelog.rdf.explaining import Now
+
         return Now(self._options.watch(work=EXPLANATION), self.prefixes, self._known)
 
     @property

@@ -5,30 +5,36 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tidelog.errors import flag
-from tidelog.explain.absence import Absence
-from tidelog.explain.blame import Blame
 from tidelog.explain.enumeration import Enumeration, Turn
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.rdf.change import StoreChange
-from tidelog.rdf.explaining import Now, StoredTriple, TripleExplainer
 from tidelog.rdf.justifications import Justifications
-from tidelog.rdf.proofs import TripleProof, TripleViews
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.relation import Relation
 from tidelog.transaction import checked
 from tidelog.verbs import Verbs
 
-TripleSet: TypeAlias = tuple[StoredTriple, ...]
+if TYPE_CHECKING:
+    from tidelog.explain.absence import Absence
+    from tidelog.explain.blame import Blame
+    from tidelog.rdf.explaining import Now, StoredTriple, TripleExplainer
+    from tidelog.rdf.proofs import TripleProof, TripleViews
+
+TripleSet: TypeAlias = "tuple[StoredTriple, ...]"
 
 
 class TripleVerbs(Verbs[StoreChange]):
     """Verbs over triples that change nothing in the end, and transactions."""
 
-    _explainer: TripleExplainer
     _justifications: Justifications
+
+    @property
+    @abstractmethod
+    def _explainer(self) -> TripleExplainer:
+        """Return what explains triples. It is loaded when first used."""
 
     @abstractmethod
     def inconsistencies(self) -> Relation:

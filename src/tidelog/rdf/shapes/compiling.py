@@ -7,6 +7,9 @@ A shape S with the focus nodes x and the values v has these relations beside the
     fails_S(x)      those of asked_S that do not conform
     value_S(x, v)   the values of a path that is more than one property
 
+A property shape that only one node shape asks for, and that has no targets, has the nodes of that one: its focus_S and
+asked_S are those of the node shape (`links.parents`).
+
 All shapes share, for each property in a direction, `having_p(x)`, the nodes with a value, and `number_p(x, n)`, the
 numbers of values of the nodes in `counted_p(x)`. In a store that infers no classes, `instance(x, c)` has the instances
 of the classes that shapes ask for, and `below(c, d)` the subclasses of these.
@@ -30,7 +33,7 @@ from tidelog.errors import Problem
 from tidelog.rdf.names import local_name
 from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, number_of
 from tidelog.rdf.shapes.evaluating import QUERIES, StoredQuery
-from tidelog.rdf.shapes.links import links_of, reached, siblings
+from tidelog.rdf.shapes.links import links_of, parents, reached, siblings
 from tidelog.rdf.shapes.matching import bound, matches
 from tidelog.rdf.shapes.paths import PathRules, Property, forward, spelled
 from tidelog.rdf.shapes.queries import ShapeQuery
@@ -92,6 +95,7 @@ class _Compiler:
         self._paths = PathRules(self._rules, property)
         self._links = links_of(shapes)
         self._reported, self._needed = reached(shapes, self._links)
+        self._parents = parents(shapes, self._links)
         self._labels = {each: _label(each, number) for number, each in enumerate(shapes, 1)}
         self._classes: dict[str, None] = {}
         self._having: dict[Property, str] = {}
@@ -101,11 +105,12 @@ class _Compiler:
         """Return the program."""
         names = dict.fromkeys((*self._reported, *self._needed))
         for name in names:
-            for sort, is_there in (("focus", self._reported), ("asked", self._needed), ("fails", self._needed)):
-                if name in is_there:
+            focus, asked = (name in each and name not in self._parents for each in (self._reported, self._needed))
+            for sort, is_there in (("focus", focus), ("asked", asked), ("fails", name in self._needed)):
+                if is_there:
                     self._rules.declare(self._beside(sort, name), ["x"])
-            if name in self._reported and name in self._needed:
-                self._derive(f"{self._beside('asked', name)}(v_x)", f"{self._beside('focus', name)}(v_x)")
+            if focus and asked:
+                self._derive(f"{self._nodes('asked', name)}(v_x)", f"{self._nodes('focus', name)}(v_x)")
         for name in names:
             self._shape(self._shapes[name])
         self._class_rules()
@@ -138,7 +143,7 @@ class _Compiler:
             relation = self._rules.name(QUERIES)
             self._rules.declare(relation, StoredQuery._fields)
             for shape, query in evaluated:
-                focus = self._beside("focus", shape.name)
+                focus = self._nodes("focus", shape.name)
                 fixed = shape.name, query.component, shape.severity, query_message(shape, query), query.detail
                 constants = "\t".join(map(" ".join, query.constants))
                 row = StoredQuery(focus, _path(shape), *fixed, literal(query.text), constants, self._scope)
@@ -155,7 +160,7 @@ class _Compiler:
                 text = seen.get("message", _filled(message, seen))
                 fixed = map(quoted, (name, query.component, shape.severity))
                 head = "v_this", seen.get("path", quoted(_path(shape))), value, *fixed, text, quoted(query.detail)
-                literals = (*body.literals, f"{self._beside('focus', name)}(v_this)")
+                literals = (*body.literals, f"{self._nodes('focus', name)}(v_this)")
                 self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys(literals))
             if name in self._needed:
                 self._derive(f"{self._beside('fails', name)}(v_this)", *body.literals)
@@ -174,7 +179,7 @@ class _Compiler:
         for constraint in shape.constraints:
             for body in constraints.violations(constraint):
                 if name in self._reported:
-                    focus = f"{self._beside('focus', name)}(v_x)"
+                    focus = f"{self._nodes('focus', name)}(v_x)"
                     path = quoted(_path(shape)) if body.path is None else body.path
                     head = ("v_x", path, body.value, *self._constants(shape, constraint), body.detail)
                     self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys((*body.literals, focus)))
@@ -185,7 +190,7 @@ class _Compiler:
                 self._derive(f"{self._beside('fails', name)}(v_x)", *values.literals, fails)
         for query in shape.queries:
             if query.algebra is not None:
-                self._query(shape, query, self._beside("asked" if name in self._needed else "focus", name))
+                self._query(shape, query, self._nodes("asked" if name in self._needed else "focus", name))
 
     def _constants(self, shape: ParsedShape, constraint: Constraint) -> tuple[str, ...]:
         which = component(constraint.parameter)
@@ -193,18 +198,18 @@ class _Compiler:
 
     def _ask(self, name: str, parameter: str, inner: str, values: ShapeValues) -> None:
         """Add the rules by which the values of a shape become nodes of another one."""
-        if not self._shapes[inner].is_active:
+        if not self._shapes[inner].is_active or inner in self._parents:
             return
         stays = parameter == "property"
         if stays and name in self._reported:
-            focus = f"{self._beside('focus', name)}(v_x)"
+            focus = f"{self._nodes('focus', name)}(v_x)"
             literals = dict.fromkeys((*values.literals, focus))
-            self._derive(f"{self._beside('focus', inner)}({values.value})", *literals)
+            self._derive(f"{self._nodes('focus', inner)}({values.value})", *literals)
         if not stays or name in self._needed:
-            self._derive(f"{self._beside('asked', inner)}({values.value})", *values.literals)
+            self._derive(f"{self._nodes('asked', inner)}({values.value})", *values.literals)
 
     def _targets(self, shape: ParsedShape) -> None:
-        focus = self._beside("focus", shape.name)
+        focus = self._nodes("focus", shape.name)
         for target, term in shape.targets:
             match target:
                 case "targetNode":
@@ -218,7 +223,7 @@ class _Compiler:
 
     def _values(self, shape: ParsedShape) -> ShapeValues:
         """Return the values of a shape, of all nodes that it is evaluated for."""
-        focus = f"{self._beside('asked' if shape.name in self._needed else 'focus', shape.name)}(v_x)"
+        focus = f"{self._nodes('asked' if shape.name in self._needed else 'focus', shape.name)}(v_x)"
         if shape.path is None:
             same = "v_x = {0}"
             some, number = partial(same.format, "_"), partial(number_of, same)
@@ -291,6 +296,10 @@ class _Compiler:
         """Return the properties of the property shapes of a closed shape."""
         paths = [self._shapes[each].path for each in shape.values("property")]
         return [path.iri for path in paths if isinstance(path, Property)]
+
+    def _nodes(self, sort: str, name: str) -> str:
+        """Return the relation of the nodes of a shape."""
+        return self._beside(sort, self._parents.get(name, name))
 
     def _beside(self, sort: str, name: str) -> str:
         return self._rules.name(f"{sort}_{self._labels[name]}")

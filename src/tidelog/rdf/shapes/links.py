@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -67,19 +67,35 @@ def knowable(shapes: Mapping[str, ParsedShape], graph: ShapesGraph) -> Mapping[s
         shapes = {name: _without(shape, dropped.get(name, set())) for name, shape in shapes.items()}
 
 
+def parents(shapes: Mapping[str, ParsedShape], links: Links) -> dict[str, str]:
+    """Return the property shapes whose focus nodes are those of a node shape, with that shape: they have no targets,
+    and no other shape asks for them."""
+    return {
+        inner: name
+        for inner, ((parameter, name), *others) in _asking(links).items()
+        if not others and parameter == "property" and shapes[name].path is None and not shapes[inner].targets
+    }
+
+
 def _partial(shapes: Mapping[str, ParsedShape], links: Links) -> set[str]:
     """Return the shapes that are partial, or ask for one that is."""
-    asking: dict[str, list[str]] = {}
-    for name, asked in links.items():
-        for _, inner in asked:
-            asking.setdefault(inner, []).append(name)
+    asking = _asking(links)
     found = {name for name, shape in shapes.items() if shape.is_partial}
     waiting = list(found)
     while waiting:
-        more = {*asking.get(waiting.pop(), ())} - found
+        more = {name for _, name in asking.get(waiting.pop(), ())} - found
         found |= more
         waiting += more
     return found
+
+
+def _asking(links: Links) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return for each shape the parameters by which others ask for it, and these."""
+    asking: dict[str, list[tuple[str, str]]] = {}
+    for name, asked in links.items():
+        for parameter, inner in asked:
+            asking.setdefault(inner, []).append((parameter, name))
+    return asking
 
 
 def _without(shape: ParsedShape, parameters: set[str]) -> ParsedShape:

@@ -168,7 +168,8 @@ class _Reader:
 
     def _constraints(self, is_property: bool) -> Iterator[Constraint]:
         graph, name = self._graph, self._name
-        for parameter in PARAMETERS:
+        there = {predicate.removeprefix(SH) for predicate in graph.predicates(name)}
+        for parameter in filter(there.__contains__, PARAMETERS):
             values = self._checked(parameter)
             if values and parameter in OF_PROPERTIES and not is_property:
                 hint = "put it into a property shape, with sh:path"

@@ -7,7 +7,8 @@
     reading     the texts of views, checked and parsed
     views       queries as rules:  bodies  these rules;  conditions  filters;  paths  property paths and terms
     constructing  the triples of a CONSTRUCT as rules
-    grouping    GROUP BY, BIND and sub-selects of views;  computing  their functions in Python
+    grouping    GROUP BY, BIND and sub-selects of views
+    expressions of BIND and filters;  computing  functions in Python for these and for aggregates
 
 `verbs` has the verbs of a store: `query`, `update` and `view`.
 """

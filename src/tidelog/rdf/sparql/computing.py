@@ -6,6 +6,7 @@ Numbers come out as pyoxigraph spells them. Sums are exact until their end, so t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -13,8 +14,11 @@ from typing import Any, TypeAlias
 import numpy
 
 from tidelog.callables import aggregate, functor
+from tidelog.rdf.formats import load
 from tidelog.rdf.names import COLON
-from tidelog.rdf.terms import OWL, XSD, is_iri, literal
+from tidelog.rdf.sparql.evaluation import symbol_of
+from tidelog.rdf.sparql.mirror import read
+from tidelog.rdf.terms import OWL, XSD, is_iri, literal, ntriples
 from tidelog.rdf.values import parts, value_of
 
 COMPUTE = f"sparql{COLON}compute"
@@ -38,9 +42,12 @@ Extreme: TypeAlias = tuple[bool, str | None]
 
 @functor("symbol, symbol, symbol -> symbol", name=COMPUTE)
 def compute(op: str, one: str, other: str) -> str:
-    """Return the value of an operation: + - * / of two numbers, or str, lang or datatype of one term."""
+    """Return the value of an operation: + - * / of two numbers, str, lang or datatype of one term, or an expression of
+    ?a and ?b in SPARQL."""
     if op in ("str", "lang", "datatype"):
         return _part(op, one)
+    if "?" in op:
+        return _asked(op, {"a": one, "b": other} if "?b" in op else {"a": one})
     left, right = number(one), number(other)
     if left is None or right is None:
         return ""
@@ -51,6 +58,17 @@ def compute(op: str, one: str, other: str) -> str:
     if op == "/":
         return spelled(_DECIMAL, a / b) if b else ""
     return spelled(rank, a + b if op == "+" else a - b if op == "-" else a * b)
+
+
+def _asked(expression: str, symbols: Mapping[str, str]) -> str:
+    """Return the value that pyoxigraph gives an expression of some terms. They are read from triples: of constants it
+    compares some as terms, and not as values."""
+    store = load().Store()
+    lines = (f"<x:s> <x:{name}> {ntriples(symbol)} .\n" for name, symbol in symbols.items() if symbol)
+    store.extend(read("".join(lines).encode()))
+    pattern = " ; ".join(f"<x:{name}> ?{name}" for name in symbols)
+    found = next(store.query(f"SELECT ({expression} AS ?value) {{ <x:s> {pattern} }}"), None)
+    return "" if found is None else symbol_of(found["value"])
 
 
 def _part(op: str, term: str) -> str:

@@ -6,13 +6,14 @@ SPARQL and holds in none, nor does its negation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from math import isfinite, prod
 from typing import Any
 
 from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules
+from tidelog.rdf.sparql.expressions import FALSE, TRUE, called, computed
 from tidelog.rdf.sparql.paths import operand_of
 from tidelog.rdf.terms import XSD
 
@@ -31,7 +32,6 @@ _SORTS = {
     "Builtin_isBLANK": ('substr({0}, 0, 2) = "_:"',),
     "Builtin_isLITERAL": ('substr({0}, 0, 1) = "\\""',),
 }
-_ASK = "ask with store.query, or write a rule"
 
 
 def alternatives(
@@ -41,8 +41,7 @@ def alternatives(
     from rdflib.term import Identifier
 
     if isinstance(expression, Identifier):
-        shown = expression.n3()
-        raise Unsupported(f"the effective boolean value of {shown} is not supported", _ASK)
+        return _tested("?a || false", [expression], body, negated)
 
     def again(part: Any, is_negated: bool) -> Alternatives:
         return alternatives(part, body, rules, exists, is_negated)
@@ -66,8 +65,15 @@ def alternatives(
             return [(f"{sides[0]} {'!=' if negated else '='} {sides[1]}",)] if None not in sides else []
         case name if _sort(name) is not None:
             return _of_sort(_sort(name) or (), expression.arg, body, negated)
-        case other:
-            raise Unsupported(f"the filter {_shown(other)} is not supported", _ASK)
+        case _:
+            return _tested("?a || false", [expression], body, negated)
+
+
+def _tested(condition: str, sides: list[Any], body: ViewBody, negated: bool) -> Alternatives:
+    """Return the alternative in which pyoxigraph finds a condition of one or two expressions true, or false. An error
+    is neither."""
+    value = called(condition, *(computed(side, body) for side in sides))
+    return [] if value is None else [(f"{value} = {FALSE if negated else TRUE}",)]
 
 
 def _all(parts: list[Alternatives]) -> Alternatives:
@@ -94,38 +100,34 @@ def _turned(test: str) -> str:
 
 
 def _relation(expression: Any, body: ViewBody, rules: ViewRules, negated: bool) -> Alternatives:
-    if expression.op in ("IN", "NOT IN"):
-        is_in = (expression.op == "IN") != negated
-        parts = [
-            list(_compared(expression.expr, "=" if is_in else "!=", each, body, rules)) for each in expression.other
-        ]
-        return [each for part in parts for each in part] if is_in else _all(parts)
-    op = _OPPOSITE[expression.op] if negated else expression.op
-    return list(_compared(expression.expr, op, expression.other, body, rules))
+    one, op, others = expression.expr, expression.op, expression.other
+    if op in ("IN", "NOT IN"):
+        is_out = (op == "NOT IN") != negated
+        parts = [_compared(one, "=", each, body, rules, is_out) for each in others]
+        return _all(parts) if is_out else [each for part in parts for each in part]
+    return _compared(one, op, others, body, rules, negated)
 
 
-def _compared(one: Any, op: str, other: Any, body: ViewBody, rules: ViewRules) -> Iterator[tuple[str, ...]]:
-    """Yield the alternatives of a comparison."""
+def _compared(one: Any, op: str, other: Any, body: ViewBody, rules: ViewRules, negated: bool) -> Alternatives:
+    """Return the alternatives of a comparison, or of its negation. Where terms decide it, and for numbers, it needs no
+    function."""
     from rdflib import Literal, URIRef, Variable
 
-    one, other = _signed(one), _signed(other)
-    if not isinstance(one, Variable):
-        one, op, other = other, _MIRRORED[op], one
-    if not isinstance(one, Variable) or not isinstance(other, (Variable, URIRef, Literal)):
-        hint = "give the other value a name by BIND, and compare that; or ask with store.query"
-        raise Unsupported("a filter compares variables with variables or constants only", hint)
-    left, right = _known(one, body), _known(other, body)
-    if left is None or right is None:
-        return
-    if isinstance(other, Literal):
-        yield from _with_literal(one, op, other, body, rules)
-    elif op not in ("=", "!="):
-        raise Unsupported(f"?{one} {op} … compares values of two variables", _ASK)
-    elif isinstance(other, URIRef) or {str(one), str(other)} & body.resources:
-        yield (f"{left} {op} {right}",)
-    else:
-        hint = f"write sameTerm(?{one}, ?{other}), or !sameTerm(?{one}, ?{other})"
-        raise Unsupported(f"?{one} {op} ?{other} compares values of literals", hint)
+    sides = [_signed(one), _signed(other)]
+    left, right = sides if isinstance(sides[0], Variable) else sides[::-1]
+    turned = op if left is sides[0] else _MIRRORED[op]
+    turned = _OPPOSITE[turned] if negated else turned
+    if isinstance(left, Variable) and isinstance(right, (Variable, URIRef, Literal)):
+        known = _known(left, body), _known(right, body)
+        if None in known:
+            return []
+        if isinstance(right, Literal):
+            found = _with_literal(left, turned, right, body, rules)
+            if found is not None:
+                return [found]
+        elif turned in ("=", "!=") and (isinstance(right, URIRef) or {str(left), str(right)} & body.resources):
+            return [(f"{known[0]} {turned} {known[1]}",)]
+    return _tested(f"?a {op} ?b", sides, body, negated)
 
 
 def _signed(value: Any) -> Any:
@@ -140,34 +142,28 @@ def _signed(value: Any) -> Any:
     return Literal(number, datatype=value.expr.datatype)
 
 
-def _with_literal(variable: Any, op: str, constant: Any, body: ViewBody, rules: ViewRules) -> Iterator[tuple[str, ...]]:
-    """Yield the alternatives of a comparison with a literal: a number, or a text for equality."""
-    name = str(variable)
-    if constant.datatype is not None and str(constant.datatype) in NUMBERS:
-        value = constant.value
-        if op == "!=":
-            hint = f"write ?{name} < {constant} || ?{name} > {constant}"
-            raise Unsupported(f"?{name} != {constant} is true of all that is no number", hint)
-        is_long = isinstance(value, int) and value not in _WHOLE
-        if value is None or is_long or not isfinite(value) or name not in body.atoms:
-            raise Unsupported(f"?{name} {op} {constant} is not supported", _ASK)
-        is_whole = float(value).is_integer() and int(value) in _WHOLE
-        source = ViewBody((body.atoms[name],), frozenset([name]))
-        found = []
-        for datatype, functor in NUMBERS.items():
-            number = repr(float(value)) if functor == "to_float" or not is_whole else str(int(value))
-            if functor == "to_number" and not is_whole:
-                condition = f"<{datatype}>(v_{name}, n), to_float(to_string(n)) {op} {number}"
-            else:
-                condition = f"<{datatype}>(v_{name}, n), n {op} {number}"
-            found.append(source.with_literals([condition]))
-        for datatype, spelled in product(_FLOATS, _INFINITE.get(op, ())):  # Rules have no infinite numbers.
-            found.append(source.with_literals([f'v_{name} = "\\"{spelled}\\"^^<{datatype}>"']))
-        yield (rules.helper("number", [name], found),)
-    elif op == "=" and constant.datatype is None:
-        yield (f"v_{name} = {operand_of(constant)}",)
-    else:
-        raise Unsupported(f"?{name} {op} {constant.n3()} compares values of a datatype", _ASK)
+def _with_literal(variable: Any, op: str, constant: Any, body: ViewBody, rules: ViewRules) -> tuple[str, ...] | None:
+    """Return the condition of a comparison with a number, or a text for equality, by relations. None for others."""
+    name, value = str(variable), constant.value
+    if op == "=" and constant.datatype is None:
+        return (f"v_{name} = {operand_of(constant)}",)
+    is_number = constant.datatype is not None and str(constant.datatype) in NUMBERS
+    is_long = isinstance(value, int) and value not in _WHOLE
+    if not is_number or op == "!=" or value is None or is_long or not isfinite(value) or name not in body.atoms:
+        return None
+    is_whole = float(value).is_integer() and int(value) in _WHOLE
+    source = ViewBody((body.atoms[name],), frozenset([name]))
+    found = []
+    for datatype, functor in NUMBERS.items():
+        number = repr(float(value)) if functor == "to_float" or not is_whole else str(int(value))
+        if functor == "to_number" and not is_whole:
+            condition = f"<{datatype}>(v_{name}, n), to_float(to_string(n)) {op} {number}"
+        else:
+            condition = f"<{datatype}>(v_{name}, n), n {op} {number}"
+        found.append(source.with_literals([condition]))
+    for datatype, spelled in product(_FLOATS, _INFINITE.get(op, ())):  # Rules have no infinite numbers.
+        found.append(source.with_literals([f'v_{name} = "\\"{spelled}\\"^^<{datatype}>"']))
+    return (rules.helper("number", [name], found),)
 
 
 def _known(value: Any, body: ViewBody) -> str | None:
@@ -177,7 +173,3 @@ def _known(value: Any, body: ViewBody) -> str | None:
     if isinstance(value, Variable) and str(value) not in body.variables:
         return None
     return operand_of(value)
-
-
-def _shown(name: str) -> str:
-    return name.removeprefix("Builtin_").upper() if name.startswith("Builtin_") else name

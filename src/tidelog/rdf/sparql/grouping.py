@@ -14,14 +14,12 @@ from typing import Any
 
 from tidelog.rdf.names import COLON
 from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, bounded
-from tidelog.rdf.sparql.computing import AGGREGATES, COMPUTE
+from tidelog.rdf.sparql.computing import AGGREGATES
+from tidelog.rdf.sparql.expressions import ASK, ZERO, computed
 from tidelog.rdf.sparql.paths import operand_of
 from tidelog.rdf.terms import XSD
 
 _BRANCH = f"branch{COLON}"
-_ZERO = f'"\\"0\\"^^<{XSD}integer>"'
-_SORTS = {"Builtin_STR": "str", "Builtin_LANG": "lang", "Builtin_DATATYPE": "datatype"}
-_ASK = "ask with store.query, or write a rule"
 
 
 def repeats(found: Sequence[ViewBody], columns: Iterable[str]) -> bool:
@@ -99,7 +97,7 @@ def extended(body: ViewBody, name: str, expression: Any) -> Iterator[ViewBody]:
     elif isinstance(expression, (URIRef, Literal)):
         yield _bound(body, name, operand_of(expression), resource=isinstance(expression, URIRef))
     else:
-        value = _computed(expression, body)
+        value = computed(expression, body)
         if value is not None:
             found, origin = _bound(body, name, value), object()
             yield found.with_literals([f'v_{name} != ""']).chosen(origin, True)
@@ -117,30 +115,6 @@ def _bound(body: ViewBody, name: str, value: str, *, resource: bool = False) -> 
         resources=body.resources | ({name} if resource else set()),
         atoms={**body.atoms, name: ", ".join((*body.literals, equation))},
     )
-
-
-def _computed(expression: Any, body: ViewBody) -> str | None:
-    """Return an expression as a term of rules, None if a variable in it has no value. Raise Unsupported."""
-    from rdflib import Literal, URIRef, Variable
-
-    if isinstance(expression, Variable):
-        return operand_of(expression) if str(expression) in body.variables else None
-    if isinstance(expression, (URIRef, Literal)):
-        return operand_of(expression)
-    if expression.name in ("AdditiveExpression", "MultiplicativeExpression"):
-        parts = [_computed(each, body) for each in (expression.expr, *expression.other)]
-        value = parts[0]
-        for op, part in zip(expression.op, parts[1:], strict=True):
-            value = None if value is None or part is None else f'@{COMPUTE}("{op}", {value}, {part})'
-        return value
-    if expression.name == "UnaryMinus":
-        part = _computed(expression.expr, body)
-        return None if part is None else f'@{COMPUTE}("-", {_ZERO}, {part})'
-    if expression.name in _SORTS:
-        part = _computed(expression.arg, body)
-        return None if part is None else f'@{COMPUTE}("{_SORTS[expression.name]}", {part}, "")'
-    shown = str(expression.name).removeprefix("Builtin_")
-    raise Unsupported(f"the expression {shown} is not supported", _ASK)
 
 
 # --- GROUP BY --------------------------------------------------------------------------------------------------------
@@ -201,7 +175,7 @@ class _Groups:
         is_distinct = bool(aggregate.distinct)
         if sort != "Count" and sort not in AGGREGATES:
             shown = {"GroupConcat": "GROUP_CONCAT"}.get(sort, sort.upper())
-            raise Unsupported(f"the aggregate {shown} is not supported", _ASK)
+            raise Unsupported(f"the aggregate {shown} is not supported", ASK)
         if not (is_distinct or sort in ("Min", "Max") or self.is_plain):
             hint = f"write {sort.upper()}(DISTINCT …)"
             raise Unsupported("it counts rows that a path or pattern gives several times", hint)
@@ -220,7 +194,7 @@ class _Groups:
             is_none = argument != "*" and argument not in self.columns
             end = f'cat("\\"", to_string(n), "\\"^^<{XSD}integer>")'
             literals = [f"n = count : {{ {member}{has_value} }}", f"v_{result} = {end}"]
-            literals = [f"v_{result} = {_ZERO}"] if is_none else literals
+            literals = [f"v_{result} = {ZERO}"] if is_none else literals
         else:
             given = f", x = {value}" if argument in self.columns else ', x = ""'
             literals = [f"v_{result} = {AGGREGATES[sort]} x : {{ {member}{given} }}"]
@@ -229,7 +203,7 @@ class _Groups:
             literals.insert(0, f"{self.groups}({', '.join(f'v_{key}' for key in self.keys) or chr(34) * 2})")
         found = [ViewBody(tuple(literals), frozenset([*self.keys, result]))]
         if not self.is_grouped and sort != "Count":
-            nothing = [f'!{self.groups}("")', f"v_{result} = {_ZERO if sort in ('Sum', 'Avg') else chr(34) * 2}"]
+            nothing = [f'!{self.groups}("")', f"v_{result} = {ZERO if sort in ('Sum', 'Avg') else chr(34) * 2}"]
             found.append(ViewBody(tuple(nothing), frozenset([result])))
         of_groups = rules.relation(sort.lower(), [*self.keys, result], found)
         self.results[of_groups] = [*self.keys, result]

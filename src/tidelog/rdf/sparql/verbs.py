@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -19,7 +19,6 @@ from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.functions import with_functions
 from tidelog.rdf.graph_verbs import GraphVerbs, StoredQuad, changed
 from tidelog.rdf.names import GRAPH
-from tidelog.rdf.proofs import TripleProof
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.bodies import too_large
@@ -34,6 +33,9 @@ from tidelog.rdf.sparql.updating import UpdateDraft
 from tidelog.rdf.sparql.views import parts, program, refuse_taken
 from tidelog.rdf.sparql.words import asks, has_dataset, is_update
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
+
+if TYPE_CHECKING:
+    from tidelog.rdf.proofs import TripleProof
 
 _QUERY = "<query>"
 _DEEP = 2_000

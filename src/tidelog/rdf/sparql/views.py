@@ -7,7 +7,7 @@ relation of its own beside the view (`ViewRules.helper`), and so do comparisons 
 
 A view has each row once, so a query that gives rows several times needs DISTINCT. It sees the union of all graphs, as
 rules do, except in GRAPH and under FROM, which see asserted triples. `conditions` has the filters. Left out, and
-refused (E0663): order and limits, most functions.
+refused (E0663): order and limits, some functions.
 """
 
 from __future__ import annotations
