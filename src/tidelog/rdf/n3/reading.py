@@ -38,14 +38,15 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
         message = "this needs rdflib, which is not installed"
         raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
     graph, whole = rdflib.Graph(), Span(source, 0, min(1, len(source.text)))
+    data = _encoded(source)
     try:
         # Its class for N3 does the same, and warns about itself.
         parser = SinkParser(RDFSink(graph), baseURI=base, turtle=False)
-        parser.loadBuf(source.text.encode())
+        parser.loadBuf(data)
     except BadSyntax as error:
         # rdflib counts bytes, and keeps what it has found to itself.
-        text, place, why = source.text.encode(), int(error._i), str(error._why)
-        start = min(len(text[:place].decode(errors="ignore")), max(0, len(source.text) - 1))
+        place, why = int(error._i), str(error._why)
+        start = min(len(data[:place].decode(errors="ignore")), max(0, len(source.text) - 1))
         problem = Problem("E0460", f"the N3 text cannot be parsed here: {why}", Span(source, start, start + 1))
         raise DataError(problem) from None
     except RecursionError:
@@ -68,6 +69,16 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
             raise UsageError(Problem("E0678", "a rule leads from triples to triples", span, hint=hint))
         found.append(N3Rule(tuple(body), tuple(head), span))
     return found
+
+
+def _encoded(source: SourceText) -> bytes:
+    """Return a text in UTF-8. Raise DataError (E0460) for one with an unpaired surrogate."""
+    try:
+        return source.text.encode()
+    except UnicodeEncodeError as error:
+        span = Span(source, error.start, error.start + 1)
+        hint = "remove the unpaired surrogate"
+        raise DataError(Problem("E0460", "the N3 text is not valid Unicode here", span, hint=hint)) from None
 
 
 def _number(formula: Any) -> float:
