@@ -27,6 +27,14 @@ def made(value: Any, **options: Any) -> None:
     Node(**{name: value if each is ... else each for name, each in arguments.items()}).close()
 
 
+def simulated(**options: Any) -> None:
+    Simulation(**{"program": LINKS, **options}).run(9)
+
+
+def wires(**options: Any) -> SimulatedNetwork:
+    return SimulatedNetwork(**{"seed": 1, **options})
+
+
 NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
     **{
         f"Node({name}=…)": (values, lambda _, value, name=name: made(value, **{name: ...}))  # type: ignore[misc]
@@ -64,17 +72,11 @@ NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
 }  # fmt: skip
 SIMULATION: dict[str, tuple[list[Any], Callable[[Simulation, Any], object]]] = {
     **{
-        f"Simulation({name}=…)": (
-            VALUES,
-            lambda _, value, name=name: Simulation(**{"program": LINKS, name: value}).run(9),
-        )  # type: ignore[misc]
+        f"Simulation({name}=…)": (VALUES, lambda _, value, name=name: simulated(**{name: value}))  # type: ignore[misc]
         for name in ("program", "seed", "loss", "duplicates", "restarts", "schedule", "sticky", "roots", "functors")
     },
     **{
-        f"SimulatedNetwork({name}=…)": (
-            VALUES,
-            lambda _, value, name=name: SimulatedNetwork(**{"seed": 1, name: value}),
-        )  # type: ignore[misc]
+        f"SimulatedNetwork({name}=…)": (VALUES, lambda _, value, name=name: wires(**{name: value}))  # type: ignore[misc]
         for name in ("seed", "loss", "duplicates", "schedule")
     },
     **{

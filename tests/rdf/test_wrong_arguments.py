@@ -28,6 +28,7 @@ PATHS: list[Any] = [
 ]  # fmt: skip
 """Paths that no file can have."""
 N3 = "{ ?x <urn:b> ?y } => { ?y <urn:b> ?x } ."
+UPDATE = "DROP SILENT GRAPH <urn:nope>"
 SHAPES = "<urn:s> <http://www.w3.org/ns/shacl#targetNode> <urn:a> ; <http://www.w3.org/ns/shacl#class> <urn:b> ."
 OTHERS = [each for each in VALUES if not isinstance(each, str)]
 """Values that are no text, for what takes paths."""
@@ -92,7 +93,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
         for name in ("timeout", "inferred", "base", "union", "default_graphs", "named_graphs", "nope")
     },
     **{
-        f"update(…, {name}=…)": (VALUES, lambda store, value, name=name: store.update("CLEAR ALL", **{name: value}))  # type: ignore[misc]
+        f"update(…, {name}=…)": (VALUES, lambda store, value, name=name: store.update(UPDATE, **{name: value}))  # type: ignore[misc]
         for name in ("timeout", "inferred", "base", "default_graphs", "named_graphs")
     },
     "update": (VALUES, lambda store, value: store.update(value)),
@@ -128,7 +129,7 @@ GRAPHWISE: dict[str, tuple[list[Any], Callable[[GraphwiseStore, Any], object]]] 
         for name in ("union", "inferred")
     },
     "query": (VALUES, lambda store, value: store.query(value)),
-    "update(…, inferred)": (VALUES, lambda store, value: store.update("CLEAR ALL", inferred=value)),
+    "update(…, inferred)": (VALUES, lambda store, value: store.update(UPDATE, inferred=value)),
     "options(mirror=…)": (VALUES, lambda store, value: store.options(mirror=value)),
     "subscribe(…, view)": (VALUES, lambda store, value: store.subscribe(print, value)),
     "store[…]": (VALUES, lambda store, value: store[value]),

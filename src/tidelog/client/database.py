@@ -17,7 +17,7 @@ from tidelog.change import EqualRows
 from tidelog.client.exchange import Exchange, encoded, error_of
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
-from tidelog.client.rows import Noted, encodable, frozen, json_value, keyed_rows, rows_of
+from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
 from tidelog.io.keys import names_of
 from tidelog.io.rows import place_in
@@ -73,7 +73,7 @@ class RemoteDatabase:
         """Return the rows of a relation that have these `values` in columns, at most `limit`; with `asserted`, only
         asserted facts. Values of records are texts, such as "[1, nil]"."""
         parameters = {
-            f"filter[{encodable(column, 'rows')}]": str(json_value(value, place_in(column)))
+            f"filter[{_text('the column', column)}]": str(json_value(value, place_in(column)))
             for column, value in values.items()
         }
         parameters |= {"asserted": "true"} if flag("asserted", asserted) else {}
@@ -83,11 +83,8 @@ class RemoteDatabase:
 
     def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
         """Return the answer to a query as of the last epoch, see `Database.query`."""
-        given: object = text
-        if not isinstance(given, str):
-            raise wrong_argument("a query", "the text of a query", text)
-        values = {encodable(name, "query"): json_value(each, place_in(name)) for name, each in parameters.items()}
-        body = {"query": encodable(text, "query"), "parameters": values}
+        values = {_text("a parameter", name): json_value(each, place_in(name)) for name, each in parameters.items()}
+        body = {"query": _text("a query", text), "parameters": values}
         return RemoteRelation.of(
             "query", self._exchange.send("POST", "/v1/query", body=body, headers={"Accept": ARROW})
         )
@@ -154,11 +151,7 @@ class RemoteDatabase:
 
     def remove_rules(self, *names: str) -> None:
         """Remove rules, to take effect with the next `commit`."""
-        given: tuple[object, ...] = names
-        for each in given:
-            if not isinstance(each, str):
-                raise wrong_argument("a rule", "the name of a rule", each)
-        found = [encodable(name, "rules") for name in names]
+        found = [_text("the name of a rule", name) for name in names]
         self._key = None
         self._removed += found
 
@@ -324,7 +317,16 @@ def _checked_name(name: str) -> str:
     given: object = name
     if not isinstance(given, str):
         raise UsageError(Problem("E0601", f"there is no relation {quote(name)}", hint="use one of `relations`"))
-    return encodable(name, "relation")
+    return _text("a relation", name)
+
+
+def _text(what: str, value: str) -> str:
+    """Return a text. Raise UsageError (E0635) for another value, DataError (E0408) if UTF-8 does not have it."""
+    given: object = value
+    if not isinstance(given, str):
+        raise wrong_argument(what, "a text", value)
+    found: str = json_value(value, place_in(what))
+    return found
 
 
 def _number(name: str, value: int) -> str:
@@ -344,4 +346,4 @@ def _text_of(program: str | os.PathLike[str]) -> str:
     text, _, problems = preprocessed(text_of(program))
     if problems:
         raise ProgramError(*problems)
-    return encodable(text, "program")
+    return _text("a program", text)

@@ -35,6 +35,8 @@ def rows_of(data: Any, name: str, columns: Callable[[], Sequence[str]]) -> list[
 
 
 def _given_rows(data: Any, name: str, columns: Callable[[], Sequence[str]], place: Locator) -> Iterable[Sequence[Any]]:
+    if type(data).__module__.startswith("scipy.sparse"):
+        raise unreadable(data, place)
     if isinstance(data, np.ndarray):
         check_array(data, place)
         return data.tolist()  # type: ignore[no-any-return]  # lists of integers
@@ -94,18 +96,21 @@ def json_value(value: Any, place: Locator, row: int | None = None) -> Any:
 
 def _json(value: Any, place: Locator, row: int | None) -> Any:
     match value:
-        case str():
-            return encodable(value, place(row, None))
+        case str() if _is_encodable(value):
+            return value
         case list() | tuple():
             return [_json(part, place, row) for part in value]
         case Mapping() if all(isinstance(name, str) for name in value):
-            return {encodable(name, place(row, None)): _json(part, place, row) for name, part in value.items()}
+            return {_json(name, place, row): _json(part, place, row) for name, part in value.items()}
         case bool() | NoneType():
             return value
         case int() | np.integer() if int(value).bit_length() <= _MOST_BITS:
             return int(value)
         case float() | np.floating() if float(value) == value:
             return float(value)
+        case str():
+            message = f"the text {quote(value)} cannot be written in UTF-8"
+            problem = "E0408", message, "remove unpaired surrogates"
         case float() | np.floating() if math.isnan(value):
             problem = "E0404", "NaN cannot be stored", NAN_HINT
         case int() | float() | np.integer() | np.floating():
@@ -117,14 +122,12 @@ def _json(value: Any, place: Locator, row: int | None) -> Any:
     raise DataError(Problem(code, message, place=place(row, None), hint=hint))
 
 
-def encodable(text: str, place: str) -> str:
-    """Return a text. Raise DataError (E0408) if it cannot be written in UTF-8."""
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
-        message = f"the text {quote(text)} cannot be written in UTF-8"
-        raise DataError(Problem("E0408", message, place=place, hint="remove unpaired surrogates")) from None
-    return text
+        return False
+    return True
 
 
 def frozen(value: Any) -> Hashable:

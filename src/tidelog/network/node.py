@@ -98,6 +98,8 @@ class Node(NodeVerbs, Uncopied):
             raise wrong_argument("`limits`", "an object of tidelog.network.Limits", limits)
         if not isinstance(store, (str, os.PathLike, NoneType)) or store == "":
             raise wrong_argument("`store`", "the path of a folder", store)
+        for option, value in {"known_only": known_only, "sticky": sticky, "roots": roots, "batch": batch}.items():
+            flag(option, value)
         peers = checked_names(peers, "`peers`")
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, NodeState) else None
@@ -105,10 +107,7 @@ class Node(NodeVerbs, Uncopied):
         own = NodeFunctors(GivenFunctions.of(functors))
         try:
             stored = self._journal.open(name, text, own.given) if self._journal is not None else None
-            options, stamp = (
-                Options(flag("sticky", sticky), flag("roots", roots), limits or Limits()),
-                WallClock()() if incarnation else 0,
-            )
+            options, stamp = Options(sticky, roots, limits or Limits()), WallClock()() if incarnation else 0
             self.machine = (
                 stored or made or NodeState(name, text, options, incarnation=incarnation, functors=own, stamp=stamp)
             )
@@ -123,9 +122,9 @@ class Node(NodeVerbs, Uncopied):
         self.bytes = 0
         self.inquiry: Inquiry | None = None
         self._inquiries = 0
-        self._batch = flag("batch", batch)
+        self._batch = batch
         self._tries: Counter[str] = Counter()
-        self._known = frozenset(peers) if flag("known_only", known_only) else None
+        self._known = frozenset(peers) if known_only else None
         self._waited = 0.0
         self._patience = PATIENCE
         for peer in peers:

@@ -61,7 +61,7 @@ class Kind:
             warnings.simplefilter("ignore")
             known: dict[str, Any] = {**NAMES, **self.names, "folder": folder, "stack": stack}
             exec(f"{begin}\n{self.begin}", known)
-            lasting = None
+            lasting: dict[str, Any] | None = None
             for statement in (*statements, self.check, self.reopen):
                 lasting = self.lasting(known) or lasting
                 ends = statement in (self.check, self.reopen)
