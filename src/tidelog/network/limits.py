@@ -87,7 +87,10 @@ class Limits:
             value = getattr(self, name)
             if value is None:
                 continue
-            found = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+            try:
+                found = None if isinstance(value, str) else tuple(value)
+            except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
+                found = None
             if found is None or not all(isinstance(each, str) for each in found):
                 message = f"the limit `{name}` must be a set of texts, found {quote(value)}"
                 raise UsageError(Problem("E0624", message, hint="leave it out to allow all"))
