@@ -52,6 +52,12 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
     except RecursionError:
         hint = "give names to the inner parts"
         raise DataError(Problem("E0460", "the parts of the N3 text are nested too deeply", whole, hint=hint)) from None
+    except MemoryError:
+        raise
+    except Exception as error:  # rdflib asserts some of its syntax, and raises what its terms and IRIs raise.
+        reason = str(error).split("\n", 1)[0][:200] or type(error).__name__
+        hint = "check names, texts and relative IRIs; the reason is that of rdflib"
+        raise DataError(Problem("E0460", f"the N3 text cannot be parsed: {reason}", whole, hint=hint)) from None
     pairs = []
     for subject, predicate, value in graph:
         if str(predicate) != IMPLIES:
