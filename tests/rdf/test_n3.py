@@ -197,6 +197,11 @@ def test_whatever_rdflib_raises_for_a_text_is_an_error_of_the_text(text: str, re
     assert caught.value.problems[0].hint
 
 
+def test_a_term_that_rdflib_cannot_write_is_shown_in_a_message() -> None:
+    with pytest.raises(UsageError, match=r'E0678.*http://"e"/x'):
+        connect().load_n3('@prefix : <http://"e"/> . :x :p 1 . { ?x :p ?y } => { ?y :p 1 } .')
+
+
 @pytest.mark.parametrize(("opening", "closing"), [("( ", " )"), ("[ :p ", " ]"), ("{ :a :p ", " }")])
 def test_n3_that_is_nested_too_deeply_is_refused(opening: str, closing: str) -> None:
     rule = f"{{ ?x :p {opening * 5_000}1{closing * 5_000} }} => {{ ?x :q 1 }} ."

@@ -138,3 +138,11 @@ def is_iri(symbol: str) -> bool:
 def ntriples(symbol: str) -> str:
     """Return a term as N-Triples has it."""
     return f"<{symbol}>" if is_iri(symbol) else symbol
+
+
+def shown_term(rdflib_term: Any) -> str:
+    """Return a term of rdflib for a message. rdflib itself raises where an IRI has characters that none may have."""
+    try:
+        return str(rdflib_term.n3())
+    except Exception:  # It has no class of its own.
+        return str(rdflib_term)

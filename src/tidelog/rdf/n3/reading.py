@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install
+from tidelog.rdf.terms import shown_term
 from tidelog.source import SourceText, Span
 
 IMPLIES = "http://www.w3.org/2000/10/swap/log#implies"
@@ -62,7 +63,7 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
     for subject, predicate, value in graph:
         if str(predicate) != IMPLIES:
             hint = "keep data apart: insert them with `store.insert`"
-            message = f"a triple stands outside of the rules: {subject.n3()} {predicate.n3()} …"
+            message = f"a triple stands outside of the rules: {shown_term(subject)} {shown_term(predicate)} …"
             raise UsageError(Problem("E0678", message, whole, hint=hint))
         pairs.append((subject, value))
     pairs.sort(key=lambda pair: min(_number(each) for each in pair))

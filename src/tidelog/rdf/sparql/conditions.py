@@ -14,7 +14,7 @@ from typing import Any
 from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules
 from tidelog.rdf.sparql.paths import operand_of
-from tidelog.rdf.terms import XSD
+from tidelog.rdf.terms import XSD, shown_term
 
 Alternatives = list[tuple[str, ...]]
 Exists = Callable[[Any, ViewBody, ViewRules], str]
@@ -41,8 +41,7 @@ def alternatives(
     from rdflib.term import Identifier
 
     if isinstance(expression, Identifier):
-        shown = expression.n3()
-        raise Unsupported(f"the effective boolean value of {shown} is not supported", _ASK)
+        raise Unsupported(f"the effective boolean value of {shown_term(expression)} is not supported", _ASK)
 
     def again(part: Any, is_negated: bool) -> Alternatives:
         return alternatives(part, body, rules, exists, is_negated)
@@ -167,7 +166,7 @@ def _with_literal(variable: Any, op: str, constant: Any, body: ViewBody, rules: 
     elif op == "=" and constant.datatype is None:
         yield (f"v_{name} = {operand_of(constant)}",)
     else:
-        raise Unsupported(f"?{name} {op} {constant.n3()} compares values of a datatype", _ASK)
+        raise Unsupported(f"?{name} {op} {shown_term(constant)} compares values of a datatype", _ASK)
 
 
 def _known(value: Any, body: ViewBody) -> str | None:
