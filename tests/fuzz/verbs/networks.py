@@ -95,7 +95,7 @@ NETWORKS = Kind(
     state=_state,
     changing=re.compile(
         r"\b(insert|delete|add_rules|remove_rule|cut|heal|restart|lose|run|node|turn|turns|explain|introduce|resend"
-        r"|network_quiet|ask|pursue|opened|post|deliver|close|Simulation)\b"
+        r"|network_quiet|ask|pursue|opened|post|deliver|close|Simulation|settled)\b"
     ),
     check="settled(db)",
     reopen="node.close(); node = opened('a', wires, store)",
