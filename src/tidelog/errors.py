@@ -16,6 +16,7 @@ An error carries one `Problem` or several; each has a code, a message, the place
 
 from __future__ import annotations
 
+import os
 import traceback
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -429,6 +430,18 @@ def wrong_argument(what: str, expected: str, found: object) -> UsageError:
     text = quote(found) if isinstance(found, (int, float)) else f"a value of type {type(found).__name__}"
     message = f"expected {expected} as {what}, found {text}"
     return UsageError(Problem("E0635", message, hint=f"pass {expected}"))
+
+
+def path_problem(path: str | os.PathLike[str]) -> str | None:
+    """Return why no file or folder can have a path, None if one can."""
+    text = os.fspath(path)
+    if "\0" in text:
+        return "the path has a NUL character"
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return "the path has an unpaired surrogate"
+    return None
 
 
 def flag(name: str, value: object) -> bool:

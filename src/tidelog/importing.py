@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, path_problem, wrong_argument
 
 
 @dataclass(frozen=True)
@@ -165,6 +165,10 @@ class Library:
             message = f"`bits` of the library `{name}` must be 64 or 32, found {bits!r}"
             raise UsageError(Problem("E0603", message, hint="pass the value of RAM_DOMAIN_SIZE of its build"))
         self.name = os.fspath(name)
+        for path in (name, *places):
+            if (wrong := path_problem(path)) is not None:
+                hint = "pass the name or the path of a library"
+                raise UsageError(Problem("E0642", wrong, place=repr(os.fspath(path)), hint=hint))
         self._bits = bits
         self._loaded = _loaded(self.name, places)
         self._file = _file(self._loaded)

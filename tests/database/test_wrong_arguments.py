@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import tidelog
-from tidelog.errors import TidelogError, quote
+from tidelog.errors import ProgramError, TidelogError, quote
 
 
 class Sparse:
@@ -48,8 +48,8 @@ class Ambiguous:
 
 
 VALUES: list[Any] = [
-    None, 5, 2.5, True, b"e", "nope", "e\0", ["e"], ("e",), {"e": 1}, {"e"}, object(), numpy.zeros(3), len, Sparse(),
-    Unprintable(), Ambiguous(), 10**5000, Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"),
+    None, 5, 2.5, True, b"e", "nope", "e\0", "\ud800", ["e"], ("e",), {"e": 1}, {"e"}, object(), numpy.zeros(3), len,
+    Sparse(), Unprintable(), Ambiguous(), 10**5000, Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"),
     float("nan"), float("inf"),
 ]  # fmt: skip
 ROWS: list[Any] = [
@@ -146,6 +146,12 @@ def db() -> tidelog.Database:
     return db
 
 
+def has_advice(error: TidelogError) -> bool:
+    """Return True if each problem has a hint or a place in a program; a server sends such places as texts."""
+    places = [each.place if isinstance(error, ProgramError) else None for each in error.problems]
+    return all(each.hint or each.span or place for each, place in zip(error.problems, places, strict=True))
+
+
 def no_raw_exception(
     call: str, values: list[Any], function: Callable[[Any, Any], object], subject: Any, undo: Callable[[], object]
 ) -> None:
@@ -154,7 +160,7 @@ def no_raw_exception(
         try:
             function(subject, value)
         except TidelogError as error:
-            if not all(problem.hint or problem.span for problem in error.problems):
+            if not has_advice(error):
                 pytest.fail(f"{call} with {quote(value)} has no hint: {error}")
         except Exception as error:
             pytest.fail(f"{call} with {quote(value)}: {type(error).__name__}: {error}")

@@ -8,6 +8,7 @@ import decimal
 import enum
 import fractions
 import itertools
+import pathlib
 import pickle
 import random
 import re
@@ -23,6 +24,7 @@ import polars
 import pyarrow
 
 import tidelog
+from tests.database.test_wrong_arguments import has_advice
 from tidelog.errors import CertificateRejected, InternalError, ProofRejected, TidelogError
 
 
@@ -52,28 +54,25 @@ def nested(depth: int) -> Any:
 
 
 _MODULES = (
-    copy, datetime, decimal, duckdb, enum, fractions, itertools, numpy, pandas, pickle, polars, pyarrow, tidelog,
+    copy, datetime, decimal, duckdb, enum, fractions, itertools, numpy, pandas, pathlib, pickle, polars, pyarrow,
+    tidelog,
 )  # fmt: skip
 NAMES = {each.__name__: each for each in (*_MODULES, OwnError, Unprintable, broken, nested)}
 """What statements may name."""
 SOURCE = Path(tidelog.__file__).parent
-CHANGING = re.compile(
-    r"\b(insert|delete|clear|insert_words|delete_words|commit|rollback|add|remove|remove_instance|load|options|functor"
-    r"|functors|aggregate|subscribe|close|opened|with)\b"
-)
-"""Verbs after which a database may be another one."""
-
 
 _WEIGHTED = re.compile(r"(?:(\d+)\* )?(.+)")
 
 
 class Rules:
-    """The alternatives of each name in a text file, see tests/fuzz/verbs.txt."""
+    """The alternatives of each name in text files, see tests/fuzz/verbs/databases.txt. Those of a later file come in
+    place of those of an earlier one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, *paths: Path) -> None:
         self.alternatives: dict[str, list[str]] = {}
         self.weights: dict[str, list[int]] = {}
-        for part in re.split(r"\n(?=\w)", path.read_text(encoding="utf-8"))[1:]:
+        texts = [path.read_text(encoding="utf-8") for path in paths]
+        for part in (part for text in texts for part in re.split(r"\n(?=\w)", text)[1:]):
             name, *lines = part.splitlines()
             weighted = [_WEIGHTED.findall(each)[0] for line in lines if line for each in line[2:].split("   ")]
             self.alternatives[name] = ["" if text == "\\" else text for _, text in weighted]
@@ -94,9 +93,15 @@ class Rules:
 
 
 def step(
-    statement: str, known: dict[str, Any], state: Callable[[], dict[str, Any]], *, must_end_well: bool = False
+    statement: str,
+    known: dict[str, Any],
+    state: Callable[[], dict[str, Any]],
+    changing: re.Pattern[str],
+    *,
+    must_end_well: bool = False,
 ) -> str:
-    """Run a statement; return what is wrong with it, or ""."""
+    """Run a statement; return what is wrong with it, or "". One that ends well may change something if `changing` finds
+    its verb."""
     before, ends_well = state(), False
     try:
         exec(statement, known)
@@ -105,16 +110,16 @@ def step(
         if must_end_well or (isinstance(error, CertificateRejected) and "db.check()" in statement):
             return f"{type(error).__name__}: {error}"
         says_why = isinstance(error, ProofRejected | CertificateRejected)
-        if isinstance(error, InternalError) or not (says_why or all(each.hint or each.span for each in error.problems)):
+        if isinstance(error, InternalError) or not (says_why or has_advice(error)):
             return f"{type(error).__name__} without a hint: {error}"
     except (OwnError, KeyboardInterrupt, SystemExit) as error:
         if not isinstance(error, OwnError):
             raise
     except BaseException as error:  # Polars panics by one that is no Exception.
-        if any(SOURCE in Path(each.filename).parents for each in traceback.extract_tb(error.__traceback__)):
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            return f"{type(error).__name__} in {Path(last.filename).name}, {last.name}: {error}"  # else by an argument
-    if ends_well and CHANGING.search(statement):
+        trace = traceback.extract_tb(error.__traceback__)
+        if must_end_well or any(SOURCE in Path(each.filename).parents for each in trace):  # else by an argument
+            return f"{type(error).__name__} in {Path(trace[-1].filename).name}, {trace[-1].name}: {error}"
+    if ends_well and changing.search(statement):
         return ""
     after = state()
     return "" if after == before else f"{'reading' if ends_well else 'an error'} changed {difference(before, after)}"

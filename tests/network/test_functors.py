@@ -157,6 +157,18 @@ def test_a_function_that_raises_changes_nothing(tmp_path: Path) -> None:
         assert not one.machine.excluded
 
 
+def test_a_function_that_raises_at_one_node_changes_nothing_at_the_others() -> None:
+    network = Simulation(ONE, functors={"f": Counted().next})
+    network.insert("e", [("a", 1)])
+    network.run()
+    kept = network["e"], network["r"], network["t"]
+    with pytest.raises(UsageError, match="E0647"):
+        network.insert("e", [("a", 1), ("a", 2), ("c", 3), ("b", 13)])
+    network.run()
+    assert (network["e"], network["r"], network["t"]) == kept
+    assert network.asserted("e") == {("a", 1)}
+
+
 def test_a_function_cannot_end_a_node() -> None:
     one = node(None, functions.leaving)
     one.insert("e", [("a", 1)])

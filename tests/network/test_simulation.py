@@ -270,7 +270,7 @@ def test_what_a_user_does_wrong() -> None:
 
 
 def test_an_unknown_schedule() -> None:
-    with pytest.raises(ValueError, match="random, lifo"):
+    with pytest.raises(UsageError, match=r"E0635.*random, lifo"):
         SimulatedNetwork(1, schedule="slow")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
 from tests.network.test_hostile import alone
-from tidelog.network import Limits, Node, SimulatedNetwork
+from tidelog.network import Limits, Node, SimulatedNetwork, Simulation, localize
 from tidelog.network.config import NetworkConfig
 from tidelog.network.local import LocalNetwork
 
@@ -27,12 +27,22 @@ def made(value: Any, **options: Any) -> None:
     Node(**{name: value if each is ... else each for name, each in arguments.items()}).close()
 
 
+def simulated(**options: Any) -> None:
+    Simulation(**{"program": LINKS, **options}).run(9)
+
+
+def wires(**options: Any) -> SimulatedNetwork:
+    return SimulatedNetwork(**{"seed": 1, **options})
+
+
 NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
     **{
         f"Node({name}=…)": (values, lambda _, value, name=name: made(value, **{name: ...}))  # type: ignore[misc]
         for name, values in {
-            "name": VALUES, "program": VALUES, "transport": VALUES, "peers": VALUES, "store": [5, 2.5, ["e"], len],
-            "incarnation": VALUES, "limits": VALUES,
+            "name": VALUES, "program": VALUES, "transport": VALUES, "peers": VALUES,
+            "store": [5, 2.5, ["e"], len, "", "a\0", "\ud800"],
+            "incarnation": VALUES, "limits": VALUES, "functors": VALUES,
+            **dict.fromkeys(("known_only", "sticky", "roots", "batch"), VALUES),
         }.items()
     },
     **{
@@ -51,8 +61,49 @@ NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
     "run": ([each for each in SECONDS if each is not None], lambda node, value: node.run(value)),
     "run(until=…)": ([each for each in VALUES if not callable(each)], lambda node, value: node.run(0.0, value)),
     "network_quiet": (SECONDS, lambda node, value: node.network_quiet(value)),
+    "asserted": (VALUES, lambda node, value: node.asserted(value)),
+    "resend": (VALUES, lambda node, value: node.resend(everyone=value)),
+    **{
+        f"explain({name}=…)": (values, lambda node, value, name=name: node.explain("link", ("a", 1), **{name: value}))  # type: ignore[misc]
+        for name, values in {"seconds": SECONDS, "messages": VALUES}.items()
+    },
+    "explain('link', …)": (ROWS, lambda node, value: node.explain("link", value, seconds=0.0)),
     "introduce": (VALUES, lambda node, value: node.introduce(value)),
 }  # fmt: skip
+SIMULATION: dict[str, tuple[list[Any], Callable[[Simulation, Any], object]]] = {
+    **{
+        f"Simulation({name}=…)": (VALUES, lambda _, value, name=name: simulated(**{name: value}))  # type: ignore[misc]
+        for name in ("program", "seed", "loss", "duplicates", "restarts", "schedule", "sticky", "roots", "functors")
+    },
+    **{
+        f"SimulatedNetwork({name}=…)": (VALUES, lambda _, value, name=name: wires(**{name: value}))  # type: ignore[misc]
+        for name in ("seed", "loss", "duplicates", "schedule")
+    },
+    **{
+        f"Limits({name}=…)": (VALUES, lambda _, value, name=name: Limits(**{name: value}))  # type: ignore[misc]
+        for name in ("memory", "peers", "rules", "steps", "rows", "senders", "names")
+    },
+    "localize": (VALUES, lambda _, value: localize(value)),
+    **{
+        f"{verb}(…)": (VALUES, lambda network, value, verb=verb: getattr(network, verb)(value))  # type: ignore[misc]
+        for verb in ("add_rules", "remove_rule", "cut", "restart", "lose", "node", "asserted", "local")
+    },
+    "run": (
+        [each for each in VALUES if not isinstance(each, int) or each == 5],
+        lambda network, value: network.run(value),
+    ),
+    "network[…]": (VALUES, lambda network, value: network[value]),
+    "explain(at=…)": (VALUES, lambda network, value: network.explain("link", ("a", 1), at=value)),
+    "explain(tries=…)": (VALUES, lambda network, value: network.explain("link", ("a", 1), tries=value)),
+    **{
+        f"{verb}('link', …)": (ROWS, lambda network, value, verb=verb: getattr(network, verb)("link", value))  # type: ignore[misc]
+        for verb in ("insert", "delete", "explain", "why_not", "undo", "repair", "blame")
+    },
+    **{
+        f"{verb}(…, ('a', 1))": (VALUES, lambda network, value, verb=verb: getattr(network, verb)(value, ("a", 1)))  # type: ignore[misc]
+        for verb in ("insert", "delete", "explain", "why_not", "undo", "repair", "blame")
+    },
+}
 NETWORK: dict[str, tuple[list[Any], Callable[[LocalNetwork, Any], object]]] = {
     "LocalNetwork(…)": (VALUES, lambda _, value: LocalNetwork(value)),
     **{
@@ -81,6 +132,13 @@ def test_no_raw_exception_of_a_node(call: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     _, node = alone(LINKS, limits=Limits())
     no_raw_exception(call, *NODE[call], node, lambda: None)
+
+
+@pytest.mark.parametrize("call", SIMULATION)
+def test_no_raw_exception_of_a_simulation(call: str) -> None:
+    network = Simulation(LINKS)
+    network.insert("link", [("a", 1)])
+    no_raw_exception(call, *SIMULATION[call], network, lambda: None)
 
 
 @pytest.mark.parametrize("call", NETWORK)

@@ -182,6 +182,26 @@ def test_broken_n3_has_its_place() -> None:
         connect().load("nowhere.n3")
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{ ?)x <urn:p> ?y } => { ?y <urn:p> 1 } .", "variable with empty string"),
+        ("@prefix : </a> . { ?x :p ?y } => { ?y :p 1 } .", "no slash after colon"),
+        ('{ ?x <urn:p> "R" } => {"?x <urn:p> 1 } .', "Quote expected"),
+        ('{ ?x <urn:p> "\ud800" } => { ?x <urn:p> 1 } .', "not valid Unicode"),
+    ],
+)
+def test_whatever_rdflib_raises_for_a_text_is_an_error_of_the_text(text: str, reason: str) -> None:
+    with pytest.raises(DataError, match=rf"<n3>:1:\d+: error\[E0460\].*{reason}") as caught:
+        connect().load_n3(text)
+    assert caught.value.problems[0].hint
+
+
+def test_a_term_that_rdflib_cannot_write_is_shown_in_a_message() -> None:
+    with pytest.raises(UsageError, match=r'E0678.*http://"e"/x'):
+        connect().load_n3('@prefix : <http://"e"/> . :x :p 1 . { ?x :p ?y } => { ?y :p 1 } .')
+
+
 @pytest.mark.parametrize(("opening", "closing"), [("( ", " )"), ("[ :p ", " ]"), ("{ :a :p ", " }")])
 def test_n3_that_is_nested_too_deeply_is_refused(opening: str, closing: str) -> None:
     rule = f"{{ ?x :p {opening * 5_000}1{closing * 5_000} }} => {{ ?x :q 1 }} ."

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tidelog.rdf
-from tests.database.test_wrong_arguments import VALUES, no_raw_exception
-from tidelog.rdf import Store
+from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
+from tidelog.rdf import GraphwiseStore, Store
 
 TRIPLES: list[Any] = [
     *VALUES,
@@ -22,12 +22,57 @@ TRIPLES: list[Any] = [
     iter([5]),
     [[]],
 ]
+PATHS: list[Any] = [
+    *(form(name) for name in ("a\0.ttl", "\ud800.ttl", "a\0.dot", "\ud800.dot") for form in (str, Path)),
+    "x" * 5000 + ".ttl",
+]  # fmt: skip
+"""Paths that no file can have."""
+N3 = "{ ?x <urn:b> ?y } => { ?y <urn:b> ?x } ."
+UPDATE = "DROP SILENT GRAPH <urn:nope>"
+SHAPES = "<urn:s> <http://www.w3.org/ns/shacl#targetNode> <urn:a> ; <http://www.w3.org/ns/shacl#class> <urn:b> ."
 OTHERS = [each for each in VALUES if not isinstance(each, str)]
 """Values that are no text, for what takes paths."""
 
 CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "connect(…)": ([each for each in VALUES if each is not None], lambda _, value: tidelog.rdf.connect(rules=value)),
     "load": (VALUES, lambda store, value: store.load(value)),
+    "connect(inference=…)": (VALUES, lambda _, value: tidelog.rdf.connect(inference=value)),
+    "connect(folder)": (OTHERS + PATHS, lambda _, value: tidelog.rdf.connect(value)),
+    "literal(…)": (VALUES, lambda _, value: tidelog.rdf.literal("a", value)),
+    "literal(…, language)": (VALUES, lambda _, value: tidelog.rdf.literal("a", language=value)),
+    "term": (VALUES, lambda _, value: tidelog.rdf.term(value)),
+    "justified": (VALUES, lambda _, value: [*tidelog.rdf.justified(value)]),
+    "justified of another view": ([None], lambda store, _: [*tidelog.rdf.justified(store.triples())]),
+    "load_n3": (VALUES, lambda store, value: store.load_n3(value)),
+    "load_n3(…, name)": (VALUES, lambda store, value: store.load_n3(N3, value)),
+    "shapes": (VALUES, lambda store, value: store.shapes(value)),
+    **{
+        f"shapes(…, {name}=…)": (VALUES, lambda store, value, name=name: store.shapes(SHAPES, **{name: value}))  # type: ignore[misc]
+        for name in ("name", "format", "base", "inferred", "strict")
+    },
+    "validate": (VALUES, lambda store, value: store.validate(value)),
+    "drop_view": (VALUES, lambda store, value: store.drop_view(value)),
+    "insert(path)": (PATHS, lambda store, value: store.insert(value)),
+    "delete(…, graph)": (VALUES, lambda store, value: store.delete("<urn:a> <urn:b> <urn:c> .", graph=value)),
+    "replace": (TRIPLES, lambda store, value: store.replace(value, "urn:g")),
+    "replace(…, name)": (VALUES, lambda store, value: store.replace("<urn:a> <urn:b> <urn:c> .", value)),
+    **{
+        f"{verb}(…)": (VALUES, lambda store, value, verb=verb: getattr(store, verb)(value, value, value))  # type: ignore[misc]
+        for verb in ("explain", "why_not", "blame", "undo", "repair")
+    },
+    **{
+        f"{verb}('near', …)": (ROWS, lambda store, value, verb=verb: getattr(store, verb)("near", value))  # type: ignore[misc]
+        for verb in ("explain", "why_not", "blame", "undo", "repair")
+    },
+    "explain(all=…)": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c", all=value)),
+    "why_not(depth=…)": (VALUES, lambda store, value: store.why_not("urn:a", "urn:b", "urn:d", depth=value)),
+    "proof.check": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c").check(value)),
+    "proof.export": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c").export(value)),
+    "proof.draw": (PATHS, lambda store, value: store.explain("urn:a", "urn:b", "urn:c").draw(value)),
+    "change[…]": (VALUES, lambda store, value: store.commit()[value]),
+    "save_certificate": (OTHERS + PATHS, lambda store, value: store.save_certificate(value)),
+    "options(mirror=…), query": (PATHS, lambda store, value: (store.options(mirror=value), store.query("ASK {}"))),
+    "solutions.to_text": (VALUES, lambda store, value: store.query("ASK {}").to_text(value)),  # type: ignore[attr-defined]
     "remove_rule": (VALUES, lambda store, value: store.remove_rule(value)),
     **{
         f"{verb}(…)": (TRIPLES, lambda store, value, verb=verb: getattr(store, verb)(value))  # type: ignore[misc]
@@ -45,7 +90,11 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "query": (VALUES, lambda store, value: store.query(value)),
     **{
         f"query(…, {name}=…)": (VALUES, lambda store, value, name=name: store.query("ASK {}", **{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "inferred", "base", "nope")
+        for name in ("timeout", "inferred", "base", "union", "default_graphs", "named_graphs", "nope")
+    },
+    **{
+        f"update(…, {name}=…)": (VALUES, lambda store, value, name=name: store.update(UPDATE, **{name: value}))  # type: ignore[misc]
+        for name in ("timeout", "inferred", "base", "default_graphs", "named_graphs")
     },
     "update": (VALUES, lambda store, value: store.update(value)),
     "view": (VALUES, lambda store, value: store.view("view", value)),
@@ -69,8 +118,45 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
 def store() -> Store:
     store = tidelog.rdf.connect(rules="rdfs")
     store.insert("<urn:a> <urn:b> <urn:c> .")
+    store.load('.decl near(x: symbol, y: symbol) near(x, y) :- triple(x, "urn:b", y).')
     store.commit()
     return store
+
+
+GRAPHWISE: dict[str, tuple[list[Any], Callable[[GraphwiseStore, Any], object]]] = {
+    **{
+        f"query(…, {name}=…)": (VALUES, lambda store, value, name=name: store.query("ASK {}", **{name: value}))  # type: ignore[misc]
+        for name in ("union", "inferred")
+    },
+    "query": (VALUES, lambda store, value: store.query(value)),
+    "update(…, inferred)": (VALUES, lambda store, value: store.update(UPDATE, inferred=value)),
+    "options(mirror=…)": (VALUES, lambda store, value: store.options(mirror=value)),
+    "subscribe(…, view)": (VALUES, lambda store, value: store.subscribe(print, value)),
+    "store[…]": (VALUES, lambda store, value: store[value]),
+    **{
+        f"{verb}(graph)": (VALUES, lambda store, value, verb=verb: getattr(store, verb)(value))  # type: ignore[misc]
+        for verb in ("inconsistencies", "justifications", "load", "view", "save_certificate", "blame")
+    },
+    "quads(inferred=…)": (VALUES, lambda store, value: store.quads(inferred=value)),
+    "triples(inferred=…)": (VALUES, lambda store, value: store.triples(inferred=value)),
+    "to_text(inferred=…)": (VALUES, lambda store, value: store.to_text("nquads", inferred=value)),
+    "explain(graph=…)": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c", graph=value)),
+    "explain(all=…)": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c", all=value)),
+    "why_not(graph=…)": (VALUES, lambda store, value: store.why_not("urn:a", "urn:b", "urn:d", graph=value)),
+}
+
+
+@pytest.fixture(scope="module")
+def graphwise() -> GraphwiseStore:
+    store = tidelog.rdf.connect(inference="graph")
+    store.insert("<urn:a> <urn:b> <urn:c> .")
+    store.commit()
+    return store
+
+
+@pytest.mark.parametrize("call", GRAPHWISE)
+def test_no_raw_exception_with_inferences_per_graph(call: str, graphwise: GraphwiseStore) -> None:
+    no_raw_exception(call, *GRAPHWISE[call], graphwise, graphwise.rollback)
 
 
 @pytest.mark.parametrize("call", CALLS)

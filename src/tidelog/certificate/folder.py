@@ -18,13 +18,15 @@ from tidelog import version
 from tidelog.certificate.certificate import Certificate, PartedCertificate
 from tidelog.certificate.layout import MANIFEST, PARTS, PROGRAM, CertificatePart, Layout, column_types, kinds_of
 from tidelog.certificate.tables import decoded_size, in_proportion
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, path_problem
 from tidelog.storage.arrow_arrays import numbers_to_arrow, text_to_arrow
 
 
 def save(certificate: Certificate | PartedCertificate, text: str, folder: Path) -> None:
     """Write a certificate whose program is `text`. UsageError (E0816) where the folder has something in it or cannot be
     written. Nothing of a certificate that could not be written is left."""
+    if (wrong := path_problem(folder)) is not None:
+        raise UsageError(Problem("E0816", wrong, hint="name another folder", place=repr(str(folder))))
     layout = Layout.of(certificate)
     try:
         with _made(folder):

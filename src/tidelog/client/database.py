@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections import Counter
@@ -10,17 +9,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import quote as quoted
+
+import numpy as np
 
 from tidelog.change import EqualRows
-from tidelog.client.exchange import Exchange, error_of
+from tidelog.client.exchange import Exchange, encoded, error_of
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
-from tidelog.client.rows import Noted, frozen, keyed_rows, rows_of
-from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
+from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
 from tidelog.io.keys import names_of
+from tidelog.io.rows import place_in
 from tidelog.language import read
 from tidelog.language.reading import preprocessed, text_of
+from tidelog.verbs import callable_one
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -69,15 +72,19 @@ class RemoteDatabase:
     def rows(self, name: str, *, asserted: bool = False, limit: int | None = None, **values: Any) -> RemoteRelation:
         """Return the rows of a relation that have these `values` in columns, at most `limit`; with `asserted`, only
         asserted facts. Values of records are texts, such as "[1, nil]"."""
-        parameters = {f"filter[{column}]": str(value) for column, value in values.items()}
-        parameters |= {"asserted": "true"} if asserted else {}
-        parameters |= {} if limit is None else {"limit": str(limit)}
+        parameters = {
+            f"filter[{_text('the column', column)}]": str(json_value(value, place_in(column)))
+            for column, value in values.items()
+        }
+        parameters |= {"asserted": "true"} if flag("asserted", asserted) else {}
+        parameters |= {} if limit is None else {"limit": _number("limit", limit)}
         answer = self._exchange.send("GET", _path(name), parameters, headers={"Accept": ARROW})
         return RemoteRelation.of(name, answer)
 
     def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
         """Return the answer to a query as of the last epoch, see `Database.query`."""
-        body = {"query": text, "parameters": parameters}
+        values = {_text("a parameter", name): json_value(each, place_in(name)) for name, each in parameters.items()}
+        body = {"query": _text("a query", text), "parameters": values}
         return RemoteRelation.of(
             "query", self._exchange.send("POST", "/v1/query", body=body, headers={"Accept": ARROW})
         )
@@ -144,8 +151,9 @@ class RemoteDatabase:
 
     def remove_rules(self, *names: str) -> None:
         """Remove rules, to take effect with the next `commit`."""
+        found = [_text("the name of a rule", name) for name in names]
         self._key = None
-        self._removed += names
+        self._removed += found
 
     def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
         """Assert facts, to take effect with the next `commit`, see `Database.insert`. Until then all changes of a
@@ -162,6 +170,7 @@ class RemoteDatabase:
 
     def _note(self, relation: str, data: Any, key: str | Sequence[str] | None, *, asserts: bool) -> tuple[int, int]:
         """Note facts for `commit`; return how many rows there are, and how many different ones."""
+        _checked_name(relation)
         names = None if key is None else names_of("key", key)
         if self._facts.get(relation) and self._keys.get(relation) != names:
             message = f"changes of {relation} wait that have another key, or none"
@@ -220,6 +229,9 @@ class RemoteDatabase:
     def what_if(self, act: Callable[[Self], object]) -> RemoteChange:
         """Return the change that the changes of a function would make; they are dropped afterwards."""
         self._check_nothing_waits()
+        given: object = act
+        if not callable(given):
+            raise wrong_argument("a trial", "a function of the database", act)
         try:
             act(self)
             return self._sent({"dry_run": "true"}, None)
@@ -239,8 +251,11 @@ class RemoteDatabase:
         """Call `callback` with the change of a relation after each epoch that changes it, in a thread of its own;
         return a function that ends this. `since` is an epoch from which the rows are that you have, by default the last
         one. `missed` is called with the first and the last epoch where the server does not keep changes any more."""
-        last = self.rows(relation, limit=0).epoch if since is None else since
-        follower = RemoteFollower(self._exchange, relation, last, callback, missed)
+        last = self.rows(relation, limit=0).epoch if since is None else int(_number("since", since))
+        given: object = missed
+        if not callable(given):
+            raise wrong_argument("`missed`", "a function of two epochs", missed)
+        follower = RemoteFollower(self._exchange, _checked_name(relation), last, callable_one(callback), missed)
         self._followers.append(follower)
         return follower.end
 
@@ -265,8 +280,18 @@ class RemoteDatabase:
         return self._exchange.send("GET", path, parameters).json()
 
     def _explained(self, verb: str, relation: str, values: Iterable[Any], limit: int | None = None) -> Any:
-        parameters = {"relation": relation, "tuple": json.dumps(list(values))}
-        return self._read(f"/v1/{verb}", parameters | ({} if limit is None else {"limit": str(limit)}))
+        given: object = values
+        try:
+            row = None if isinstance(given, (str, bytes, Mapping)) else list(values)
+        except (TypeError, NotImplementedError):  # of what cannot be gone through, such as an array without dimensions
+            row = None
+        if row is None:
+            raise wrong_argument("a tuple", "the values of a tuple", values)
+        parameters = {
+            "relation": _checked_name(relation),
+            "tuple": encoded(json_value(row, place_in(relation))).decode(),
+        }
+        return self._read(f"/v1/{verb}", parameters | ({} if limit is None else {"limit": _number("limit", limit)}))
 
     def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
         body: dict[str, Any] = {"rules": {"add": self._added, "replace": self._replaced, "remove": self._removed}}
@@ -287,8 +312,32 @@ class RemoteDatabase:
             raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before"))
 
 
+def _checked_name(name: str) -> str:
+    """Return the name of a relation. Raise UsageError (E0601) for what cannot be one."""
+    given: object = name
+    if not isinstance(given, str):
+        raise UsageError(Problem("E0601", f"there is no relation {quote(name)}", hint="use one of `relations`"))
+    return _text("a relation", name)
+
+
+def _text(what: str, value: str) -> str:
+    """Return a text. Raise UsageError (E0635) for another value, DataError (E0408) if UTF-8 does not have it."""
+    given: object = value
+    if not isinstance(given, str):
+        raise wrong_argument(what, "a text", value)
+    found: str = json_value(value, place_in(what))
+    return found
+
+
+def _number(name: str, value: int) -> str:
+    """Return the text of an option that takes a number. Raise UsageError (E0635) for others."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
+        raise wrong_argument(f"`{name}`", "a number, 0 or more", value)
+    return str(value)
+
+
 def _path(name: str) -> str:
-    return f"/v1/relations/{quote(name, safe='')}"
+    return f"/v1/relations/{quoted(_checked_name(name), safe='')}"
 
 
 def _text_of(program: str | os.PathLike[str]) -> str:
@@ -297,4 +346,4 @@ def _text_of(program: str | os.PathLike[str]) -> str:
     text, _, problems = preprocessed(text_of(program))
     if problems:
         raise ProgramError(*problems)
-    return text
+    return _text("a program", text)

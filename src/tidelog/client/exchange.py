@@ -22,6 +22,7 @@ from tidelog.errors import (
     SetupError,
     TidelogError,
     UsageError,
+    wrong_argument,
 )
 from tidelog.version import INTERFACE
 
@@ -37,15 +38,20 @@ class Exchange:
     certificate no authority of the usual ones has signed."""
 
     def __init__(self, address: str, token: str | None, ca: str | os.PathLike[str] | None = None) -> None:
+        given: object = token
+        if given is not None and not (isinstance(given, str) and given.isascii() and given.isprintable()):
+            raise wrong_argument("`token`", "a text of ASCII", token)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self.address = address.rstrip("/")
-        self._client = httpx.Client(
-            base_url=self.address,
-            headers=headers,
-            verify=True if ca is None else _trusting(ca),
-            timeout=httpx.Timeout(None, connect=_SECONDS_TO_CONNECT),
-            limits=httpx.Limits(max_connections=None),
-        )
+        verify = True if ca is None else _trusting(ca)
+        with self._answering():
+            self._client = httpx.Client(
+                base_url=self.address,
+                headers=headers,
+                verify=verify,
+                timeout=httpx.Timeout(None, connect=_SECONDS_TO_CONNECT),
+                limits=httpx.Limits(max_connections=None),
+            )
 
     def send(
         self,
@@ -56,10 +62,12 @@ class Exchange:
         body: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Return the answer to a request. Raise what the server raises, and UsageError (E0699) without an answer."""
+        """Return the answer to a request. Raise what the server raises, and UsageError: E0699 without an answer, E0602
+        once the connections are closed."""
+        self._check_open()
         with self._answering():
             given = {**(headers or {}), **({} if body is None else {"Content-Type": "application/json"})}
-            content = None if body is None else _encoded(body)
+            content = None if body is None else encoded(body)
             answer = self._client.request(method, path, params=parameters, content=content, headers=given)
         check(answer)
         return answer
@@ -67,17 +75,22 @@ class Exchange:
     @contextmanager
     def stream(self, path: str, parameters: Mapping[str, Any]) -> Iterator[httpx.Response]:
         """Open an answer without end. Raise as `send`."""
+        self._check_open()
         with self._answering(), self._client.stream("GET", path, params=parameters) as answer:
             if not answer.is_success:
                 answer.read()
             check(answer)
             yield answer
 
+    def _check_open(self) -> None:
+        if self._client.is_closed:
+            raise UsageError(Problem("E0602", "the database is closed", place=self.address, hint="connect again"))
+
     @contextmanager
     def _answering(self) -> Iterator[None]:
         try:
             yield
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # UnicodeError: a host that is no name.
             hint = "start `tidelog serve`, and look at the address and at its log"
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 hint = "use a name that its certificate has; name the file of the authority's certificate by `ca`"
@@ -91,6 +104,9 @@ class Exchange:
 
 def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
     """Return a context that trusts the certificates in a file, and no others. Raise UsageError (E0658)."""
+    given: object = ca
+    if not isinstance(given, (str, os.PathLike)):
+        raise wrong_argument("`ca`", "the path of a file", ca)
     try:
         return ssl.create_default_context(cafile=ca)
     except (OSError, ValueError) as error:  # An SSLError is an OSError.
@@ -99,7 +115,7 @@ def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
         raise UsageError(Problem("E0658", message, place=os.fspath(ca), hint=hint)) from None
 
 
-def _encoded(body: Any) -> bytes:
+def encoded(body: Any) -> bytes:
     """Return a body as JSON, where infinities are numbers beyond the range of floats."""
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
@@ -114,8 +130,6 @@ def _text(value: Any) -> str:
         return "[" + ",".join(map(_text, value)) + "]"
     if isinstance(value, float) and math.isinf(value):
         return "1e999" if value > 0 else "-1e999"
-    if isinstance(value, float) and math.isnan(value):
-        raise DataError(Problem("E0404", "NaN cannot be stored", hint="leave the row out"))
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -67,7 +67,8 @@ class RemoteFollower:
                     self._hear(name, data)
             except TidelogError as error:
                 if error.code != "E0699":
-                    _LOGGER.error("the changes of %s end: %s", self._relation, error)
+                    if not self._ended.is_set():
+                        _LOGGER.error("the changes of %s end: %s", self._relation, error)
                     return
             except (httpx.HTTPError, httpx.StreamError):
                 _LOGGER.info("the connection for changes of %s has ended", self._relation)

@@ -198,13 +198,18 @@ def _chunked(array: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
 
 
+def check_array(array: np.ndarray[Any, Any], place: Locator) -> None:
+    """Raise DataError (E0407) for an array that is no table of integers."""
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        message = f"expected a 2-D array of integers, found {array.ndim} dimensions of {array.dtype}"
+        raise DataError(Problem("E0407", message, hint="pass array.tolist()", place=place(None, None)))
+
+
 def _encode_array(array: np.ndarray[Any, Any], relation: RelationType, dictionary: Dictionary, place: Locator) -> Words:
     import pyarrow as pa
 
     arity = len(relation.columns)
-    if array.ndim != 2 or array.dtype.kind not in "iu":
-        message = f"expected a 2-D array of integers, found {array.ndim} dimensions of {array.dtype}"
-        raise DataError(Problem("E0407", message, hint="pass array.tolist()", place=place(None, None)))
+    check_array(array, place)
     if array.shape[1] != arity:
         message = f"expected {arity} columns, found {array.shape[1]}"
         hint = f"pass a column for each of {', '.join(column.name for column in relation.columns)}"

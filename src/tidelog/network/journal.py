@@ -20,7 +20,7 @@ from tidelog.callables import GivenFunctions
 from tidelog.durable.files import Files, Output
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
-from tidelog.errors import DataError, Problem, UsageError
+from tidelog.errors import DataError, Problem, UsageError, path_problem
 from tidelog.network.functors import FunctorCall, Results, results_from_json, results_to_json
 from tidelog.network.machine import Letter, NodeState
 from tidelog.network.snapshot import dump, is_current, load
@@ -36,8 +36,11 @@ class Journal:
     """The store in a folder, which is made if missing. Only one process at a time can have it."""
 
     def __init__(self, folder: str | os.PathLike[str], files: Files | None = None) -> None:
-        """Prepare the store; `files` are those of a simulated disk."""
+        """Prepare the store; `files` are those of a simulated disk. Raise UsageError (E0623) for a path that no folder
+        can have."""
         self._folder = Path(folder)
+        if (wrong := path_problem(folder)) is not None:
+            raise UsageError(Problem("E0623", wrong, place=repr(str(folder)), hint="use another folder"))
         self._files = files or LocalFiles(self._folder.absolute())
         self._file: Output | None = None
         self._owner: Owner | None = None

@@ -85,10 +85,16 @@ class Limits:
                 raise UsageError(Problem("E0624", message, hint="leave it out for the default"))
         for name in ("senders", "names"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, str) or not all(isinstance(each, str) for each in value)):
+            if value is None:
+                continue
+            try:
+                found = None if isinstance(value, str) else tuple(value)
+            except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
+                found = None
+            if found is None or not all(isinstance(each, str) for each in found):
                 message = f"the limit `{name}` must be a set of texts, found {quote(value)}"
                 raise UsageError(Problem("E0624", message, hint="leave it out to allow all"))
-            object.__setattr__(self, name, None if value is None else frozenset(value))
+            object.__setattr__(self, name, frozenset(found))
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as JSON can hold them."""
@@ -115,12 +121,13 @@ def checked_name(name: str) -> str:
     return name
 
 
-def checked_names(names: Iterable[str]) -> list[str]:
-    """Return the names. Raise UsageError if these cannot be iterated (E0635), or are not names of nodes (E0624)."""
+def checked_names(names: Iterable[str], what: str) -> list[str]:
+    """Return the names. Raise UsageError if these cannot be iterated (E0635; `what` names the argument), or are not
+    names of nodes (E0624)."""
     try:
         found = iter(names)
     except (TypeError, NotImplementedError):
-        raise wrong_argument("`peers`", "a list of names", names) from None
+        raise wrong_argument(what, "a list of names", names) from None
     return [checked_name(name) for name in found]
 
 

@@ -128,8 +128,8 @@ class LocalNetwork(NetworkVerbs):
 
         program, seconds = self.book.program, checked_seconds(seconds)
         fact = fact_of(relation, values, program)
-        name = at or program.owner(fact) or self.names[0]
-        if name not in self.names:
+        name = program.owner(fact) or self.names[0] if at is None else at
+        if not isinstance(name, str) or name not in self.names:
             hint = f"use one of {', '.join(self.names)}"
             raise UsageError(Problem("E0624", f"{quote(name)} is not a node of this network", hint=hint))
         answer = self._ask(name, {"explain": relation, "row": fact[1], "seconds": seconds})

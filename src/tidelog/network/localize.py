@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tidelog.errors import Problem, ProgramError
+from tidelog.errors import Problem, ProgramError, wrong_argument
 from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import CheckedProgram, Column
 from tidelog.network.joins import is_ready, variables
@@ -39,7 +39,10 @@ MOST_LOCATIONS = 6
 def localize(checked: CheckedProgram) -> LocatedProgram:
     """Return the rules of a located program, each for one node. Raise ProgramError with every rule that cannot be made
     local (E0313, E0314, E0315), for relations that select and counters (E0316), and for wrong
-    marks (E0310 to E0312)."""
+    marks (E0310 to E0312), UsageError (E0635) for anything but a checked program."""
+    given: object = checked
+    if not isinstance(given, CheckedProgram):
+        raise wrong_argument("a located program", "a program that `tidelog.language.check` returned", checked)
     selections = selections_of(checked.relations, checked.rules, checked.subsumptions)
     if selections:
         raise ProgramError(*map(_selecting, selections.values()))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.copies import Uncopied
-from tidelog.errors import LimitError, Problem, TidelogError, UsageError, quote, wrong_argument
+from tidelog.errors import LimitError, Problem, TidelogError, UsageError, flag, quote, wrong_argument
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
@@ -96,9 +96,11 @@ class Node(NodeVerbs, Uncopied):
             raise wrong_argument("a transport", "an object of a subclass of tidelog.network.Transport", transport)
         if not isinstance(limits, (Limits, NoneType)):
             raise wrong_argument("`limits`", "an object of tidelog.network.Limits", limits)
-        if not isinstance(store, (str, os.PathLike, NoneType)):
+        if not isinstance(store, (str, os.PathLike, NoneType)) or store == "":
             raise wrong_argument("`store`", "the path of a folder", store)
-        peers = checked_names(peers)
+        for option, value in {"known_only": known_only, "sticky": sticky, "roots": roots, "batch": batch}.items():
+            flag(option, value)
+        peers = checked_names(peers, "`peers`")
         self._journal = Journal(store) if store is not None else None
         made = program if isinstance(program, NodeState) else None
         text = program.book.text if isinstance(program, NodeState) else program_text(program)
@@ -186,22 +188,25 @@ class Node(NodeVerbs, Uncopied):
                 raise UsageError(Problem("E0622", message, hint="insert and delete a fact at the node where it lives"))
         self.change(facts, present, self.clock() if stamp is None else stamp)
 
-    def change(self, facts: Sequence[LocatedTuple], present: bool, stamp: int) -> None:
-        """Assert or retract facts as they are stored, in a change with this stamp. Raise as `insert`."""
+    def change(self, facts: Sequence[LocatedTuple], present: bool, stamp: int) -> list[Base]:
+        """Assert or retract facts as they are stored, in a change with this stamp; return the messages that undo it.
+        Raise as `insert`."""
         before = set(self.machine.problems)
         stamps = {fact: given.seq for fact in facts if (given := self.machine.offers.get(fact, {}).get(BASE))}
         new = [fact for fact in facts if (fact in stamps) != present]
+        undoing = [Base(fact, not present, stamps.get(fact, 0)) for fact in new]
         self.tell(Base(fact, present, stamp if present else 0) for fact in facts)
         failed = [problem for key, problem in self.machine.problems.items() if key not in before]
         if failed:  # at these facts or at what follows from them
-            self.tell(Base(fact, not present, stamps.get(fact, 0)) for fact in new)
+            self.tell(undoing)
             raise UsageError(failed[0])
         excluded = [fact for fact in facts if fact in self.machine.excluded] if present else []
         if excluded:
-            self.tell(Base(fact, False) for fact in new)
+            self.tell(undoing)
             relation, row = excluded[0]
             message = f"a rule derives a tuple from {relation}{row!r:.60} that is too large to send to other nodes"
             raise LimitError(Problem("E0507", message, hint="bound the lengths of texts and lists in the rules"))
+        return undoing
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -361,11 +366,12 @@ class Node(NodeVerbs, Uncopied):
 
     def resend(self, *, everyone: bool = True) -> None:
         """Repeat everything that is not acknowledged; unless to `everyone`, less often to nodes that do not answer."""
+        to_all = flag("everyone", everyone)
         letters = self._done("resend", (), self.machine.resend)
         if not letters:
             return
         self._tries.update({receiver for receiver, _ in letters})
-        self._send(letter for letter in letters if everyone or _is_due(self._tries[letter[0]]))
+        self._send(letter for letter in letters if to_all or _is_due(self._tries[letter[0]]))
 
     def introduce(self, name: str) -> None:
         """Send a new node the changes of rules."""

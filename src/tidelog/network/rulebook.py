@@ -55,7 +55,7 @@ class Rulebook:
         self.changes: dict[str, RuleChange] = {}
         self.held: dict[str, RuleChange] = {}
         self.reasons: dict[str, Problem] = {}
-        self.fingerprint = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.fingerprint = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         self._assembled = _assemble(text, ())
         self.own_keys = self._assembled.program.keys
 

@@ -10,16 +10,18 @@ import hashlib
 import os
 import random
 from collections.abc import Callable, Iterable, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
-from tidelog.errors import Problem, UsageError, quote, wrong_argument
+from tidelog.errors import Problem, TidelogError, UsageError, flag, quote, wrong_argument
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.choices import Options
 from tidelog.network.functors import NodeFunctors
 from tidelog.network.gathering import NetworkVerbs
+from tidelog.network.limits import checked_name
 from tidelog.network.machine import NodeState
-from tidelog.network.messages import RuleChange
+from tidelog.network.messages import Base, RuleChange
 from tidelog.network.node import Node
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import program_text
@@ -74,8 +76,8 @@ class Simulation(NetworkVerbs):
         self.nodes: dict[str, Node] = {}
         self._seed = seed
         self._random = random.Random(f"simulation {seed}")
-        self._restarts = restarts
-        self._options = Options(sticky, roots)
+        self._restarts = flag("restarts", restarts)
+        self._options = Options(flag("sticky", sticky), flag("roots", roots))
         self._machine = machine
         for owner in map(self.book.program.owner, self.book.program.facts):
             if owner is not None:
@@ -127,6 +129,8 @@ class Simulation(NetworkVerbs):
     def run(self, steps: int | None = None) -> None:
         """Let so many packets arrive or be lost; with None, all until nothing is left to do. While the network is cut,
         packets that cannot get through do not count."""
+        if not isinstance(steps, (int, NoneType)):
+            raise wrong_argument("`steps`", "a number of packets, or None", steps)
         left = steps
         while left is None or left > 0:
             if self.network.empty:
@@ -174,8 +178,9 @@ class Simulation(NetworkVerbs):
         if type(tries) is not int or tries < 1:
             raise wrong_argument("`tries`", "a number, 1 or more", tries)
         program = self.book.program
-        name = at or program.owner(fact_of(relation, values, program)) or next(iter(self.nodes), "")
-        if name not in self.nodes:
+        owner = program.owner(fact_of(relation, values, program)) or next(iter(self.nodes), "")
+        name = owner if at is None else at
+        if not isinstance(name, str) or name not in self.nodes:
             hint = f"use one of {', '.join(self.nodes)}" if self.nodes else "insert a fact first"
             raise UsageError(Problem("E0624", f"{quote(name)} is not a node of this network", hint=hint))
         node, was_quiet = self.nodes[name], self.quiet
@@ -212,8 +217,8 @@ class Simulation(NetworkVerbs):
         return self.network.trace.hexdigest()
 
     def node(self, name: str) -> Node:
-        """Return the node of this name; make it if there is none."""
-        if name not in self.nodes:
+        """Return the node of this name; make it if there is none. Raise UsageError (E0624) for a wrong name."""
+        if checked_name(name) not in self.nodes:
             machine = self._made(name)
             new = Node(name, machine, self.network.transport(name), batch=False)
             new.clock = self._next_change
@@ -268,8 +273,15 @@ class Simulation(NetworkVerbs):
     def _base(self, relation: str, rows: Iterable[Any], present: bool) -> None:
         program = self.book.program
         facts, stamp = facts_of(relation, rows, program), self._next_change()
-        for fact in facts:
-            self.node(str(program.owner(fact))).change([fact], present, stamp)
+        undoing: list[tuple[Node, list[Base]]] = []
+        try:
+            for fact in facts:
+                node = self.node(str(program.owner(fact)))
+                undoing.append((node, node.change([fact], present, stamp)))
+        except TidelogError:
+            for node, messages in reversed(undoing):
+                node.tell(messages)
+            raise
 
     def _change(self, changes: Sequence[RuleChange]) -> None:
         self._take(changes, self._next_change())

@@ -12,6 +12,9 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
+from tidelog.errors import wrong_argument
+from tidelog.network.limits import checked_names
+
 
 class Transport(ABC):
     """One node's end of a network."""
@@ -45,8 +48,15 @@ class SimulatedNetwork:
     """
 
     def __init__(self, seed: int, *, loss: float = 0.0, duplicates: float = 0.0, schedule: str = "random") -> None:
-        if schedule not in SCHEDULES:
-            raise ValueError(f"schedule {schedule!r}: one of {', '.join(SCHEDULES)}")
+        """Raise UsageError (E0635) for a wrong argument."""
+        given: object = schedule
+        if not isinstance(given, str) or given not in SCHEDULES:
+            raise wrong_argument("`schedule`", f"one of {', '.join(SCHEDULES)}", schedule)
+        for name, value in {"loss": loss, "duplicates": duplicates}.items():
+            if not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise wrong_argument(f"`{name}`", "a probability from 0 to 1", value)
+        if not isinstance(seed, int) or seed.bit_length() > 64:
+            raise wrong_argument("`seed`", "an integer of at most 64 bits", seed)
         self.random = random.Random(seed)
         self.loss, self.duplicates, self.schedule = loss, duplicates, schedule
         self.packets = 0
@@ -74,8 +84,9 @@ class SimulatedNetwork:
         return len(self._flight)
 
     def cut(self, *parts: Iterable[str]) -> None:
-        """Cut the network: no packet gets from one part to another, nor to nodes in no part, until `heal`."""
-        self._parts = tuple(map(frozenset, parts))
+        """Cut the network: no packet gets from one part to another, nor to nodes in no part, until `heal`. Raise
+        UsageError (E0624, E0635) for parts that are no lists of names."""
+        self._parts = tuple(frozenset(checked_names(part, "a part of the network")) for part in parts)
 
     def heal(self) -> None:
         """End a cut."""
@@ -90,6 +101,8 @@ class SimulatedNetwork:
 
     def deliver(self) -> str | None:
         """Let one packet arrive, or be lost; return the node that gets it, if one does."""
+        if not self._flight:
+            return None
         index = self._next()
         sender, receiver, data = self._flight[index]
         if self.schedule == "fifo":

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal, TypeAlias, overload
 
 from tidelog.durable.files import Files
@@ -69,7 +70,7 @@ def connect(
         if not isinstance(each, (str, os.PathLike)) or not str(each).strip() or _is_name(str(each)):
             hint = f"pass {', '.join(RULE_SETS)}, the text of a program, or the path of one"
             raise UsageError(Problem("E0662", f"unknown rules {quote(each)}", hint=hint))
-    if inference not in (None, UNION, GRAPH_BY_GRAPH):
+    if not isinstance(inference, (str, NoneType)) or inference not in (None, UNION, GRAPH_BY_GRAPH):
         hint = f'pass "{UNION}" or "{GRAPH_BY_GRAPH}"'
         raise UsageError(Problem("E0603", f"unknown inference {quote(inference)}", hint=hint))
     if inference == GRAPH_BY_GRAPH and programs:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, UsageError, flag
+from tidelog.errors import Problem, UsageError, flag, quote, quote_name
 from tidelog.language.syntax import Column
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
@@ -119,8 +119,8 @@ class GraphwiseStore(Store):
         "off"."""
         with self._changing(), changing_within_memory:
             place = options.get("mirror", MEMORY)
-            if place not in (OFF, MEMORY):
-                refuse(f"mirror={str(place)!r}", 'pass "memory" or "off"')
+            if not isinstance(place, str) or place not in (OFF, MEMORY):
+                refuse(f"mirror={quote(place)}", 'pass "memory" or "off"')
             super().options(**options)
             if "mirror" in options:
                 self._closed_mirror.place(options.pop("mirror"))
@@ -221,7 +221,7 @@ class GraphwiseStore(Store):
         if view is None:
             return self._subscribers.add("triples", _heard, callable_one(callback))
         if not isinstance(view, str) or view not in views:
-            refuse(f"the view {view}", "subscribe to the store, to inconsistencies or to justifications")
+            refuse(f"the view {quote_name(view)}", "subscribe to the store, to inconsistencies or to justifications")
         return self._subscribers.add(view, following(views[view]), callable_one(callback))
 
     def __getitem__(self, name: str) -> Relation:
@@ -235,7 +235,7 @@ class GraphwiseStore(Store):
         given: object = text
         if isinstance(given, str) and not (is_query(text) or is_update(text)):
             refuse("a query of the language", "ask in SPARQL")
-        if parameters.get("union"):
+        if flag("union", parameters.get("union", False)):
             refuse("union=True", "ask the graphs by GRAPH or FROM")
         return super().query(text, **parameters)
 
@@ -259,7 +259,7 @@ class GraphwiseStore(Store):
 
     def drafted(self, text: str, /, **options: Any) -> dict[StoredQuad, bool]:
         """Return the quads that `update` would change, see `Store.drafted`."""
-        if options.get("inferred"):
+        if flag("inferred", options.get("inferred", False)):
             refuse("an update with inferred=True", "name the triples by a query first")
         return super().drafted(text, **options)
 

@@ -15,6 +15,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.change import RelationChange
+from tidelog.errors import wrong_argument
 from tidelog.language.syntax import Column
 from tidelog.rdf.data import COLUMNS
 from tidelog.relation import Relation, WordRows
@@ -85,7 +86,11 @@ def following(view: Callable[[], Relation]) -> Callable[[StoreChange], RelationC
 
 
 def justified(view: Relation) -> Iterator[Justification]:
-    """Yield the inconsistencies of a view of justifications, sorted, each with its triples."""
+    """Yield the inconsistencies of a view of justifications, sorted, each with its triples. Raise UsageError (E0635)
+    for another relation."""
+    given: object = view
+    if not isinstance(given, Relation) or len(view.columns) != len(JUSTIFICATION_COLUMNS):
+        raise wrong_argument("a view", "the relation of `store.justifications()`", view)
     rows = sorted(tuple(map(str, row)) for row in view)
     for (rule, *terms), group in groupby(rows, lambda row: row[:_TERMS]):
         triples = tuple((s, p, o) for *_, s, p, o in group)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from tidelog.database import Database
+from tidelog.errors import wrong_argument
 from tidelog.explain.batches import TupleDerivation
 from tidelog.explain.checking import Checked, ViewTables, check_steps
 from tidelog.explain.conditions import conditions_of, with_witnesses
@@ -45,7 +46,9 @@ class TripleProof(Proof):
     def check(self, store: Any = None) -> Checked:
         """Check each step by itself, see `Proof.check`: a rule of OWL 2 RL or RDFS has to lead, as W3C writes it, from
         the premises to the triple. With the `store`, look up also facts, and the rules of its programs with their
-        conditions."""
+        conditions. Raise ProofRejected (E0820)."""
+        if not (store is None or hasattr(store, "checking")):
+            raise wrong_argument("the store of a proof", "a store of triples", store)
         return check_steps(self.steps, None if store is None else store.checking())
 
 

@@ -94,7 +94,8 @@ def _text(data: str | bytes | os.PathLike[str], format: str | None) -> tuple[byt
         raise DataError(Problem("E0410", "the file does not exist", place=str(data), hint=hint)) from None
     except (OSError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise DataError(Problem("E0411", f"the file cannot be read: {reason}", place=str(path))) from None
+        hint = "pass the path of a file that you may read"
+        raise DataError(Problem("E0411", f"the file cannot be read: {reason}", place=str(path), hint=hint)) from None
     return found, str(path), format or (ending if ending in FORMATS else "turtle")
 
 

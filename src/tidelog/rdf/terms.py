@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time
 from decimal import Decimal
+from types import NoneType
 from typing import Any
 
-from tidelog.errors import DataError, Problem, quote
+from tidelog.errors import DataError, Problem, quote, wrong_argument
 from tidelog.rdf.depth import TERMS, too_deep
 from tidelog.rdf.formats import load
 
@@ -55,11 +56,14 @@ def literal(value: object, datatype: str | None = None, language: str | None = N
     date or time.
 
     Numbers, truth values, dates and times have the datatypes of XML Schema that Turtle and rdflib give them. Raise
-    DataError (E0465) for an invalid tag of a language.
+    DataError (E0465) for an invalid tag of a language, UsageError (E0635) for tags and datatypes that are no texts.
 
     >>> literal("chat", language="fr"), literal(5)
     ('"chat"@fr', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
     """
+    for what, text in {"datatype": datatype, "language": language}.items():
+        if not isinstance(text, (str, NoneType)):
+            raise wrong_argument(f"a {what}", "a text", text)
     if isinstance(value, (int, Decimal)):  # Python's texts of integers have at most 4,300 digits.
         lexical = str(value).lower() if isinstance(value, bool) else format(Decimal(value), "f")
     else:
@@ -134,3 +138,11 @@ def is_iri(symbol: str) -> bool:
 def ntriples(symbol: str) -> str:
     """Return a term as N-Triples has it."""
     return f"<{symbol}>" if is_iri(symbol) else symbol
+
+
+def shown_term(rdflib_term: Any) -> str:
+    """Return a term of rdflib for a message. rdflib itself raises where an IRI has characters that none may have."""
+    try:
+        return str(rdflib_term.n3())
+    except Exception:  # It has no class of its own.
+        return str(rdflib_term)

@@ -36,7 +36,7 @@ from tidelog.durable.files import Files
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
 from tidelog.durable.remote import RemoteFiles, TakenOverError
-from tidelog.errors import Problem, UsageError, wrong_argument
+from tidelog.errors import Problem, UsageError, path_problem, wrong_argument
 from tidelog.store.log import FOLDER as LOGS
 from tidelog.store.log import CommitLog, LoggedCommit, sealed_commits
 from tidelog.store.manifest import NAME, VERSION, Manifest, is_plain, merged
@@ -93,9 +93,8 @@ class StateFolder:
         text = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
         if not isinstance(text, str):
             raise wrong_argument("a state folder", "the path of a folder", folder)
-        if "\0" in text:
-            hint = "pass the path of a folder"
-            raise UsageError(Problem("E0681", "the path has a NUL character", place=repr(text), hint=hint))
+        if (wrong := path_problem(text)) is not None:
+            raise UsageError(Problem("E0681", wrong, place=repr(text), hint="pass the path of a folder"))
         is_address = "://" in text and not text.startswith("file://")
         if is_address and kind == "embedded":
             hint = "give the path of a folder; with a Spark session, `state=` takes an address"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install
+from tidelog.rdf.terms import shown_term
 from tidelog.source import SourceText, Span
 
 IMPLIES = "http://www.w3.org/2000/10/swap/log#implies"
@@ -38,24 +39,31 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
         message = "this needs rdflib, which is not installed"
         raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
     graph, whole = rdflib.Graph(), Span(source, 0, min(1, len(source.text)))
+    data = _encoded(source)
     try:
         # Its class for N3 does the same, and warns about itself.
         parser = SinkParser(RDFSink(graph), baseURI=base, turtle=False)
-        parser.loadBuf(source.text.encode())
+        parser.loadBuf(data)
     except BadSyntax as error:
         # rdflib counts bytes, and keeps what it has found to itself.
-        text, place, why = source.text.encode(), int(error._i), str(error._why)
-        start = min(len(text[:place].decode(errors="ignore")), max(0, len(source.text) - 1))
+        place, why = int(error._i), str(error._why)
+        start = min(len(data[:place].decode(errors="ignore")), max(0, len(source.text) - 1))
         problem = Problem("E0460", f"the N3 text cannot be parsed here: {why}", Span(source, start, start + 1))
         raise DataError(problem) from None
     except RecursionError:
         hint = "give names to the inner parts"
         raise DataError(Problem("E0460", "the parts of the N3 text are nested too deeply", whole, hint=hint)) from None
+    except MemoryError:
+        raise
+    except Exception as error:  # rdflib asserts some of its syntax, and raises what its terms and IRIs raise.
+        reason = str(error).split("\n", 1)[0][:200] or type(error).__name__
+        hint = "check names, texts and relative IRIs; the reason is that of rdflib"
+        raise DataError(Problem("E0460", f"the N3 text cannot be parsed: {reason}", whole, hint=hint)) from None
     pairs = []
     for subject, predicate, value in graph:
         if str(predicate) != IMPLIES:
             hint = "keep data apart: insert them with `store.insert`"
-            message = f"a triple stands outside of the rules: {subject.n3()} {predicate.n3()} …"
+            message = f"a triple stands outside of the rules: {shown_term(subject)} {shown_term(predicate)} …"
             raise UsageError(Problem("E0678", message, whole, hint=hint))
         pairs.append((subject, value))
     pairs.sort(key=lambda pair: min(_number(each) for each in pair))
@@ -68,6 +76,16 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
             raise UsageError(Problem("E0678", "a rule leads from triples to triples", span, hint=hint))
         found.append(N3Rule(tuple(body), tuple(head), span))
     return found
+
+
+def _encoded(source: SourceText) -> bytes:
+    """Return a text in UTF-8. Raise DataError (E0460) for one with an unpaired surrogate."""
+    try:
+        return source.text.encode()
+    except UnicodeEncodeError as error:
+        span = Span(source, error.start, error.start + 1)
+        hint = "remove the unpaired surrogate"
+        raise DataError(Problem("E0460", "the N3 text is not valid Unicode here", span, hint=hint)) from None
 
 
 def _number(formula: Any) -> float:

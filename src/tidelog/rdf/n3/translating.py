@@ -18,6 +18,7 @@ from tidelog.rdf.sparql.bodies import Unsupported, ViewRules
 from tidelog.rdf.sparql.constructing import conditions
 from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, symbol
 from tidelog.rdf.sparql.views import patterns
+from tidelog.rdf.terms import shown_term
 
 
 def rule_texts(name: str, rule: N3Rule) -> dict[str, str]:
@@ -67,7 +68,9 @@ def _refuse_head(rule: N3Rule, triple: Any, bound: Collection[str]) -> None:
         raise _refused(rule, reason, "use an IRI, or a variable of the body")
     subject, predicate, _ = triple
     if isinstance(subject, Literal) or isinstance(predicate, Literal):
-        raise _refused(rule, f"{triple[0].n3()} {triple[1].n3()} … is no triple", "use an IRI or a variable")
+        raise _refused(
+            rule, f"{shown_term(triple[0])} {shown_term(triple[1])} … is no triple", "use an IRI or a variable"
+        )
     if builtin(predicate) is not None:
         raise _refused(rule, f"the built-in {builtin(predicate)} stands in the head", "move it into the body")
     for term in triple:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from types import NoneType
 
 from tidelog.errors import wrong_argument
 from tidelog.language.reading import file_text
@@ -42,6 +43,8 @@ class N3Verbs(ShapeVerbs):
         given: object = rules
         if not isinstance(given, (str, os.PathLike)):
             raise wrong_argument("rules in N3", "a text, or the path of a file", rules)
+        if not isinstance(name, (str, NoneType)):
+            raise wrong_argument("a name for rules", "letters, digits and underscores", name)
         path = Path(rules) if is_n3(rules) or isinstance(given, os.PathLike) else None
         shown = "<n3>" if path is None else str(path)
         source = SourceText(shown, str(rules) if path is None else file_text(path, shown))

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tidelog.errors import LimitError, Problem, ProgramError, ShapesWarning, UsageError
+from tidelog.errors import LimitError, Problem, ProgramError, ShapesWarning, UsageError, flag, quote_name
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.functions import with_functions
@@ -60,6 +60,7 @@ class ShapeVerbs(SparqlVerbs):
         with self._changing(), changing_within_memory:
             refuse_wrong(name)
             refuse_taken(name, self.database.program)
+            inferred, strict = flag("inferred", inferred), flag("strict", strict)
             graph = ShapesGraph(data, format, base, self._labels, is_strict=strict)
             infers = any(rule.name in ("cax-sco", "rdfs9") for rule in self._table)
             try:
@@ -104,9 +105,9 @@ class ShapeVerbs(SparqlVerbs):
                 name for name, each in relations.items() if tuple(column.name for column in each.columns) == COLUMNS
             ]
             for name in names or there[:1] or ("shapes",):
-                if name not in there:
+                if not isinstance(name, str) or name not in there:
                     hint = "add shapes with `store.shapes(…)`, and commit"
-                    raise UsageError(Problem("E0601", f"there are no shapes called {name}", hint=hint))
+                    raise UsageError(Problem("E0601", f"there are no shapes called {quote_name(name)}", hint=hint))
             asked = names or tuple(there)
             return self._report(asked, lambda each: self.database[each] if each in relations else ())
 

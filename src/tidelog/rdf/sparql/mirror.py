@@ -21,7 +21,7 @@ from typing import Any
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import Problem, UsageError, quote
+from tidelog.errors import Problem, UsageError, path_problem, quote
 from tidelog.language.syntax import Column
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.formats import INFERRED, load
@@ -84,7 +84,7 @@ class Mirror:
             return
         folder = Path(where) if isinstance(where, (str, os.PathLike)) and str(where).strip() else None
         try:
-            if folder is None or (folder.exists() and any(folder.iterdir())):
+            if folder is None or path_problem(folder) is not None or (folder.exists() and any(folder.iterdir())):
                 raise OSError
         except OSError:
             hint = 'pass "memory", "off", or the path of an empty folder'

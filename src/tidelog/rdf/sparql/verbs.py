@@ -107,9 +107,10 @@ class SparqlVerbs(GraphVerbs):
                 mirror = copy.store  # It stays as it is: only commits change it.
                 checked = CheckedUpdate(text, self._declared, start)
                 first = TimedQuery(copy, checked, seconds) if self._is_long(text) else None
-            if first is not None:
-                first.found()
-            check(text, self._declared, start)
+            with failed(text, NAME):
+                if first is not None:
+                    first.found()
+                check(text, self._declared, start)
             ask, follows = partial(self._asked, copy, seconds), partial(self._is_inferred, mirror)
             wider = partial(self._asked_wider, copy, seconds)
             draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen, follows, wider)

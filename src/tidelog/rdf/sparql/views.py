@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, quote
+from tidelog.errors import Problem, UsageError, quote, quote_name
 from tidelog.language.syntax import CheckedProgram
 from tidelog.rdf.names import COLON, TRIPLE
 from tidelog.rdf.sparql.bodies import TEXT, Unsupported, ViewBody, ViewRules, bounded, is_resource, rule_prefix
@@ -34,10 +34,11 @@ _WHOLE = frozenset(_SHOWN)
 def parts(name: str, database: CheckedProgram) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the relations of a view, those beside it among them, and its rules. Raise UsageError (E0601) if there is
     no such view."""
-    rules = tuple(rule.name for rule in database.texts if rule.name and rule.name.startswith(rule_prefix(name)))
-    if not isinstance(name, str) or not rules:
+    prefix = rule_prefix(name) if isinstance(name, str) else None
+    rules = tuple(each.name for each in database.texts if prefix and each.name and each.name.startswith(prefix))
+    if not rules:
         hint = "pass the name of a view that `store.view` has made"
-        raise UsageError(Problem("E0601", f"there is no view {name}", hint=hint))
+        raise UsageError(Problem("E0601", f"there is no view {quote_name(name)}", hint=hint))
     return tuple(each for each in database.relations if each == name or each.startswith(f"{name}{COLON}")), rules
 
 
