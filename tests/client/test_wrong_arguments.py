@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy
@@ -21,6 +22,13 @@ ADDRESSES = [
     "http://", "http://[", "http://127.0.0.1:99999", "http://127.0.0.1:x", "http://a b", "http://\0", "http://\ud800",
     "http://127.0.0.1:1", "http://" + "x" * 300,
 ]  # fmt: skip
+
+
+def commit_after(db: RemoteDatabase, verb: Callable[[Any], object], value: Any) -> None:
+    verb(value)
+    db.commit()
+
+
 CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
     "connect(address)": (ADDRESSES, lambda _, value: tidelog.connect(value, token=None)),
     "connect(…, token)": (VALUES, lambda db, value: tidelog.connect(address_of(db), token=value).close()),
@@ -45,9 +53,12 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
         f"{verb}(…, limit=…)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", (1, 2), limit=value))  # type: ignore[misc]
         for verb in ("explain", "undo")
     },
-    "load": (VALUES, lambda db, value: (db.load(value), db.commit())),
-    "load(…, replace)": (VALUES, lambda db, value: (db.load(".decl q(x: number)", replace=value), db.commit())),
-    "remove_rules": (VALUES, lambda db, value: (db.remove_rules(value), db.commit())),
+    "load": (VALUES, lambda db, value: commit_after(db, db.load, value)),
+    "load(…, replace)": (
+        VALUES,
+        lambda db, value: commit_after(db, partial(db.load, replace=value), ".decl q(x: number)"),
+    ),
+    "remove_rules": (VALUES, lambda db, value: commit_after(db, db.remove_rules, value)),
     **{
         f"{verb}(…, key)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", [(1, 2)], key=value))  # type: ignore[misc]
         for verb in ("insert", "delete")
@@ -135,7 +146,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
         assert (7, 8) in db["edge"]
         assert db["mixed"] == {("a", 0.5, 1, (3, 4))}
         assert db.query("edge(x, y)", x=numpy.int64(7)) == {(8,)}
-        assert db.rows("edge", x=numpy.int64(7), limit=numpy.int64(3)) == {(7, 8)}
+        limit: Any = numpy.int64(3)
+        assert db.rows("edge", x=numpy.int64(7), limit=limit) == {(7, 8)}
 
 
 def test_a_deep_value_is_an_error_of_the_call(connected: Connected) -> None:

@@ -33,6 +33,12 @@ SHAPES = "<urn:s> <http://www.w3.org/ns/shacl#targetNode> <urn:a> ; <http://www.
 OTHERS = [each for each in VALUES if not isinstance(each, str)]
 """Values that are no text, for what takes paths."""
 
+
+def query_with(store: Store, **options: Any) -> None:
+    store.options(**options)
+    store.query("ASK {}")
+
+
 CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "connect(…)": ([each for each in VALUES if each is not None], lambda _, value: tidelog.rdf.connect(rules=value)),
     "load": (VALUES, lambda store, value: store.load(value)),
@@ -71,7 +77,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "proof.draw": (PATHS, lambda store, value: store.explain("urn:a", "urn:b", "urn:c").draw(value)),
     "change[…]": (VALUES, lambda store, value: store.commit()[value]),
     "save_certificate": (OTHERS + PATHS, lambda store, value: store.save_certificate(value)),
-    "options(mirror=…), query": (PATHS, lambda store, value: (store.options(mirror=value), store.query("ASK {}"))),
+    "options(mirror=…), query": (PATHS, lambda store, value: query_with(store, mirror=value)),
     "solutions.to_text": (VALUES, lambda store, value: store.query("ASK {}").to_text(value)),  # type: ignore[attr-defined]
     "remove_rule": (VALUES, lambda store, value: store.remove_rule(value)),
     **{

@@ -20,7 +20,7 @@ from tidelog.io.values import NAN_HINT
 from tidelog.language.syntax import Column, RelationType
 from tidelog.storage.column_names import match_columns
 
-Noted = dict[Hashable, tuple[Sequence[Any], bool]]
+Noted = dict[Hashable, tuple[list[Any], bool]]
 """Rows by what says that another one takes their place, and whether they are asserted."""
 _MOST_BITS = 1024
 """Larger integers fit no type, not even as floats, and JSON takes no more than some thousand digits."""
@@ -60,7 +60,7 @@ def _given_rows(data: Any, name: str, columns: Callable[[], Sequence[str]], plac
 
 def keyed_rows(
     data: Any, name: str, columns: Sequence[str], key: Sequence[str], *, asserts: bool
-) -> tuple[list[Sequence[Any]], Noted]:
+) -> tuple[list[list[Any]], Noted]:
     """Return rows that replace the facts of their key, or have its columns only, and what to note of them: the last one
     of each key. Raise as `rows_of`, DataError (E0405, E0487) and UsageError (E0485, E0685)."""
     own = _relation(name, columns)

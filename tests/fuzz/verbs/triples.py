@@ -45,7 +45,7 @@ each = db.explain(*goal, all=True)
 
 def opened(store: str | None, **options: Any) -> Store:
     """Return a store, with the triples, programs, views and shapes unless its folder has them."""
-    db = tidelog.rdf.connect(store, **options)
+    db: Store = tidelog.rdf.connect(store, **options)
     db.prefixes[""] = "http://example.org/"
     if not db.triples(inferred=False):
         db.insert(_DATA)
