@@ -31,6 +31,7 @@ def commit_after(db: RemoteDatabase, verb: Callable[[Any], object], value: Any) 
 
 CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
     "connect(address)": (ADDRESSES, lambda _, value: tidelog.connect(value, token=None)),
+    "RemoteDatabase": (VALUES, lambda _, value: RemoteDatabase(value)),
     "connect(…, token)": (VALUES, lambda db, value: tidelog.connect(address_of(db), token=value).close()),
     "connect(…, ca)": (VALUES, lambda db, value: tidelog.connect("https://127.0.0.1:1", token=None, ca=value)),
     "db[…]": (VALUES, lambda db, value: db[value]),

@@ -73,7 +73,18 @@ NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
 SIMULATION: dict[str, tuple[list[Any], Callable[[Simulation, Any], object]]] = {
     **{
         f"Simulation({name}=…)": (VALUES, lambda _, value, name=name: simulated(**{name: value}))  # type: ignore[misc]
-        for name in ("program", "seed", "loss", "duplicates", "restarts", "schedule", "sticky", "roots", "functors")
+        for name in (
+            "program",
+            "seed",
+            "loss",
+            "duplicates",
+            "restarts",
+            "schedule",
+            "sticky",
+            "roots",
+            "functors",
+            "machine",
+        )
     },
     **{
         f"SimulatedNetwork({name}=…)": (VALUES, lambda _, value, name=name: wires(**{name: value}))  # type: ignore[misc]

@@ -11,7 +11,7 @@ import pytest
 from tidelog.language import check, read
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable
-from tidelog.rules.plans import Plan, _Planner, plan_deltas, plan_full, probes
+from tidelog.rules.plans import Plan, _Planner, plan_change, plan_deltas, plan_full, probes
 
 
 @dataclass(frozen=True)
@@ -225,3 +225,23 @@ def test_shared_variables_cost_no_index_on_a_growing_relation() -> None:
     known = Known({"e": 1e5, "h": 1e5}, {("e", 0): 1e3, ("h", 0): 1e3, ("h", 1): 1e3})
     plans = plan_deltas([(r, 0)], frozenset("h"), known)
     assert all(not plan.shared for plan in plans)
+
+
+def test_a_search_ends_when_it_costs_more_than_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where relations are small, any order will do."""
+    atoms = [f"a{i}(x{i}, x{(i + 1) % 10}), a{i}(x{(i + 3) % 10}, x{i})" for i in range(10)]
+    r = rule(f"h(x0) :- {', '.join(atoms)}.", "h/1 " + " ".join(f"a{i}/2" for i in range(10)))
+    steps, search = 0, _Planner.search
+
+    def counted(*args: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        return search(*args)
+
+    monkeypatch.setattr(_Planner, "search", counted)
+    needed = []
+    for size in (10.0, 1e6):
+        steps, known = 0, {f"a{i}": size for i in range(10)}
+        plan_change(r, 0, Known(known, {(f"a{i}", c): size / 3 for i in range(10) for c in (0, 1)}))
+        needed.append(steps)
+    assert 3 * needed[0] < needed[1], needed

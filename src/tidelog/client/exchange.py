@@ -38,6 +38,8 @@ class Exchange:
     certificate no authority of the usual ones has signed."""
 
     def __init__(self, address: str, token: str | None, ca: str | os.PathLike[str] | None = None) -> None:
+        if not isinstance(address, str):
+            raise wrong_argument("an address", "a text such as http://127.0.0.1:8642", address)
         given: object = token
         if given is not None and not (isinstance(given, str) and given.isascii() and given.isprintable()):
             raise wrong_argument("`token`", "a text of ASCII", token)

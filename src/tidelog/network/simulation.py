@@ -68,6 +68,9 @@ class Simulation(NetworkVerbs):
         machine: type[NodeState] = NodeState,
         functors: FunctorSource | Callable[[str], FunctorSource] = (),
     ) -> None:
+        given: object = machine
+        if not (isinstance(given, type) and issubclass(given, NodeState)):
+            raise wrong_argument("`machine`", "a class of states of nodes", machine)
         super().__init__(program_text(program))
         self._functors = functors
         self.changes = 0

@@ -23,6 +23,9 @@ from tidelog.rules.literals import is_several
 
 _SEARCH_STEPS = 3_000
 """So many steps look for a better order; then the cheapest literal comes first, each time."""
+_CHEAP_STEPS = 100
+"""So many steps look for a better order than one that costs nothing, and one more for each binding that it costs: a
+step takes as long as some hundred bindings."""
 _LONG = 24
 """Of bodies with more literals a step takes longer, and fewer are taken."""
 _ROUTE_RANGE = 16.0
@@ -162,6 +165,10 @@ class _Planner:
         connected = [i for i in rest if i in self.ranges or self.binds[i] & bound or not self.binds[i]]
         return connected or rest
 
+    def is_enough(self, best: _Found | None) -> bool:
+        """Return True if it does not pay to look any longer for a better order than the `best` so far."""
+        return self.steps >= self.most_steps or (best is not None and self.steps >= _CHEAP_STEPS + best[0])
+
     def search(self, partial: _Partial, rows: float, cost: float, best: _Found | None) -> _Found | None:
         """Return the cheapest completion of `partial`, or `best` if none is cheaper."""
         order, done, bound = partial
@@ -170,9 +177,9 @@ class _Planner:
         self.steps += 1
         ways = sorted((self.fanout(i, bound), i) for i in self.candidates(done, bound))
         # A literal that makes less than one binding of one is a filter, and no order that puts it off is cheaper.
-        only_first = self.steps >= self.most_steps or (ways and ways[0][0] < 1.0)
+        only_first = self.is_enough(best) or (ways and ways[0][0] < 1.0)
         for place, (fanout, i) in enumerate(ways[:1] if only_first else ways):
-            if place and self.steps >= self.most_steps:  # It has been so while the first ways were followed.
+            if place and self.is_enough(best):  # It has been so while the first ways were followed.
                 break
             produced = rows * fanout
             total = cost + produced + rows + self.index_cost(i, bound)
