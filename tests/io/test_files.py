@@ -102,6 +102,12 @@ def test_names_of_outputs(options: dict[str, str | int | bool], name: str, tmp_p
     assert read(EDGE, tmp_path, **{**options, "filename": name}) == [(1, 2)]
 
 
+@pytest.mark.parametrize("options", [{"compress": True}, {"IO": "json", "compress": True}], ids=str)
+def test_packed_files_hold_neither_a_time_nor_a_name(options: dict[str, str | int | bool], tmp_path: Path) -> None:
+    data = write([(1, 2)], EDGE, tmp_path, **options).read_bytes()
+    assert data[3:8] == bytes(5)  # flags and time, see RFC 1952
+
+
 def test_an_absolute_name_leaves_the_folder(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("1\t2\n")
     assert read(EDGE, Path("/nowhere"), filename=str(tmp_path / "x")) == [(1, 2)]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import tidelog
 from tests.suite import loaded
 from tidelog.kernels import layout
-from tidelog.maintain import bootstrap
+from tidelog.maintain import bootstrap, engine
 
 TC = """
 .decl e(x: number, y: number)
@@ -83,6 +83,21 @@ def test_a_value_beyond_32_bits_widens_the_database() -> None:
     db = evaluated(powers + ".decl w(x: number)\nw(x) :- n(x), x > 5000000000.")
     assert db.stats()["word_bits"] == 64
     assert sorted(db["w"]) == [(10**i,) for i in range(10, 14)]
+
+
+@pytest.mark.parametrize("value", ["x", "[x]"])
+def test_numbers_of_values_get_wide_words_before_the_epoch_begins(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "begin_again", lambda: pytest.fail("the epoch began again"))
+    text = ".type box = [x: symbol]\n.decl e(x: symbol)\n.decl n(x: symbol, y: box, i: number)\n"
+    db = evaluated(f"{text}n(x, [x], i) :- e(x), i = ord({value}).", e=[("a",), ("b",)])
+    assert db.stats()["word_bits"] == 64
+    assert len({row[2] for row in db["n"]}) == 2
+
+
+def test_numbers_of_numbers_need_32_bits_only() -> None:
+    db = evaluated(".decl e(x: number)\n.decl n(x: number)\nn(ord(x)) :- e(x).", e=[(7,)])
+    assert db.stats()["word_bits"] == 32
+    assert list(db["n"]) == [(7,)]
 
 
 def test_small_numbers_need_32_bits_only() -> None:

@@ -180,7 +180,10 @@ def write_view(
             write_arrow(temporary, wanted, relation, rows, dictionary)
         else:
             packed = wanted.compress or path.suffix == ".gz"
-            with gzip.GzipFile(temporary, "wb", mtime=0) if packed else temporary.open("wb") as file:
+            with (
+                temporary.open("wb") as plain,
+                gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if packed else plain as file,
+            ):
                 if io == "json":
                     file.write(json_of(rows, relation, dictionary, wanted.objects))
                 else:

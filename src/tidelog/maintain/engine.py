@@ -19,6 +19,7 @@ from tidelog.limits.watch import Watch
 from tidelog.maintain import undoing
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.functors import KINDS
 from tidelog.maintain.lanes import WidenError
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion
@@ -26,7 +27,7 @@ from tidelog.maintain.user_aggregates import folds
 from tidelog.maintain.user_functors import calls
 from tidelog.maintain.walk import run
 from tidelog.profiling.recorder import begin_again
-from tidelog.rules.core import CoreProgram
+from tidelog.rules.core import Computation, CoreProgram, CoreRule
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
@@ -76,8 +77,10 @@ class EmbeddedEngine(EngineState):
             whole.keep()
         self.wholes.clear()
         if self.catalog.bits == 32:
-            has_floats = program is not self.program and _has_floats(program)
-            if has_floats or any(_is_wide(rows_of(change.inserted)) for change in changes.values()):
+            has_wide = program is not self.program and _has_floats(program)
+            # Later programs begin again with wide words: a look at all rules would cost each of them.
+            has_wide = has_wide or (not self.views and _numbers_values(program))
+            if has_wide or any(_is_wide(rows_of(change.inserted)) for change in changes.values()):
                 self.widen(watch.look)
         # Other rules may settle.
         unsettled = dict(self.unsettled) if program is self.program else {}
@@ -174,6 +177,17 @@ def evaluated(
 
 def _has_floats(program: CoreProgram) -> bool:
     return any(column.kind == "float" for info in program.relations.values() for column in info.columns)
+
+
+def _numbers_values(program: CoreProgram) -> bool:
+    """Return True if rules take `ord` of symbols or records, whose numbers rarely fit into 32 bits."""
+    return any(
+        isinstance(each, Computation) and each.functor == "ord" and each.kind not in KINDS
+        for node in program.nodes
+        for rule in node.rules
+        if isinstance(rule, CoreRule)
+        for each in rule.body
+    )
 
 
 def _is_wide(rows: AnyWords) -> bool:
