@@ -24,8 +24,8 @@ from tidelog.rules.literals import is_several
 _SEARCH_STEPS = 3_000
 """So many steps look for a better order; then the cheapest literal comes first, each time."""
 _CHEAP_STEPS = 100
-"""So many steps look for a better order than one that costs nothing, and one more for each binding that it costs: a
-step takes as long as some hundred bindings."""
+"""So many steps look for a better order than one that costs nothing, and one more for each ten bindings that it costs:
+a step takes as long as some hundred bindings, and a plan may run for many rows."""
 _LONG = 24
 """Of bodies with more literals a step takes longer, and fewer are taken."""
 _ROUTE_RANGE = 16.0
@@ -167,7 +167,7 @@ class _Planner:
 
     def is_enough(self, best: _Found | None) -> bool:
         """Return True if it does not pay to look any longer for a better order than the `best` so far."""
-        return self.steps >= self.most_steps or (best is not None and self.steps >= _CHEAP_STEPS + best[0])
+        return self.steps >= self.most_steps or (best is not None and self.steps >= _CHEAP_STEPS + best[0] / 10)
 
     def search(self, partial: _Partial, rows: float, cost: float, best: _Found | None) -> _Found | None:
         """Return the cheapest completion of `partial`, or `best` if none is cheaper."""
