@@ -145,6 +145,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
         db.insert("mixed", [(numpy.str_("a"), numpy.float32(0.5), numpy.int64(1), (numpy.int16(3), 4))])
         db.commit()
         assert (7, 8) in db["edge"]
+        assert [7, 8] in db["edge"]
+        assert all(row not in db["edge"] for row in ([[]], Decimal("sNaN"), {"x": 7}, None))
         assert db["mixed"] == {("a", 0.5, 1, (3, 4))}
         assert db.query("edge(x, y)", x=numpy.int64(7)) == {(8,)}
         limit: Any = numpy.int64(3)

@@ -242,6 +242,6 @@ def test_a_search_ends_when_it_costs_more_than_the_plan(monkeypatch: pytest.Monk
     needed = []
     for size in (10.0, 1e6):
         steps, known = 0, {f"a{i}": size for i in range(10)}
-        plan_change(r, 0, Known(known, {(f"a{i}", c): size ** 0.5 for i in range(10) for c in (0, 1)}))
+        plan_change(r, 0, Known(known, {(f"a{i}", c): size**0.5 for i in range(10) for c in (0, 1)}))
         needed.append(steps)
     assert 3 * needed[0] < needed[1], needed

@@ -48,7 +48,10 @@ class RemoteRelation(Set[tuple[Any, ...]]):
         return iter(self._set)
 
     def __contains__(self, row: object) -> bool:
-        return row in self._set
+        try:
+            return (tuple(row) if isinstance(row, list) else row) in self._set
+        except TypeError:  # of what has no hash
+            return False
 
     @property
     def _set(self) -> frozenset[tuple[Any, ...]]:

@@ -119,7 +119,8 @@ class Simulation(NetworkVerbs):
 
     def lose(self, name: str) -> None:
         """Stop a node whose store is lost, and start it again in its next incarnation: the facts that were asserted
-        there are lost, and those of the program come again, as a change of the network."""
+        there are lost, and changes of rules that no other node has got. Those of the program come again, as a change of
+        the network."""
         node = self.node(name)
         incarnation = node.machine.incarnation + 1
         node.machine = self._made(name, incarnation, self._next_change())
