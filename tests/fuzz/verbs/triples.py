@@ -83,7 +83,12 @@ def _state(known: Known) -> dict[str, Any]:
     ]
     more = {"changes": changes, "options": db._options, "prefixes": dict(db.prefixes)}
     program = db.database.workspace.program
-    return {**_contents(db), "facts": waiting(db.database)["pending"], "program": [*map(str, program.rules)], **more}
+    return {
+        **_contents(db),
+        "facts": waiting(db.database)["pending"],
+        "program": sorted(map(str, program.rules)),
+        **more,
+    }
 
 
 def _lasting(known: Known) -> dict[str, Any] | None:
