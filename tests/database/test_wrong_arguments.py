@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import numpy
+import pandas
+import polars
 import pytest
 
 import tidelog
@@ -57,6 +59,7 @@ ROWS: list[Any] = [
     [{"x": 1}], [{1: 1, 2: 2}], [(float("nan"), 1)], [(True, False)], iter([5]), range(3), memoryview(b"ab"), type,
     numpy.zeros((2, 2)), numpy.zeros(3, int), numpy.zeros((2, 2), object), numpy.zeros((2, 2), complex), numpy.array(5),
     numpy.array([["a", "b"]]), numpy.array([[1, 2]], "M8[s]"), numpy.zeros((2, 3), int),
+    polars.DataFrame({"x": [1], "y": [2]}).lazy(), pandas.DataFrame({"x": [1], "y": [2]}).groupby("x"),
 ]  # fmt: skip
 
 ROWS += [*([(1, each)] for each in VALUES), [(Decimal("1e-5000"), 1)]]

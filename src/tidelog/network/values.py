@@ -64,7 +64,8 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
         message = f"cannot change {relation}: it has no location, so each node has its own copy"
         raise UsageError(Problem("E0621", message, hint="state its facts in the program"))
     try:
-        given = None if isinstance(rows, (str, bytes, Mapping)) else iter(rows)
+        is_one = isinstance(rows, (str, bytes, Mapping)) or not hasattr(rows, "__iter__")
+        given = None if is_one else iter(rows)
     except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
         given = None
     if given is None:
