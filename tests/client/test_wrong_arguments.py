@@ -64,6 +64,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
         f"{verb}(…, key)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", [(1, 2)], key=value))  # type: ignore[misc]
         for verb in ("insert", "delete")
     },
+    "change[…]": (VALUES, lambda db, value: db.commit()[value]),
     "what_if": ([each for each in VALUES if not callable(each)], lambda db, value: db.what_if(value)),
     "subscribe(…)": (VALUES, lambda db, value: db.subscribe(value, print)),
     "subscribe(…, callback)": (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, wrong_argument
 
 if TYPE_CHECKING:
     import httpx
@@ -125,6 +125,9 @@ class RemoteChange(Mapping[str, RemoteRelationChange]):
         self._parts = {name: RemoteRelationChange.of(name, part) for name, part in document.get("changes", {}).items()}
 
     def __getitem__(self, name: str) -> RemoteRelationChange:
+        given: object = name
+        if not isinstance(given, str):
+            raise wrong_argument("a relation", "its name", name)
         return self._parts.get(name) or RemoteRelationChange(name, (0, 0), (frozenset(), frozenset()))
 
     def __iter__(self) -> Iterator[str]:
