@@ -64,7 +64,6 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
         f"{verb}(…, key)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", [(1, 2)], key=value))  # type: ignore[misc]
         for verb in ("insert", "delete")
     },
-    "change[…]": (VALUES, lambda db, value: db.commit()[value]),
     "what_if": ([each for each in VALUES if not callable(each)], lambda db, value: db.what_if(value)),
     "subscribe(…)": (VALUES, lambda db, value: db.subscribe(value, print)),
     "subscribe(…, callback)": (
@@ -79,7 +78,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
         [each for each in VALUES if not callable(each)],
         lambda db, value: db.subscribe("edge", print, missed=value),
     ),
-    "change[…]": ([5, "nope", None], lambda db, value: db.commit()[value].inserted),
+    "change[…]": (VALUES, lambda db, value: db.commit()[value].inserted),
 }
 NO_VALUES: dict[str, list[Any]] = {
     "E0401": [b"a", object(), len, {1}, {1: 2}, 1j, Decimal("1.5"), datetime.date(2020, 1, 1), numpy.bool_(True)],
@@ -147,7 +146,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
         db.commit()
         assert (7, 8) in db["edge"]
         assert [7, 8] in db["edge"]
-        assert all(row not in db["edge"] for row in ([[]], Decimal("sNaN"), {"x": 7}, None))
+        others: list[Any] = [[[]], Decimal("sNaN"), {"x": 7}, None]
+        assert all(row not in db["edge"] for row in others)
         assert db["mixed"] == {("a", 0.5, 1, (3, 4))}
         assert db.query("edge(x, y)", x=numpy.int64(7)) == {(8,)}
         limit: Any = numpy.int64(3)
