@@ -42,7 +42,7 @@ real node is patient as long as it hears something."""
 RESTARTS = 0.01
 """How often, per packet, some node stops and starts again from its store."""
 
-TRIES = 20
+TRIES, MOST_TRIES = 20, 1_000
 """How often a node asks another one for reasons that does not answer."""
 
 
@@ -179,8 +179,8 @@ class Simulation(NetworkVerbs):
         Raise UsageError if the tuple does not hold at its node (E0670), if there is no such relation (E0601) or node
         (E0624), DataError if the values do not fit.
         """
-        if type(tries) is not int or tries < 1:
-            raise wrong_argument("`tries`", "a number, 1 or more", tries)
+        if type(tries) is not int or not 1 <= tries <= MOST_TRIES:
+            raise wrong_argument("`tries`", f"a number from 1 to {MOST_TRIES:,}", tries)
         program = self.book.program
         owner = program.owner(fact_of(relation, values, program)) or next(iter(self.nodes), "")
         name = owner if at is None else at
