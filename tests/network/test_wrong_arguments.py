@@ -86,6 +86,7 @@ SIMULATION: dict[str, tuple[list[Any], Callable[[Simulation, Any], object]]] = {
             "machine",
         )
     },
+    "SimulatedNetwork.transport": (VALUES, lambda _, value: wires().transport(value)),
     **{
         f"SimulatedNetwork({name}=…)": (VALUES, lambda _, value, name=name: wires(**{name: value}))  # type: ignore[misc]
         for name in ("seed", "loss", "duplicates", "schedule")

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from tidelog.errors import wrong_argument
-from tidelog.network.limits import checked_names
+from tidelog.network.limits import checked_name, checked_names
 
 
 class Transport(ABC):
@@ -69,8 +69,8 @@ class SimulatedNetwork:
         self._slow: str | None = None
 
     def transport(self, name: str) -> SimulatedTransport:
-        """Return the end of a node."""
-        self._inboxes.setdefault(name, [])
+        """Return the end of a node. Raise UsageError (E0624) if it cannot have this name."""
+        self._inboxes.setdefault(checked_name(name), [])
         return SimulatedTransport(self, name)
 
     @property
