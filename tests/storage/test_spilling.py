@@ -28,7 +28,7 @@ from tidelog.limits.watch import Watch
 from tidelog.maintain.cooling import cold
 from tidelog.maintain.epoch import EpochState
 from tidelog.options import DatabaseOptions
-from tidelog.storage import room
+from tidelog.storage import memory, room
 from tidelog.storage import spilling as files
 from tidelog.storage.memory import Block, Lease
 from tidelog.storage.room import Room
@@ -306,6 +306,7 @@ def test_a_full_disk_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("seeds", chunks(FIRST_SEED + 700_000, 100, 25))
 def test_random_scripts_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
     sizes = spilling(monkeypatch, seeds[0])
+    monkeypatch.setattr(memory, "_MAPPED", 1 << 10)  # Relations of scripts have few rows.
     monkeypatch.setattr("tidelog.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
     for seed in seeds:
         problem = run(script_for(seed), ("update", "auto", "bootstrap")[seed % 3])
