@@ -283,7 +283,7 @@ class RemoteDatabase:
         given: object = values
         try:
             row = None if isinstance(given, (str, bytes, Mapping)) else list(values)
-        except (TypeError, NotImplementedError):  # of what cannot be gone through, such as an array without dimensions
+        except (TypeError, NotImplementedError):  # An array without dimensions has no values.
             row = None
         if row is None:
             raise wrong_argument("a tuple", "the values of a tuple", values)

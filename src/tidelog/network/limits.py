@@ -89,7 +89,7 @@ class Limits:
                 continue
             try:
                 found = None if isinstance(value, str) else tuple(value)
-            except (TypeError, NotImplementedError):  # of what cannot be gone through, such as a sparse matrix
+            except (TypeError, NotImplementedError):  # A sparse matrix raises the second.
                 found = None
             if found is None or not all(isinstance(each, str) for each in found):
                 message = f"the limit `{name}` must be a set of texts, found {quote(value)}"

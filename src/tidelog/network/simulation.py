@@ -221,7 +221,7 @@ class Simulation(NetworkVerbs):
         return self.network.trace.hexdigest()
 
     def node(self, name: str) -> Node:
-        """Return the node of this name; make it if there is none. Raise UsageError (E0624) for a wrong name."""
+        """Return the node of this name, a new one for a new name. Raise UsageError (E0624) for a wrong name."""
         if checked_name(name) not in self.nodes:
             machine = self._made(name)
             new = Node(name, machine, self.network.transport(name), batch=False)

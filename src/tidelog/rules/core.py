@@ -203,8 +203,8 @@ class CoreRule:
 
     @cached_property
     def needs(self) -> tuple[frozenset[str], ...]:
-        """The names of the variables that each literal of the body needs before it can be evaluated. A variable that
-        stands in a negated atom and nowhere else is none of them."""
+        """The names of the variables that each literal of the body needs before an engine can evaluate it. A variable
+        that only a negated atom has does not count."""
         uses = Counter(name for names in self.variables for name in names)
         uses.update(_names(self.head.args))
         return tuple(

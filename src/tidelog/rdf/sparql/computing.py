@@ -47,7 +47,7 @@ def compute(op: str, one: str, other: str) -> str:
     if op in ("str", "lang", "datatype"):
         return _part(op, one)
     if "?" in op:
-        return _asked(op, {"a": one, "b": other} if "?b" in op else {"a": one})
+        return _value_of(op, {"a": one, "b": other} if "?b" in op else {"a": one})
     left, right = number(one), number(other)
     if left is None or right is None:
         return ""
@@ -60,7 +60,7 @@ def compute(op: str, one: str, other: str) -> str:
     return spelled(rank, a + b if op == "+" else a - b if op == "-" else a * b)
 
 
-def _asked(expression: str, symbols: Mapping[str, str]) -> str:
+def _value_of(expression: str, symbols: Mapping[str, str]) -> str:
     """Return the value that pyoxigraph gives an expression of some terms. They are read from triples: of constants it
     compares some as terms, and not as values."""
     store = load().Store()
