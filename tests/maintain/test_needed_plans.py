@@ -193,3 +193,96 @@ p(x, y) :- a(x, y), x > 5.
     assert db.engine.maintained.keys() == {key}
     assert db.engine.maintained[key].machine is machine
     db.check()
+
+
+CALLS = """
+.decl call(f: number, g: number)
+.decl entry(f: number)
+.decl open(f: number)
+.decl reached(f: number)
+.decl tainted(f: number)
+.decl warned(f: number)
+reached(f) :- entry(f).
+reached(g) :- reached(f), call(f, g).
+tainted(f) :- reached(f), open(f).
+tainted(g) :- tainted(f), call(f, g).
+reached(f) :- warned(f).
+warned(g) :- tainted(g), warned(f), call(f, g).
+"""
+
+
+def calls() -> tidelog.Database:
+    db = tidelog.connect()
+    db.options(strategy="update")
+    db.load(CALLS)
+    db.insert("call", [(i, i + 1) for i in range(6)])
+    db.insert("entry", [(0,)])
+    db.commit()
+    return db
+
+
+def planned_of(db: tidelog.Database) -> set[str]:
+    (kept,) = [kept for nodes, kept in db.engine.maintained.items() if "reached" in nodes]
+    return {name for _, lists in kept.planned.values() for name, _ in lists}
+
+
+def test_of_mutually_recursive_rules_those_that_a_change_reaches_get_plans() -> None:
+    db = calls()
+    db.delete("entry", [(0,)])
+    db.insert("entry", [(1,)])
+    assert db.commit().report.bootstraps == 0
+    assert planned_of(db) == {"entry", "reached"}
+    assert set(db["reached"]) == {(i,) for i in range(1, 7)}
+    db.insert("open", [(3,)])
+    assert db.commit().report.bootstraps == 0
+    assert planned_of(db) == {"entry", "reached", "open", "tainted"}
+    assert set(db["tainted"]) == {(3,), (4,), (5,), (6,)}
+    db.insert("warned", [(3,)])
+    assert db.commit().report.bootstraps == 0
+    assert set(db["warned"]) == {(3,), (4,), (5,), (6,)}
+    db.delete("warned", [(3,)])
+    db.delete("entry", [(1,)])
+    assert db.commit().report.bootstraps == 0
+    assert not [*db["warned"], *db["tainted"], *db["reached"]]
+    db.check()
+
+
+def test_a_rule_that_comes_while_tuples_die_gets_no_plans_for_these() -> None:
+    """Its derivations from them never counted."""
+    db = calls()
+    db.load("late: tainted(f) :- reached(f), f < 4.")
+    db.delete("call", [(1, 2)])
+    assert db.commit().report.bootstraps == 0
+    assert set(db["reached"]) == set(db["tainted"]) == {(0,), (1,)}
+    db.check()
+    db.delete("entry", [(0,)])
+    assert db.commit().report.bootstraps == 0
+    assert not [*db["tainted"], *db["reached"]]
+    db.check()
+
+
+def test_choices_get_plans_for_what_is_chosen_only_when_it_is() -> None:
+    with tidelog.connect() as db:
+        db.options(strategy="update")
+        db.load("""
+.decl edge(x: number, y: number)
+.decl tree(x: number, y: number) choice-domain y
+.decl far(x: number)
+root: tree(0, 0) :- edge(0, _).
+tree(x, y) :- tree(_, x), edge(x, y).
+tree(x, x) :- far(x).
+far(y) :- tree(x, y), far(x).
+""")
+        db.insert("edge", [(i, i + 1) for i in range(5)])
+        db.commit()
+        db.insert("edge", [(5, 6)])
+        assert db.commit().report.bootstraps == 0
+        (kept,) = [kept for nodes, kept in db.engine.maintained.items() if "far" in nodes]
+        assert "far" not in {name for _, lists in kept.planned.values() for name, _ in lists}
+        assert len(db["tree"]) == 7
+        db.insert("far", [(3,)])
+        assert db.commit().report.bootstraps == 0
+        assert set(db["far"]) == {(3,), (4,), (5,), (6,)}
+        db.delete("edge", [(1, 2)])
+        assert db.commit().report.bootstraps == 0
+        db.check()

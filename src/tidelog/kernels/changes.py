@@ -18,6 +18,7 @@ from tidelog.kernels.layout import (
     GROW_RELATION,
     I_DONE,
     I_RELATION,
+    IN,
     JOURNALLED,
     LOOK,
     MOST_COUNTED,
@@ -28,6 +29,7 @@ from tidelog.kernels.layout import (
     N_POSITION,
     N_ROUND,
     N_SHARE,
+    OUT,
     P_ARGUMENTS,
     P_HEAD,
     P_SHARED,
@@ -56,7 +58,9 @@ from tidelog.kernels.layout import (
     R_SLOTS,
     R_START,
     R_SUPPORT,
+    R_UNPLANNED,
     R_USED,
+    REPLAN,
     S_ROUND,
     S_SKIP,
     S_WORK,
@@ -223,12 +227,24 @@ def shift_lists(D, relations):
 
 
 @kernel
+def lacks_plans(D, relations, inserting):
+    """Return True if rows that died (or were born) in the last round have readers without plans. Those of other
+    hyper-nodes, for which this says nothing, only a first round reads."""
+    for i in range(len(relations)):
+        r = relations[i]
+        low, high = bounds(D[r], IN if inserting else OUT)
+        if low < high and D[r, R_UNPLANNED] >> (IN if inserting else OUT) & 1:
+            return True
+    return False
+
+
+@kernel
 def run_changes(D, plans, relations, indexes, node, st, inserting, once, registers, scratch, buffer, hashes, size, w):
     """Run `plans` round by round until nothing dies (or is born) any more, or `once` and stay in the round.
 
     The round in st[S_ROUND] goes up by one with every round. Returns DONE, or a status with the object concerned in
     node[N_OBJECT]; call again with the same arrays to continue. Work that threads can share is left to the caller, as
-    in `run_rounds`.
+    in `run_rounds`; REPLAN asks for plans for what changed in the last round.
     """
     while True:
         if node[N_PHASE] == 0:
@@ -281,6 +297,8 @@ def run_changes(D, plans, relations, indexes, node, st, inserting, once, registe
         st[S_ROUND] += 1
         if not shift_lists(D, relations):
             return DONE
+        if lacks_plans(D, relations, inserting):
+            return REPLAN
 
 
 @kernel

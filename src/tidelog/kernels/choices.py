@@ -11,7 +11,7 @@ the dictionary: the kernel returns ORDER for it.
 """
 # mypy: disable-error-code="no-untyped-def"
 
-from tidelog.kernels.changes import run_changes, shift_lists
+from tidelog.kernels.changes import lacks_plans, run_changes, shift_lists
 from tidelog.kernels.layout import (
     DONE,
     I_ARENA,
@@ -29,6 +29,7 @@ from tidelog.kernels.layout import (
     R_IN_HIGH,
     R_IN_N,
     R_ROWS,
+    REPLAN,
     S_ROUND,
     X_CANDIDATES,
     X_DOMAIN,
@@ -164,6 +165,8 @@ def run_choices(
         st[S_ROUND] += 1
         if not shift_lists(D, relations):
             return DONE
+        if lacks_plans(D, relations, inserting):
+            return REPLAN
 
 
 @kernel
@@ -171,7 +174,8 @@ def promote(
     D, plans, relations, indexes, node, st, choices, lists, lengths, registers, scratch, buffer, hashes, size, w
 ):
     """Show the candidates of `lists` (addresses of int64 numbers), one list for each choice, in their order, each that
-    is free, as a round of its own; DONE or what has to grow. `plans` do not run."""
+    is free, as a round of its own; DONE, REPLAN if what is shown has readers without plans, or what has to grow.
+    `plans` do not run."""
     while node[N_SELECTION] < len(choices):
         i = node[N_SELECTION]
         status = show_free(D, choices[i], lists[i], lengths[i], node, st, hashes, w)
@@ -181,4 +185,4 @@ def promote(
         node[N_CURSOR] = 0
     st[S_ROUND] += 1
     shift_lists(D, relations)
-    return DONE
+    return REPLAN if lacks_plans(D, relations, True) else DONE

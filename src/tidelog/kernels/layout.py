@@ -14,6 +14,7 @@ R_USED = 3  # slots that are not empty
 R_EMITTED = 4  # bindings that reached the head since the database was opened
 R_DEAD = 5  # rows that were deleted and not yet reclaimed
 R_REPLAN = 6  # number of rows at which new plans are worth making
+R_UNPLANNED = 7  # bits 1 << OUT and 1 << IN: changes of these lists have readers in the hyper-node without plans
 R_ROWS = 8  # address of the row-major words
 R_COUNT = 9  # address of the int32 counts, negative for dead rows; 0 where nothing is counted
 R_N = 10  # number of rows
@@ -229,7 +230,7 @@ SHARE_INDEXES = 11  # many rows are to be entered into indexes, which threads ca
 SHARE_PLAN = 12  # threads can share the plan whose turn it is
 INSERT_WAITING = 14  # rows that wait are to be inserted
 PAUSED = 13  # another thread wants something first
-REPLAN = 8  # a relation has outgrown the sizes that the plans were made for
+REPLAN = 8  # a relation has outgrown the sizes that the plans were made for, or its changes have no plans
 
 # --- operators ---------------------------------------------------------------------------------------------------
 COMPARISONS = {"=": 0, "!=": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}

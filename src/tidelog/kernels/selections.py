@@ -13,7 +13,7 @@ of its derivations count.
 """
 # mypy: disable-error-code="no-untyped-def"
 
-from tidelog.kernels.changes import bear, lists_full, note, run_changes, shift_lists
+from tidelog.kernels.changes import bear, lacks_plans, lists_full, note, run_changes, shift_lists
 from tidelog.kernels.indexes import HEADER, extend, find_segment, hash_key
 from tidelog.kernels.layout import (
     DONE,
@@ -46,6 +46,7 @@ from tidelog.kernels.layout import (
     R_SLOTS,
     R_SUPPORT,
     R_USED,
+    REPLAN,
     S_ROUND,
     X_BEST,
     X_BORN,
@@ -326,6 +327,8 @@ def run_selections(
         st[S_ROUND] += 1
         if not shift_lists(D, relations):
             return DONE
+        if lacks_plans(D, relations, inserting):
+            return REPLAN
 
 
 @kernel

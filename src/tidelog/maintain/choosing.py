@@ -85,9 +85,7 @@ class _Choosing(ShowingUpdate):
 
         state = at_round(machine, current)
         arguments = self.choices, inserting, self.former
-        task = layout.CREDIT if inserting else layout.CHARGE
-        told = group, self.opened, state, arguments, self.look
-        while machine.converse(run_choices, *told, task=task) == layout.ORDER:
+        while self.converse(machine, run_choices, group, state, arguments, inserting) == layout.ORDER:
             selection = self.node.selects[int(state[layout.N_SELECTION])]
             stored = self.derived[selection.candidates]
             start = stored.fields[layout.R_IN_HIGH]
@@ -107,7 +105,8 @@ class _Choosing(ShowingUpdate):
         arguments = self.choices, addresses, numpy.array([*map(len, lists)], numpy.int64)
         state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.machine.levels[layout.S_ROUND] = current
-        self.machine.converse(promote, "", self.opened, state, arguments, self.look)
+        if self.machine.converse(promote, "", self.opened, state, arguments, self.look) == layout.REPLAN:
+            self.plan_own(layout.IN)
         return int(self.machine.levels[layout.S_ROUND])
 
     def waiting(self, selection: NodeSelection) -> Words:

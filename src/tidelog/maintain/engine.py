@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy
 
 from tidelog.arrays import AnyWords
+from tidelog.collecting import old_at_once
 from tidelog.engine import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
 from tidelog.limits.watch import Watch
 from tidelog.maintain import undoing
@@ -31,6 +32,10 @@ from tidelog.rules.core import Computation, CoreProgram, CoreRule
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
+_LARGE = 100
+"""The objects of a program of more hyper-nodes all stay. A search for garbage among them, in its first epoch or the
+next one, takes as long as a change of a few facts."""
+
 
 class EmbeddedEngine(EngineState):
     """The state of an embedded database, with the epochs that change it: an `Engine` of arrays."""
@@ -46,7 +51,8 @@ class EmbeddedEngine(EngineState):
         seal: Seal[AnyRows] = sealed_at_once,
     ) -> Outcome[AnyRows]:
         """See `Engine`. After an error nothing has changed but for the word size."""
-        with watch.within_memory():
+        is_large = not self.views and len(program.nodes) > _LARGE
+        with watch.within_memory(), old_at_once() if is_large else nullcontext():
             self.readers.passing.busy = True
             try:
                 return self._epoch(program, changes, watch, choice, seal)

@@ -92,11 +92,12 @@ class Interpreter:
         self._laid_for = 0, 0
         """The registers of variables, and the rows of a register, with which words and constants are laid out."""
         self.batch = self._deepest = 0
+        self.levels = numpy.zeros(layout.S_LEVELS, numpy.int64)
         self._kept_lanes: list[Lane] = []
         self.add(jobs)
 
     def add(self, jobs: Iterable[Job]) -> None:
-        """Take more jobs. When this raises, the machine is worthless."""
+        """Take more jobs, also where a kernel asks for them. When this raises, the machine is worthless."""
         codes, batch = [], max(self.batch, FEW)
         for job in jobs:
             codes.append(self._assembler.assemble(job.plan, job.sight))
@@ -111,7 +112,7 @@ class Interpreter:
         if batch > self.batch or deepest > self._deepest:
             self.batch, self._deepest = batch, deepest
             self._scratch = Block(24 * batch * deepest)
-            self.levels = numpy.zeros(layout.S_LEVELS + 4 * deepest, numpy.int64)
+            self.levels = numpy.pad(self.levels[: layout.S_LEVELS], (0, 4 * deepest))
         self._load()
 
     def _batch_of(self, job: Job, code: Code) -> int:

@@ -134,9 +134,7 @@ class _Selecting(ShowingUpdate):
         from tidelog.kernels.selections import run_selections
 
         state = at_round(machine, current)
-        arguments = group, self.opened, state, (self.selections, inserting)
-        task = layout.CREDIT if inserting else layout.CHARGE
-        machine.converse(run_selections, *arguments, self.look, compiling=self.look_at_limits, task=task)
+        self.converse(machine, run_selections, group, state, (self.selections, inserting), inserting)
         last = int(machine.levels[layout.S_ROUND])
         if not inserting:
             self.deaths = last

@@ -30,12 +30,12 @@ class ShowingUpdate(NodeUpdate):
             if not is_shown(name, self.node):
                 bear_supported(stored, current, starts.get(name, 0))
 
-    def look(self) -> None:
+    def look_at_limits(self) -> None:
         """Raise if a limit has been reached. Rows that are shown for a while do not count for the size of a
         relation."""
         sizes, self.inputs.watch.sizes = self.inputs.watch.sizes, {}
         try:
-            super().look()
+            super().look_at_limits()
         finally:
             self.inputs.watch.sizes = sizes
 

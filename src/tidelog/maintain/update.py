@@ -84,7 +84,8 @@ class Maintained:
 
     Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far. The rules
     that read a relation, its `readers`, all have them for its lists in `settled`, except perhaps for the `late` ones,
-    which have come since, by their identity. For all relations of the hyper-node itself, `settled_own` has these lists.
+    which have come since, by their identity. Kernels ask for plans when a list of the hyper-node's own relations gets
+    its first rows: of many mutually recursive rules, a change concerns few.
     Changes of the relations `scanned` need a large index, which may never be used again: their plans scan instead, so
     many times, before the index is made; after that they are `indexed`.
     """
@@ -98,8 +99,9 @@ class Maintained:
     scanned: dict[str, int] = field(default_factory=dict)
     planned: dict[int, tuple[CoreRule, set[Listed]]] = field(default_factory=dict)
     settled: set[Listed] = field(default_factory=set)
-    settled_own: set[int] = field(default_factory=set)
     late: dict[int, CoreRule] = field(default_factory=dict)
+    fresh: frozenset[int] = frozenset()
+    """The rules added in this epoch, by their identity."""
     negating: dict[str, bool] = field(default_factory=dict)
     """True if a rule negates a relation, as far as that was asked for."""
     came: int = 0
@@ -168,7 +170,7 @@ class Maintained:
         self.late = {number: rule for number, rule in self.late.items() if number in present}
         self.late |= {id(rule): rule for rule in new}
         if not known or len(self.late) > _LATE:  # With no rules before, all that come are late.
-            self.settled, self.settled_own, self.late = set(), set(), {}
+            self.settled, self.late = set(), {}
         self.negating = {}
         for rule in gone:
             for name in dict(body_of(rule)):
@@ -176,6 +178,7 @@ class Maintained:
         for rule in new:
             for name in dict(body_of(rule)):
                 self.readers.setdefault(name, {})[id(rule)] = rule
+        self.note_unplanned()
 
     def reading(self, lists: Iterable[Listed]) -> dict[int, CoreRule]:
         """Return the rules that read the relations of lists, by their identity."""
@@ -204,6 +207,12 @@ class Maintained:
         self.own_group.note_indexes()
         self.other_group.note_indexes()
 
+    def note_unplanned(self) -> None:
+        """Note in the descriptors of the hyper-node's own relations which lists have readers without plans."""
+        for name, stored in self.derived.items():
+            unplanned = {(name, layout.OUT), (name, layout.IN)} - self.settled if self.readers.get(name) else set()
+            stored.fields[layout.R_UNPLANNED] = sum(1 << version for _, version in unplanned)
+
     def lacking(self, rule: CoreRule, lists: Iterable[Listed]) -> set[Listed]:
         """Return those of the lists for which a rule has no plans so far, and note them."""
         planned = self.planned.setdefault(id(rule), (rule, set()))[1]
@@ -228,42 +237,43 @@ class NodeChange:
 
 
 def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintained | None = None) -> Maintained:
-    """Plan and assemble the code that a hyper-node needs to follow the change of this epoch; `before` is its present
-    state.
+    """Plan and assemble the code that a hyper-node needs to follow the changes of others in this epoch; `before` is its
+    present state.
 
-    Rules `added` in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
+    Rules added in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
     node itself are wanted.
     """
-    internal = node.derives
     if before is None or not before.fits(inputs.relations, node.relations):
         indexed = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
         machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
         before = Maintained(machine, frozenset(indexed))
     before.follow(node, inputs.relations)
+    before.fresh = frozenset(map(id, change.added))
     lists = _lists(before.others)
-    own = _own_versions(before, change, lists)
-    new = (lists - before.settled) | {(name, each) for each in own - before.settled_own for name in internal}
-    if not new and not before.late:
-        before.late |= {id(rule): rule for rule in change.added}
-        return before
-    wanted = lists | {(name, version) for name in internal for version in own}
-    statistics = LiveStatistics(inputs.relations, frozenset())
-    born = {(name, layout.IN) for name in internal}
-    fresh = set(map(id, change.added))
+    if not lists <= before.settled or before.late:
+        settled = {each for each in before.settled if each[0] in node.derives}
+        plan(before, lists | settled)
+    before.late |= {id(rule): rule for rule in change.added}
+    return before
+
+
+def plan(kept: Maintained, lists: set[Listed]) -> None:
+    """Add the plans that are missing for the tuples in `lists` of relations; see `prepare` for fresh rules."""
+    internal = frozenset(kept.derived)
+    statistics = LiveStatistics(kept.stored, frozenset())
+    born = {(name, version) for name, version in lists if name in internal and version == layout.IN}
     jobs: list[Job] = []
-    for rule in (before.reading(new) | before.late).values():
+    for rule in (kept.reading(lists - kept.settled) | kept.late).values():
         read = {(name, version) for name, _ in body_of(rule) for version in (layout.OUT, layout.IN)}
-        missing = before.lacking(rule, read & (born if id(rule) in fresh else wanted))
+        missing = kept.lacking(rule, read & (born if id(rule) in kept.fresh else lists))
         for i, literal in enumerate(rule.body if missing else ()):
             if isinstance(literal, CoreAtom):
                 versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
-                jobs += _jobs(rule, i, versions, internal, statistics, before)
+                jobs += _jobs(rule, i, versions, internal, statistics, kept)
     if jobs:
-        before.add(jobs)
-    before.settled |= lists
-    before.settled_own |= own
-    before.late |= {id(rule): rule for rule in change.added}
-    return before
+        kept.add(jobs)
+    kept.settled |= lists
+    kept.note_unplanned()
 
 
 def _lists(others: Mapping[str, StoredRelation]) -> set[Listed]:
@@ -275,12 +285,6 @@ def _lists(others: Mapping[str, StoredRelation]) -> set[Listed]:
         for version in (layout.OUT, layout.IN)
         if stored.journal.listed(version)
     }
-
-
-def _own_versions(maintained: Maintained, change: NodeChange, lists: Iterable[Listed]) -> set[int]:
-    """Return which lists, OUT or IN, of the relations of a hyper-node may fill because of these lists of others."""
-    losing = maintained.loses(lists) or bool(change.dropped) or any(map(len, change.went.values()))
-    return {layout.OUT, layout.IN} if losing else {layout.IN}
 
 
 def _jobs(
@@ -335,6 +339,7 @@ class NodeUpdate:
     def __init__(self, node: HyperNode, inputs: Inputs, maintained: Maintained, seconds: float) -> None:
         self.node = node
         self.inputs = inputs
+        self.maintained = maintained
         self.machine = maintained.machine
         self.machine.threads = inputs.threads
         self.derived, self.others = maintained.derived, maintained.others
@@ -448,16 +453,40 @@ class NodeUpdate:
         """Run a group of plans, once or round by round from round `current`; return the last round."""
         from tidelog.kernels.changes import run_changes
 
-        state = at_round(machine, current)
-        arguments = group, self.opened, state, (inserting, once)
-        task = layout.CREDIT if inserting else layout.CHARGE
-
         def growth() -> tuple[int, Mapping[str, int]]:
             return int(machine.levels[layout.S_ROUND]) - current, sizes_of(self.derived)
 
         with self.inputs.watch.progress.growing(growth):
-            machine.converse(run_changes, *arguments, self.look, compiling=self.look_at_limits, task=task)
+            self.converse(machine, run_changes, group, at_round(machine, current), (inserting, once), inserting)
         return int(machine.levels[layout.S_ROUND])
+
+    def converse(
+        self,
+        machine: Interpreter,
+        kernel: Callable[..., int],
+        group: str,
+        state: Words,
+        arguments: tuple[object, ...],
+        inserting: bool,
+    ) -> int:
+        """Let a kernel run the rounds of a group of plans, and plan what it asks for; return its last status."""
+        task = layout.CREDIT if inserting else layout.CHARGE
+        told = kernel, group, self.opened, state, arguments, self.look
+        while (status := machine.converse(*told, compiling=self.look_at_limits, task=task)) == layout.REPLAN:
+            self.plan_own(layout.IN if inserting else layout.OUT)
+        return status
+
+    def plan_own(self, version: int) -> None:
+        """Add the plans that are missing for tuples of the hyper-node itself in these lists. They serve all later
+        updates and are not held against this one."""
+        started, kept = time.thread_time(), self.maintained
+        changed = [name for name, stored in self.derived.items() if stored.changing and stored.journal.listed(version)]
+        with step(PLANNING):
+            plan(kept, {(name, version) for name in changed})
+        with step(INDEXES):
+            kept.own_group.extend_lagging()
+            kept.other_group.extend_lagging()
+        self.deadline += time.thread_time() - started
 
     def look(self) -> None:
         """Raise if a limit has been reached, or the price of an evaluation from scratch."""

@@ -61,19 +61,21 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     if node.chooses:
         preparing, following = prepare, update_choosing
     with step(PLANNING):
-        maintained = state.engine.maintained[key] = preparing(node, change, inputs, maintained)
+        maintained = preparing(node, change, inputs, maintained)
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:
         with telling_limits(node, state, inputs):
             state.round = following(node, change, inputs, maintained, seconds)
     except CutOffError as cut:
+        state.engine.maintained[key] = maintained
         for stored in relations:
             if stored.changing:
                 stored.take_back()
                 state.opened.pop(id(stored), None)
         state.wasted += time.thread_time() - started
         return None, f"an update was given up {cut}"
+    state.engine.maintained[key] = maintained
     return state.round - before, ""
 
 
