@@ -11,7 +11,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 export TIDELOG_PYTHON
 unexport PYTHONDONTWRITEBYTECODE  # Hundreds of processes of the tests would compile the package again.
 
-.PHONY: help setup demo warm archive test test-spark test-docs test-deep test-all quick lint types format docs proofs bench bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
+.PHONY: help setup demo warm wheel archive test test-spark test-docs test-deep test-all quick lint types format docs proofs bench bench-first bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -28,6 +28,9 @@ demo: .venv/stamp ## the whole story on real input: the standard library's sourc
 
 warm: .venv/stamp ## compile all kernels, on all cores
 	@$(PYTHON) -m tidelog warm >/dev/null
+
+wheel: .venv/stamp ## build a wheel into dist/ that brings the kernels as machine code for x86-64
+	@scripts/wheel
 
 archive: .venv/stamp ## keep Spark's classes as Java loads them, for the sessions of tests
 	@$(WITH_JAVA) $(PYTHON) -m tests.archive >/dev/null
@@ -71,6 +74,9 @@ proofs: .venv/stamp ## check the Coq proofs from scratch, and run the extracted 
 
 bench: .venv/stamp ## measure, compare with a peer, write JSON
 	@$(PYTHON) -m benchmarks
+
+bench-first: wheel ## measure what a new user waits for: a wheel in an environment of its own, without caches
+	@$(PYTHON) -m benchmarks --only first_contact --json out/first.json
 
 bench-rules: .venv/stamp ## measure rules and facts that come and go, write JSON and plots
 	@$(PYTHON) -m benchmarks.rules

@@ -23,7 +23,7 @@ from benchmarks import (
     equivalence,
     explanations,
     findings,
-    first_result,
+    first_contact,
     galen,
     galen_changes,
     keystrokes,
@@ -44,7 +44,6 @@ from benchmarks.harness import BenchmarkError, Line, Options
 Lines = Callable[[Options], Iterator[Line]]
 
 GENERATED: dict[str, Lines] = {
-    "first_result": first_result.lines,
     "zodiac": zodiac.lines,
     "updates": updates.lines,
     "memory": memory.lines,
@@ -70,6 +69,8 @@ PUBLISHED: dict[str, Lines] = {
     "readers": readers.lines,
     "explanations": explanations.lines,
 }
+ON_REQUEST: dict[str, Lines] = {"first_contact": first_contact.lines}
+"""What needs more than a checkout."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name in PUBLISHED and options.data is None:
             continue
         try:
-            for line in (GENERATED | PUBLISHED)[name](options):
+            for line in (GENERATED | PUBLISHED | ON_REQUEST)[name](options):
                 lines.append(line)
                 print(table.row(line), flush=True)
         except BenchmarkError as error:
@@ -102,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    names = sorted(GENERATED | PUBLISHED)
+    names = sorted(GENERATED | PUBLISHED | ON_REQUEST)
     parser.add_argument("--only", metavar="NAME", action="append", choices=names, help=f"one of {', '.join(names)}")
     parser.add_argument("--full", action="store_true", help="also let the peers do what takes them minutes")
     parser.add_argument(

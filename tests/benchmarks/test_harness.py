@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import first_result, table
+from benchmarks import table
 from benchmarks.evaluate import first_evaluation
 from benchmarks.harness import BenchmarkError, Line, Measured, Run, Target, in_child, measure
 
@@ -92,9 +92,14 @@ def test_a_process_of_its_own_reports_back() -> None:
     assert in_child(first_evaluation).sizes == {"t": 60 * 61 // 2}
 
 
+def no_evaluation(reason: str) -> Measured:
+    raise ValueError(reason)
+
+
 @pytest.mark.parametrize("cache", [None, "an empty folder"])
 def test_a_process_that_fails_says_why(cache: str | None, tmp_path: Path) -> None:
     place = None if cache is None else str(tmp_path)
     with pytest.raises(BenchmarkError) as caught:
-        in_child(first_result.command, "no cache", "not a number of runs", cache=place)
-    assert "benchmarks.first_result:command ended with 1" in str(caught.value)
+        in_child(no_evaluation, "no wheel", cache=place)
+    assert "test_harness:no_evaluation ended with 1" in str(caught.value)
+    assert "no wheel" in str(caught.value)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tidelog
 from benchmarks import __main__ as program
 from benchmarks import (
     chains,
@@ -17,7 +18,7 @@ from benchmarks import (
     distances,
     equivalence,
     explanations,
-    first_result,
+    first_contact,
     galen,
     labels,
     lubm,
@@ -31,6 +32,7 @@ from benchmarks import (
     updates,
     zodiac,
 )
+from benchmarks.harness import BenchmarkError, Options
 from tests.benchmarks.galen_facts import write_galen
 from tidelog.language import check, read
 
@@ -211,9 +213,20 @@ def test_queries_and_their_peer_agree(shape: str) -> None:
     assert asked.sizes["tuples"] > 0
 
 
-@pytest.mark.deep
-def test_first_result() -> None:
-    assert first_result.command(None, 1).sizes == first_result.SIZES
+def test_first_contact_needs_a_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(first_contact, "ROOT", tmp_path)
+    with pytest.raises(BenchmarkError, match="make wheel"):
+        next(first_contact.lines(Options()))
+
+
+@pytest.mark.parametrize("relations", [3, 15, 30])
+def test_programs_of_first_contact_are_accepted(relations: int) -> None:
+    with tidelog.connect() as db:
+        db.load(first_contact.program(relations))
+        for name in range(relations // 3):
+            db.insert(f"r{name}", [(i, (i + 1) % 20) for i in range(20)])
+        db.commit()
+        assert len(db[f"r{relations - 1}"]) == 20
 
 
 def test_without_data_the_user_is_told_what_to_do(

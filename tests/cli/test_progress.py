@@ -145,6 +145,19 @@ def test_a_function_hears_of_long_work_and_of_its_end() -> None:
     assert first.seconds < second.seconds < third.seconds <= last.seconds
 
 
+def test_of_many_mutually_recursive_relations_a_step_names_three() -> None:
+    heard: list[library.Progress] = []
+    with library.connect() as db, library.progress(heard.append):
+        rules = [f"{name}(x + 1) :- {of}(x)." for name, of in zip("abcde", "eabcd", strict=True)]
+        db.load("\n".join([*(f".decl {name}(x: number)" for name in "abcde"), *rules, "a(0)."]))
+        db.options(timeout=1.5)
+        with pytest.raises(library.LimitError):
+            db.commit()
+    steps = {state.step for state in heard if state.step}
+    assert len(steps) == 1
+    assert re.fullmatch(r"[a-e], [a-e], [a-e], 2 others", steps.pop())
+
+
 def test_short_work_calls_nobody() -> None:
     heard: list[library.Progress] = []
     with library.connect() as db, library.progress(heard.append):

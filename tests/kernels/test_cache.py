@@ -11,9 +11,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from platform import machine
 
 import pytest
 
+import tidelog
 from tidelog.kernels.places import folder_of_kernels, remove_unused, use_folder
 
 DAY = 24 * 3600
@@ -108,6 +110,9 @@ def test_variables_name_the_folder(base: Path, tmp_path: Path, monkeypatch: pyte
 
 ONE_KERNEL = """
 import resource, sys, warnings
+if "old" in sys.argv:
+    from tidelog.kernels import cache
+    cache.get_host_cpu_features = lambda: {"avx2": False}
 if "full" in sys.argv:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 with warnings.catch_warnings(record=True) as found:
@@ -180,6 +185,32 @@ def test_a_cache_that_was_copied_serves_from_a_folder_that_cannot_be_written(bui
     files = {file: file.read_bytes() for file in copied.rglob("*.nb?")}
     assert one_kernel(copied, "full") == []  # Nothing was compiled: that would have cost a warning.
     assert files == {file: file.read_bytes() for file in copied.rglob("*.nb?")}
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the package that brings the kernel for all processors of a level, as a wheel does."""
+    place = tmp_path_factory.mktemp("package")
+    source = Path(tidelog.__file__).parent
+    shutil.copytree(source, place / "tidelog", ignore=shutil.ignore_patterns("__pycache__", "machine_code"))
+    code = place / "tidelog" / "kernels" / "machine_code"
+    assert (
+        one_kernel(place / "unused", NUMBA_CACHE_DIR=str(code), NUMBA_CPU_NAME="x86-64-v3", NUMBA_CPU_FEATURES="") == []
+    )
+    assert list(code.rglob("words.mix-*.nbc"))
+    return place
+
+
+@pytest.mark.skipif(machine() != "x86_64", reason="wheels bring code for x86-64")
+def test_the_code_that_a_wheel_brings_needs_no_compiler(package: Path, tmp_path: Path) -> None:
+    assert one_kernel(tmp_path, "kept", "full", PYTHONPATH=str(package)) == []
+    assert list(tmp_path.rglob("*.nb?")) == []
+
+
+@pytest.mark.skipif(machine() != "x86_64", reason="wheels bring code for x86-64")
+def test_an_older_processor_compiles_in_spite_of_what_a_wheel_brings(package: Path, tmp_path: Path) -> None:
+    assert one_kernel(tmp_path, "old", PYTHONPATH=str(package)) == []
+    assert list(tmp_path.rglob("words.mix-*.nbc"))
 
 
 def test_a_killed_process_leaves_what_it_has_compiled(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""The cache of compiled kernels: `KernelCache` keeps the code of one kernel in the folder of `places`.
+"""The cache of compiled kernels: `KernelCache` keeps the code of one kernel in the folder of `places`, and finds what
+the package brings.
 
 A cache that cannot be written or read costs time and nothing else: `KernelCache` warns once per process, and the
 kernels are compiled for this process alone. A folder that has all kernels that a process needs never has to be written.
@@ -8,17 +9,20 @@ To compile all kernels takes about a minute, one of them some seconds. Each is k
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from platform import machine
 from typing import Any
 
+from llvmlite.binding import get_host_cpu_features
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime.nrt import rtsys
 
 from tidelog.errors import KernelCacheWarning
 from tidelog.kernels.compiling import before_compiling
-from tidelog.kernels.places import folder_of_kernels, use_folder
+from tidelog.kernels.places import folder_in_package, folder_of_kernels, use_folder
 
 _warned: list[str] = []
 """The warnings of this process: one, or none."""
@@ -67,14 +71,52 @@ class _Locator:
         return cls(py_func.__code__.co_firstlineno)
 
 
+class _LocatorInPackage(_Locator):
+    """The folder that the package brings."""
+
+    def get_cache_path(self) -> str:
+        """Return the folder."""
+        return str(folder_in_package())
+
+
 class _Implementation(CompileResultCacheImpl):
     _locator_classes = [_Locator]  # type: ignore[list-item]  # noqa: RUF012  # numba means any class
+
+
+class _ImplementationInPackage(CompileResultCacheImpl):
+    _locator_classes = [_LocatorInPackage]  # type: ignore[list-item]  # noqa: RUF012  # the same
+
+
+_LEVEL = "x86-64-v3"
+_INSTRUCTIONS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
+"""What a processor of that level has beyond the older ones."""
+
+
+@functools.cache
+def _runs_code_of_package() -> bool:
+    """Return True if the package brings code, and this processor runs it."""
+    features = get_host_cpu_features() if folder_in_package().is_dir() and machine() == "x86_64" else {}
+    return all(features.get(each, False) for each in _INSTRUCTIONS)
+
+
+class _CacheInPackage(FunctionCache):
+    """The code of one kernel that the package brings, compiled for processors of a level."""
+
+    _impl_class = _ImplementationInPackage
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        of, (triple, *_), hashes = super()._index_key(signature, codegen)  # type: ignore[no-untyped-call]  # numba has no types
+        return of, (triple, _LEVEL, ""), hashes
 
 
 class KernelCache(FunctionCache):
     """The cache of one kernel. Faults of the disk make it a cache that holds nothing."""
 
     _impl_class = _Implementation
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]  # numba has no types
+        self._in_package = _CacheInPackage(function) if _runs_code_of_package() else None  # type: ignore[no-untyped-call]  # the same
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the code compiled before, or None, which makes numba compile it next."""
@@ -89,7 +131,11 @@ class KernelCache(FunctionCache):
 
     def _load(self, signature: Any, context: Any) -> Any:
         rtsys.initialize(context)
-        return self._load_overload(signature, context)  # type: ignore[no-untyped-call]  # numba has no types
+        for cache in filter(None, (self, self._in_package)):
+            found = cache._load_overload(signature, context)  # type: ignore[no-untyped-call]  # numba has no types
+            if found is not None:
+                return found
+        return None
 
     def _tried(self, action: Callable[..., Any], *arguments: Any) -> Any:
         try:

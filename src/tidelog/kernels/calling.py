@@ -1,10 +1,10 @@
 """Kernels run in Python as long as there is little to do, and then as machine code.
 
-To compile what a first join needs takes some fifteen seconds, and to load what was compiled a third of one. Python
-needs microseconds where machine code needs nanoseconds, so that it is done sooner with a few hundred rows. Kernels
-therefore begin in Python. They are compiled, or loaded, once there are many rows (`expect`) or Python has run for
-long; then all later calls are machine code. Both find the same words at the same addresses, so that any
-kernel can continue what another one has begun.
+To compile what a first join needs takes some fifteen seconds, and to load what was compiled a third of one, and
+130 MB. Python needs microseconds where machine code needs nanoseconds, so that it is done sooner with a few hundred
+rows. Kernels therefore begin in Python. They are compiled, or loaded, once there are many rows (`expect`) or Python has
+run for long; then all later calls are machine code. Both find the same words at the same addresses, so that any kernel
+can continue what another one has begun.
 
 TIDELOG_KERNELS=compiled compiles each kernel at its first call.
 """
@@ -23,12 +23,12 @@ import numpy
 
 from tidelog.kernels import checked
 
-A_STEP = 2e-5
+A_STEP = 1.2e-5
 """Seconds in which Python inserts a row or makes a binding, about."""
 FEW = 1_000
 """Bindings, or other steps, after which a kernel in Python returns, so that machine code can continue."""
 PLAIN, KEPT, COMPILED = range(3)
-PATIENCE, PATIENCE_IF_COLD = 0.15, 1.0
+PATIENCE, PATIENCE_IF_COLD = 0.4, 1.0
 """Seconds for which Python runs kernels in a process: as long as loading them takes, and for those that were never
 compiled, a fraction of what that takes."""
 
@@ -119,11 +119,11 @@ class Kernel:
 
     @functools.cached_property
     def _is_kept(self) -> bool:
-        """True if a process has compiled the kernel before."""
-        from tidelog.kernels.places import folder_of_kernels
+        """True if a process has compiled the kernel before, or the package brings its code."""
+        from tidelog.kernels.places import folder_in_package, folder_of_kernels
 
-        module = self.function.__module__.rpartition(".")[2]
-        return any(folder_of_kernels().glob(f"{module}.{self.function.__name__}-*.nbi"))
+        pattern = f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}-*.nbi"
+        return any(any(folder.glob(pattern)) for folder in (folder_of_kernels(), folder_in_package()))
 
     def _begin(self, *arguments: Any) -> Any:
         stage = _pace.follow()

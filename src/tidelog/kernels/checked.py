@@ -24,6 +24,7 @@ blocks: dict[int, int] = {}
 
 
 _lock = threading.Lock()
+_HALF, _ALL = 2**63, 2**64 - 1
 
 
 class AccessError(Exception):
@@ -37,36 +38,38 @@ def _check(address: int, size: int) -> None:
         raise AccessError(f"access to {size} bytes at {address:#x} outside of every block")
 
 
-def _read(address: int, kind: Any) -> int:
-    if CHECKING:
-        _check(address, ctypes.sizeof(kind))
-    return int(kind.from_address(address).value)
-
-
-def _write(address: int, value: int, kind: Any) -> None:
-    if CHECKING:
-        _check(address, ctypes.sizeof(kind))
-    kind.from_address(address).value = int(value)
+_BYTES = (ctypes.c_uint8 * 2**47).from_address(0)
+_HALVES = (ctypes.c_int32 * 2**45).from_address(0)
+_WORDS = (ctypes.c_int64 * 2**44).from_address(0)
+"""All addresses of a process, as arrays: an item costs a quarter of an object made for its address."""
 
 
 def load32(base: int, i: int) -> int:
     """Return the sign-extended 32-bit word `i` behind address `base`."""
-    return _read(int(base) + 4 * int(i), ctypes.c_int32)
+    if CHECKING:
+        _check(int(base) + 4 * int(i), 4)
+    return _HALVES[base + 4 * i >> 2]
 
 
 def store32(base: int, i: int, value: int) -> None:
     """Set the 32-bit word `i` behind address `base`."""
-    _write(int(base) + 4 * int(i), value, ctypes.c_int32)
+    if CHECKING:
+        _check(int(base) + 4 * int(i), 4)
+    _HALVES[base + 4 * i >> 2] = int(value)
 
 
 def load64(base: int, i: int) -> int:
     """Return the 64-bit word `i` behind address `base`."""
-    return _read(int(base) + 8 * int(i), ctypes.c_int64)
+    if CHECKING:
+        _check(int(base) + 8 * int(i), 8)
+    return _WORDS[base + 8 * i >> 3]
 
 
 def store64(base: int, i: int, value: int) -> None:
     """Set the 64-bit word `i` behind address `base`."""
-    _write(int(base) + 8 * int(i), value, ctypes.c_int64)
+    if CHECKING:
+        _check(int(base) + 8 * int(i), 8)
+    _WORDS[base + 8 * i >> 3] = int(value)
 
 
 def load_shared(base: int, i: int) -> int:
@@ -102,7 +105,9 @@ def fill_shared(base: int, i: int, value: int) -> int:
 
 def load(base: int, i: int, w: Any) -> int:
     """Return the word `i` behind `base` in the word size of the tag `w`."""
-    return load32(base, i) if w.itemsize == 4 else load64(base, i)
+    if CHECKING:
+        _check(int(base) + w.itemsize * int(i), w.itemsize)
+    return _HALVES[base + 4 * i >> 2] if w.itemsize == 4 else _WORDS[base + 8 * i >> 3]
 
 
 def store(base: int, i: int, value: int, w: Any) -> None:
@@ -112,7 +117,9 @@ def store(base: int, i: int, value: int, w: Any) -> None:
 
 def load_byte(address: int) -> int:
     """Return the byte at an address, from 0 to 255."""
-    return _read(int(address), ctypes.c_uint8)
+    if CHECKING:
+        _check(int(address), 1)
+    return _BYTES[address]
 
 
 def load_bytes(address: int) -> int:
@@ -151,7 +158,7 @@ def clock() -> int:
 
 def wrap(value: int) -> int:
     """Return `value` modulo 2**64, as a signed number."""
-    return (int(value) + 2**63) % 2**64 - 2**63
+    return (int(value) + _HALF & _ALL) - _HALF
 
 
 def as_float(bits: int) -> float:

@@ -1,8 +1,10 @@
-"""The folder of compiled kernels: one per state of the kernels' sources and per version of Python, numba and numpy.
+"""The folders of compiled kernels: one per state of the kernels' sources and per version of Python and numba.
 
 A folder can be copied, or be part of an image, and may be one that cannot be written. Code of another kind of processor
 is never loaded: numba keeps the codes of several in one folder. The time stamp of a folder is the time when a process
 last began to use it. The process that makes a new folder removes those that no process has used for long.
+
+A wheel made by `make wheel` has such a folder, too, with code for all processors of x86-64-v3 (Haswell, Zen and later).
 """
 
 from __future__ import annotations
@@ -23,11 +25,15 @@ LONG = 30 * 24 * 3600.0
 """Seconds."""
 
 
+_WITHOUT_KERNELS = ("cache", "calling", "compiling", "places")
+"""Modules that have no influence on the machine code."""
+
+
 @functools.cache
 def _name() -> str:
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = [path for path in sorted(Path(__file__).parent.glob("*.py")) if path.stem not in _WITHOUT_KERNELS]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
-    digest.update(f"{sys.version} {version('numba')} {version('numpy')}".encode())
+    digest.update(f"{sys.implementation.cache_tag} {version('numba')}".encode())
     return f"kernels-{digest.hexdigest()[:16]}"
 
 
@@ -39,6 +45,11 @@ def folder_of_kernels() -> Path:
         return (Path(named) if named else cache_folder()) / _name()
     except RuntimeError:  # a user without a home
         return Path("/nonexistent") / _name()
+
+
+def folder_in_package() -> Path:
+    """Return the folder that a wheel brings for the same sources and versions, if it brings one."""
+    return Path(__file__).with_name("machine_code") / _name()
 
 
 def use_folder(folder: Path) -> None:

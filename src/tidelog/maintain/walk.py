@@ -29,6 +29,9 @@ from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts
 from tidelog.storage.stored import StoredRelation
 
+_MOST_NAMED = 3
+"""Relations of a hyper-node that progress names."""
+
 
 def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal[AnyRows]) -> Outcome[AnyRows]:
     """Apply the changes of asserted facts, bring all hyper-nodes up to date, and make the result last.
@@ -76,7 +79,9 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
     while waiting:
         position = heapq.heappop(waiting)
         node, state.kept = state.structure.nodes[position], []
-        state.watch.progress.at(", ".join(shown(node.relations)), position, len(state.structure.nodes))
+        names = shown(node.relations)
+        few = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} others"] if len(names) > _MOST_NAMED else [])]
+        state.watch.progress.at(", ".join(few), position, len(state.structure.nodes))
         note_sizes(state, node.relations)
         try:
             with room.cooling(partial(cold, state, node, position)):
