@@ -63,6 +63,12 @@ def test_links_of_the_readme_lead_somewhere() -> None:
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    links = set(re.findall(r"\]\(([^)#]+)\)", PAGES[0].read_text(encoding="utf-8")))
+    pages = [identify(page) for page in PAGES[1:] if page.parent.name != "dev" and page.stem != "index"]
+    assert [page for page in pages if page not in links] == []
+
+
 def test_dependencies_are_explained() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
