@@ -3,6 +3,7 @@
     ```python     with `>>>` a doctest; without, code that has to run
     ```console    lines after `$ ` are commands, the lines below each are what it has to print ("..." matches anything);
                   a command has to succeed unless `$ echo $?` follows. `$ cat FILE` makes the file when there is none.
+                  What a command leaves running (`&`) ends with the page.
     other fences  are not run
 
 Commands that set the machine up (`make`, `pip`, `git`) are left to `.ci/run`.
@@ -13,9 +14,11 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +52,7 @@ def blocks(page: str) -> Iterator[Block]:
 def run_page(path: Path, folder: Path) -> None:
     """Run all blocks of the page; AssertionError with place and difference where one does not do what it says."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
+    running: list[int] = []
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -56,9 +60,12 @@ def run_page(path: Path, folder: Path) -> None:
             if block.language == "python":
                 run_python(block, path, namespace)
             elif block.language == "console":
-                run_console(block, path, folder)
+                run_console(block, path, folder, running)
     finally:
         os.chdir(before)
+        for group in running:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
 
 def run_python(block: Block, path: Path, namespace: dict[str, Any]) -> None:
@@ -74,8 +81,9 @@ def run_python(block: Block, path: Path, namespace: dict[str, Any]) -> None:
     assert runner.summarize(verbose=False).failed == 0, "".join(output)
 
 
-def run_console(block: Block, path: Path, folder: Path) -> None:
-    """Run the commands of a console block and compare what they print."""
+def run_console(block: Block, path: Path, folder: Path, running: list[int]) -> None:
+    """Run the commands of a console block and compare what they print; add the process groups that they leave to
+    `running`."""
     status = 0
     steps = list(commands(block.text))
     for i, (command, expected) in enumerate(steps):
@@ -87,7 +95,7 @@ def run_console(block: Block, path: Path, folder: Path) -> None:
             (folder / words[1]).parent.mkdir(parents=True, exist_ok=True)
             (folder / words[1]).write_text(expected, encoding="utf-8")
             continue
-        done = subprocess.run(
+        process = subprocess.Popen(
             ["bash", "-c", f"(exit {status}); {command}"],
             cwd=folder,
             env=os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
@@ -95,12 +103,18 @@ def run_console(block: Block, path: Path, folder: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            check=False,
+            start_new_session=True,
         )
-        status = done.returncode
-        output = without_progress(done.stdout)
+        running.append(process.pid)
+        printed, _ = process.communicate()
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            running.remove(process.pid)
+        status = process.returncode
+        output = without_progress(printed)
         asked = i + 1 < len(steps) and steps[i + 1][0] == "echo $?"
-        assert status == 0 or asked, f"{place}\nexit {status}:\n{done.stdout}"
+        assert status == 0 or asked, f"{place}\nexit {status}:\n{printed}"
         assert doctest.OutputChecker().check_output(expected, output, OPTIONS), (
             f"{place}\nexpected:\n{expected}\ngot:\n{output}"
         )
