@@ -444,6 +444,15 @@ def path_problem(path: str | os.PathLike[str]) -> str | None:
     return None
 
 
+def surrogate_in(text: str) -> int | None:
+    """Return the place of the first unpaired surrogate of a text, which UTF-8 cannot express, None if it has none."""
+    try:
+        str.encode(text)
+    except UnicodeEncodeError as error:
+        return error.start
+    return None
+
+
 def flag(name: str, value: object) -> bool:
     """Return the value of an option that is True or False. Raise UsageError (E0603) for another one."""
     if not isinstance(value, bool):
@@ -496,6 +505,7 @@ def _excerpt(span: Span) -> Iterable[str]:
     length = max(1, min(span.end, end) - span.start)
     shift = max(0, column - 1 - _WIDTH // 2)
     shown = span.source.text[begin + shift : min(end, begin + shift + _WIDTH)].expandtabs(1).rstrip("\r")
+    shown = shown.encode(errors="replace").decode()  # A message can be printed, even about a surrogate.
     carets = "^" * max(1, min(length, _WIDTH - (column - 1 - shift)))
     margin = f"{span.source.origin(line)[1]:>5} | "
     yield f"{margin}{shown}"

@@ -15,7 +15,7 @@ from tests.depth import cases
 from tidelog.errors import ProgramError, locate
 from tidelog.language import check, lexer, read
 from tidelog.language.preprocessor import preprocess
-from tidelog.language.reading import Preprocessing, file_text
+from tidelog.language.reading import Preprocessing, file_text, read_body
 from tidelog.language.stretches import stretches
 from tidelog.language.syntax import Atom, Constant
 from tidelog.language.terms import Locate
@@ -129,6 +129,19 @@ def test_an_included_file_that_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(ProgramError) as raised:
         read(tmp_path / "main.dl")
     assert raised.value.code == "E0109"
+
+
+@pytest.mark.parametrize("character", ["\0", "\ud800", "\udfff"])
+def test_a_character_that_no_file_can_have(character: str) -> None:
+    for call, text in (
+        (read, f'.decl e(x: symbol)\ne("a{character}").'),
+        (read, f".decl e(x: symbol) // {character}"),
+        (read_body, f'e("{character}")'),
+    ):
+        with pytest.raises(ProgramError) as raised:
+            call(text)
+        assert raised.value.code == "E0109"
+        str(raised.value).encode()
 
 
 def token_by_token(processor: Any, _text: str, source: str) -> Iterator[list[Any]]:

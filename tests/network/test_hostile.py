@@ -284,7 +284,14 @@ def _unproven(receive: Callable[..., list[tuple[str | None, bytes]]]) -> Callabl
     return lambda timeout=0.0: [(None, data) for _, data in receive(timeout)]
 
 
-@pytest.mark.parametrize("name", ["\ud800", "n" * 70_000, "n\0"])
+def test_a_tuple_of_others_with_a_surrogate_is_refused() -> None:
+    wires, a = alone()
+    send(wires, a, Offer(1, 1, ("reachable", ("a", "x\ud800")), 1))
+    assert a.rejected["not UTF-8"] == 1
+    assert not a["reachable"]
+
+
+@pytest.mark.parametrize("name", ["n" * 70_000, "n\0"])
 def test_what_lives_where_no_node_can_be_is_not_sent(name: str) -> None:
     text = f"{REACHABILITY}\n.decl heard(@x: symbol, y: symbol)\nh: heard(@y, x) :- reachable(@x, y)."
     wires, a = alone(text)
@@ -462,12 +469,24 @@ def test_a_store_writes_nothing_outside(file: str, tmp_path: Path) -> None:
 # --- a node's own user -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", [("a", nested(101)), ("a", ("x" * (LONGEST_TEXT + 1), None)), ("a\ud800", None)])
-def test_a_fact_that_no_packet_holds_is_rejected(row: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        (("a", nested(101)), "E0402"),
+        (("a", nested(10_000)), "E0402"),
+        (("a", ("x" * (LONGEST_TEXT + 1), None)), "E0402"),
+        (("a\ud800", None), "E0408"),
+        (("a", ("\udfff", None)), "E0408"),
+        (("a", ("b", ("b\ud800", None))), "E0408"),
+    ],
+    ids=range(6),
+)
+def test_a_fact_that_no_packet_holds_is_rejected(row: tuple[Any, ...], code: str) -> None:
     _, a = alone(LISTS)
-    with pytest.raises(DataError) as caught:
-        a.insert("item", [row])
-    assert caught.value.code == "E0402"
+    for verb in (a.insert, a.delete):
+        with pytest.raises(DataError) as caught:
+            verb("item", [row])
+        assert caught.value.code == code
     a.insert("item", [("a", nested(99))])
     assert len(a["item"]) == 1
 

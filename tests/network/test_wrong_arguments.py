@@ -10,6 +10,7 @@ import pytest
 
 from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
 from tests.network.test_hostile import alone
+from tidelog.errors import ProgramError
 from tidelog.network import Limits, Node, SimulatedNetwork, Simulation, localize
 from tidelog.network.config import NetworkConfig
 from tidelog.network.local import LocalNetwork
@@ -131,6 +132,16 @@ NETWORK: dict[str, tuple[list[Any], Callable[[LocalNetwork, Any], object]]] = {
     "blame(…)": (VALUES, lambda network, value: network.blame(value, ("a", 7))),
     "blame('link', …)": (VALUES, lambda network, value: network.blame("link", value)),
 }
+
+
+def test_a_text_with_a_surrogate_is_no_program_and_no_rule() -> None:
+    text, rule = f'{LINKS}\nlink("a\ud800", 1).', 'x: link(@x, 1) :- link(@x, 2), x != "\ud800".'
+    _, node = alone(LINKS)
+    for call in (lambda: Simulation(text), lambda: made(text, program=...), lambda: node.add_rules(rule)):
+        with pytest.raises(ProgramError) as raised:
+            call()
+        assert raised.value.code == "E0109"
+    assert "x" not in node.machine.book.rules
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.errors import DataError, Problem, quote
+from tidelog.errors import DataError, Problem, quote, surrogate_in
 from tidelog.io import at_hand
 from tidelog.io.encode import check_array, is_pandas, pandas_order, unreadable
 from tidelog.io.keys import key_positions, with_columns
@@ -96,7 +96,7 @@ def json_value(value: Any, place: Locator, row: int | None = None) -> Any:
 
 def _json(value: Any, place: Locator, row: int | None) -> Any:
     match value:
-        case str() if _is_encodable(value):
+        case str() if surrogate_in(value) is None:
             return value
         case list() | tuple():
             return [_json(part, place, row) for part in value]
@@ -120,14 +120,6 @@ def _json(value: Any, place: Locator, row: int | None) -> Any:
             problem = "E0401", message, "pass a number, a text, None, or a tuple or dict of these"
     code, message, hint = problem
     raise DataError(Problem(code, message, place=place(row, None), hint=hint))
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def frozen(value: Any) -> Hashable:

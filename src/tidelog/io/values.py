@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tidelog.errors import DataError, Problem, quote
+from tidelog.errors import DataError, Problem, quote, surrogate_in
 from tidelog.language.branches import Branch
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType
 from tidelog.storage.dictionary import Dictionary, record_parts
@@ -160,9 +160,7 @@ def _symbol_complaint(value: object, typename: str) -> Complaint | None:
         return Complaint(
             "E0401", f"expected {article(typename)}, found {_described(value)}", _cast_hint(value, "symbol")
         )
-    try:
-        value.encode()
-    except UnicodeEncodeError:
+    if surrogate_in(value) is not None:
         return Complaint("E0408", f"the symbol {quote(value)} cannot be written in UTF-8", "remove unpaired surrogates")
     return None
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from tidelog.collecting import uncollected
-from tidelog.errors import Problem, ProgramError
+from tidelog.errors import Problem, ProgramError, surrogate_in
 from tidelog.language.blocks import assemble
 from tidelog.language.consulted import Consulted
 from tidelog.language.statements import statements
@@ -73,7 +73,7 @@ def text_of(
     else:
         source = SourceText(name or "<text>", str(text_or_path), is_program=True)
         folder = Path()
-        problem = _nul(source)
+        problem = _wrong_character(source)
         if problem is not None:
             raise ProgramError(problem)
     return ProgramText(source, folder, preprocessing or Preprocessing())
@@ -124,7 +124,7 @@ def read_body(text: str, name: str = "<query>") -> tuple[Literal, ...]:
     """Parse the body of a rule, with or without the dot behind it; `name` is shown in messages. Raise ProgramError with
     everything found."""
     source = SourceText(name, text)
-    problem = _nul(source)
+    problem = _wrong_character(source)
     if problem is not None:
         raise ProgramError(problem)
 
@@ -163,22 +163,20 @@ def file_text(path: Path, name: str, consulted: Consulted | None = None) -> str:
     if consulted is not None:
         consulted.note(path, data)
     text = text.replace("\r\n", "\n")
-    problem = _nul(SourceText(name, text))
+    problem = _wrong_character(SourceText(name, text))
     if problem is not None:
         raise ProgramError(problem)
     return text
 
 
-def _nul(source: SourceText) -> Problem | None:
-    place = source.text.find("\0")
-    if place < 0:
+def _wrong_character(source: SourceText) -> Problem | None:
+    if (place := source.text.find("\0")) >= 0:
+        what, hint = "the character NUL", r"write \0 in a string"
+    elif (surrogate := surrogate_in(source.text)) is not None:
+        place, what, hint = surrogate, "an unpaired surrogate", "remove it: no text in UTF-8 has one"
+    else:
         return None
-    return Problem(
-        "E0109",
-        "a program cannot contain the character NUL",
-        Span(source, place, place + 1),
-        hint=r"write \0 in a string",
-    )
+    return Problem("E0109", f"a program cannot contain {what}", Span(source, place, place + 1), hint=hint)
 
 
 def _is_for_preprocessor(text: str) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import FunctorType, Kind, RecordType
-from tidelog.network.limits import Meter, OverrunError, is_sendable
+from tidelog.network.limits import Meter, OverrunError, is_sendable, unwritable
 from tidelog.network.program import LocalAggregate, NodeRow
 from tidelog.network.values import has_kind, shown_value, stored_value
 from tidelog.rules.core import OwnAggregate
@@ -121,7 +121,7 @@ class NodeFunctors:
             rows = [shown(row, kinds) for row in members]
             found = folded(own, rows, CallSite(rule.origin), lambda: shown(group, own.keys))
             stored = stored_value(found, own.declared.result.kind, records)
-            if found is not None and not has_kind(stored, own.declared.result.kind, records):
+            if found is not None and (not has_kind(stored, own.declared.result.kind, records) or unwritable((stored,))):
                 message = f"in rule {rule.origin}, `{own.word}` gave {misfit_text(found, own.declared)}"
                 raise UsageError(Problem("E0648", message, hint="let `finish` return a value of the declared type"))
             if not is_sendable((stored,)):
@@ -184,7 +184,7 @@ class NodeFunctors:
         fitted = (fitting(value, declared, values, site) for value in found)
         stored = [stored_value(value, result.kind, records) for value in fitted if value is not None]
         for value in stored:
-            if not has_kind(value, result.kind, records):
+            if not has_kind(value, result.kind, records) or unwritable((value,)) is not None:
                 message = f"{within(site)}{call_text(declared, values)} returned {value!r:.80}, expected {result.type}"
                 hint = "return a value of the declared type, or None; yield several values"
                 raise UsageError(Problem("E0648", message, hint=hint))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, quote, wrong_argument
+from tidelog.errors import Problem, UsageError, quote, surrogate_in, wrong_argument
 
 LARGEST_COUNT = 2**63 - 1
 """Of the numbers in messages: heights, versions, sequence numbers."""
@@ -106,10 +106,7 @@ def is_name(value: object) -> bool:
     """Return whether a value can be the name of a node: a text in UTF-8 without NUL that is not too long."""
     if type(value) is not str or len(value) > LONGEST_NAME or "\0" in value:
         return False
-    try:
-        return len(value.encode()) <= LONGEST_NAME
-    except UnicodeEncodeError:
-        return False
+    return surrogate_in(value) is None and len(value.encode()) <= LONGEST_NAME
 
 
 def checked_name(name: str) -> str:
@@ -148,6 +145,17 @@ def is_sendable(row: tuple[Any, ...]) -> bool:
         if not level:
             return True
     return False
+
+
+def unwritable(row: tuple[Any, ...]) -> str | None:
+    """Return a text of a tuple, or of its records, that UTF-8 cannot express; None if it has none."""
+    level: list[Any] = list(row)
+    while level:
+        for value in level:
+            if type(value) is str and surrogate_in(value) is not None:
+                return value
+        level = [part for value in level if type(value) is tuple for part in value]
+    return None
 
 
 def weigh(row: tuple[Any, ...]) -> int:

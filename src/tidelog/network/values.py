@@ -9,7 +9,7 @@ from typing import Any
 from tidelog.errors import DataError, Problem, UsageError, quote, quote_name
 from tidelog.language.branches import Branch, class_of
 from tidelog.language.syntax import BranchType, Column, Kind, RecordType
-from tidelog.network.limits import DEEPEST, LONGEST_NAME, LONGEST_TEXT, is_name, is_sendable
+from tidelog.network.limits import DEEPEST, LONGEST_NAME, LONGEST_TEXT, is_name, is_sendable, unwritable
 from tidelog.network.program import LocatedProgram, LocatedTuple, NodeRow
 from tidelog.rules.core import CoreConstant, CoreLiteral, Pack, Unpack
 from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST
@@ -24,7 +24,9 @@ def fits(fact: LocatedTuple, program: LocatedProgram) -> str | None:
     if len(fact[1]) != len(place.columns):
         return "wrong type"
     pairs = zip(fact[1], place.columns, strict=True)
-    return None if all(has_kind(value, column.kind, program.records) for value, column in pairs) else "wrong type"
+    if not all(has_kind(value, column.kind, program.records) for value, column in pairs):
+        return "wrong type"
+    return None if unwritable(fact[1]) is None else "not UTF-8"
 
 
 def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
@@ -58,7 +60,7 @@ def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
 
 def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> list[LocatedTuple]:
     """Return facts from a user. Raise UsageError if there is no such relation (E0601) or it is every node's own
-    (E0621), DataError (E0401) if a row does not fit, or (E0402) is too large for a packet."""
+    (E0621), DataError (E0401, E0408) if a row does not fit, or (E0402) is too large for a packet."""
     place = program.places[declared(relation, program)]
     if place.location is None:
         message = f"cannot change {relation}: it has no location, so each node has its own copy"
@@ -81,20 +83,32 @@ def fact_of(relation: str, row: Any, program: LocatedProgram, number: int = 1) -
     if not isinstance(row, (tuple, list)):
         message = f"row {number} of {relation} is not a tuple: {quote(row)}"
         raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
-    fact = (relation, stored_row(row, place.columns, program.records))
-    if len(row) != len(place.columns) or fits(fact, program) is not None:
+    try:
+        fact = (relation, stored_row(row, place.columns, program.records))
+        problem = fits(fact, program)
+    except RecursionError:
+        raise _too_large(f"row {number} of {relation} is too large to send", relation) from None
+    if problem == "not UTF-8":
+        message = f"row {number}: the symbol {quote(unwritable(fact[1]))} cannot be written in UTF-8"
+        raise DataError(Problem("E0408", message, place=relation, hint="remove unpaired surrogates"))
+    if len(row) != len(place.columns) or problem is not None:
         shape = ", ".join(f"{column.name}: {column.kind}" for column in place.columns)
         message = f"row {number} does not fit {relation}({shape}): {quote(row)}"
         raise DataError(
             Problem("E0401", message, place=relation, hint="pass one value of the declared type for each column")
         )
     owner = program.owner(fact)
-    if not is_sendable(fact[1]) or not (place.location is None or is_name(owner)):
-        is_large = place.location is None or is_name(owner)
-        what = "is too large to send" if is_large else f"has a location that cannot name a node: {owner!r:.60}"
-        hint = f"limit texts to {LONGEST_TEXT} characters, records to {DEEPEST} levels, names to {LONGEST_NAME} bytes"
-        raise DataError(Problem("E0402", f"row {number} of {relation} {what}", place=relation, hint=hint))
+    if not (place.location is None or is_name(owner)):
+        what = f"has a location that cannot name a node: {owner!r:.60}"
+        raise _too_large(f"row {number} of {relation} {what}", relation)
+    if not is_sendable(fact[1]):
+        raise _too_large(f"row {number} of {relation} is too large to send", relation)
     return fact
+
+
+def _too_large(message: str, relation: str) -> DataError:
+    hint = f"limit texts to {LONGEST_TEXT} characters, records to {DEEPEST} levels, names to {LONGEST_NAME} bytes"
+    return DataError(Problem("E0402", message, place=relation, hint=hint))
 
 
 def declared(relation: str, program: LocatedProgram) -> str:

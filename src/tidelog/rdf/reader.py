@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem, quote
+from tidelog.errors import DataError, Problem, quote, surrogate_in
 from tidelog.io.encode import at_hand, encode
 from tidelog.language.syntax import RelationType
 from tidelog.rdf.documents import ONE_BY_ONE, Document, Labels, place
@@ -121,12 +121,11 @@ def _unpacked(packed: bytes, name: str) -> bytes:
 
 
 def _encoded(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        message = f"the text is not valid Unicode: found {text[error.start]!r}"
-        where = f"{TEXT}:{place(text[: error.start])}"
-        raise DataError(Problem("E0460", message, place=where, hint="remove the unpaired surrogate")) from None
+    if (start := surrogate_in(text)) is not None:
+        message = f"the text is not valid Unicode: found {text[start]!r}"
+        where = f"{TEXT}:{place(text[:start])}"
+        raise DataError(Problem("E0460", message, place=where, hint="remove the unpaired surrogate"))
+    return text.encode()
 
 
 def _is_frame(data: object) -> bool:
@@ -195,12 +194,11 @@ def _lines(triples: object) -> tuple[bytes, bool]:
             hint = "pass the text of an IRI, `_:name`, or a literal made by tidelog.rdf.literal"
             raise DataError(Problem("E0465", found, place=f"{ONE_BY_ONE}, row {number}", hint=hint)) from None
     text = "".join(f"{line} .\n" for line in lines)
-    try:
-        return text.encode(), has_graphs
-    except UnicodeEncodeError as error:
-        message = f"a term is not valid Unicode: found {text[error.start]!r}"
-        row = f"{ONE_BY_ONE}, row {text.count(chr(10), 0, error.start)}"
-        raise DataError(Problem("E0465", message, place=row, hint="remove the unpaired surrogate")) from None
+    if (start := surrogate_in(text)) is not None:
+        message = f"a term is not valid Unicode: found {text[start]!r}"
+        row = f"{ONE_BY_ONE}, row {text.count(chr(10), 0, start)}"
+        raise DataError(Problem("E0465", message, place=row, hint="remove the unpaired surrogate"))
+    return text.encode(), has_graphs
 
 
 def _parts(given: object) -> Sequence[Any]:

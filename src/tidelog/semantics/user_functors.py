@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tidelog.callables import GivenAggregate, GivenFunction, GivenFunctions
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import Problem, UsageError, surrogate_in
 from tidelog.language.syntax import Column, FunctorType
 from tidelog.semantics.calls import PASSED, CallSite, call_text, place, raised, within
 from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST, Scalar, proper_float
@@ -152,13 +152,5 @@ def fitted(value: Any, result: Column) -> Any:
                 return WRONG
             return None if math.isnan(fraction) else proper_float(fraction)
         case "symbol":
-            return str(value) if isinstance(value, str) and _is_text(value) else WRONG
+            return str(value) if isinstance(value, str) and surrogate_in(value) is None else WRONG
     return tuple(value) if isinstance(value, list) else value if isinstance(value, tuple) else WRONG
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError, Problem, surrogate_in
 from tidelog.kernels.calling import expect
 from tidelog.language.branches import class_of, parts_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
@@ -560,10 +560,8 @@ def record_parts(item: object, fields: tuple[Column, ...]) -> list[object] | Non
 
 
 def _check_text(strings: Sequence[str]) -> None:
-    try:
-        "".join(strings).encode()
-    except UnicodeEncodeError as error:
-        raise _not_utf8(error.object[error.start : error.end]) from None
+    if surrogate_in("".join(strings)) is not None:
+        raise _not_utf8(next(text for text in strings if surrogate_in(text) is not None))
 
 
 def _not_utf8(text: object) -> DataError:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
-from tidelog.errors import InternalError, Problem
+from tidelog.errors import InternalError, Problem, surrogate_in
 from tidelog.storage.arrow_arrays import numbers_to_arrow, numbers_to_numpy, text_to_arrow
 from tidelog.storage.bulk_symbols import BulkSymbols
 from tidelog.storage.symbol_list import STRING_OVERHEAD, SymbolList
@@ -238,7 +238,7 @@ class DistantSymbols:
         found = list(map(self._words.get, strings))
         if None in found:
             missing = list({text for text, word in zip(strings, found, strict=True) if word is None})
-            missing = [text for text in missing if _is_utf8(text)]  # No block has others.
+            missing = [text for text in missing if surrogate_in(text) is None]  # No block has others.
             words = self._reader.words(text_to_arrow(missing)).tolist()
             read = {text: word for text, word in zip(missing, words, strict=True) if word >= 0}
             found = [read.get(text) if word is None else word for text, word in zip(strings, found, strict=True)]
@@ -297,11 +297,3 @@ class DistantSymbols:
 
 def _is_inside(block: TextBlock, others: Iterable[TextBlock]) -> bool:
     return any(each.start <= block.start and block.start + block.rows <= each.start + each.rows for each in others)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install
+from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, surrogate_in
 from tidelog.rdf.terms import shown_term
 from tidelog.source import SourceText, Span
 
@@ -80,12 +80,11 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
 
 def _encoded(source: SourceText) -> bytes:
     """Return a text in UTF-8. Raise DataError (E0460) for one with an unpaired surrogate."""
-    try:
-        return source.text.encode()
-    except UnicodeEncodeError as error:
-        span = Span(source, error.start, error.start + 1)
+    if (start := surrogate_in(source.text)) is not None:
+        span = Span(source, start, start + 1)
         hint = "remove the unpaired surrogate"
-        raise DataError(Problem("E0460", "the N3 text is not valid Unicode here", span, hint=hint)) from None
+        raise DataError(Problem("E0460", "the N3 text is not valid Unicode here", span, hint=hint))
+    return source.text.encode()
 
 
 def _number(formula: Any) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tidelog.errors import Problem, ProgramError, UsageError
+from tidelog.errors import Problem, ProgramError, UsageError, surrogate_in
 from tidelog.rdf.formats import load
 from tidelog.rdf.sparql.words import words
 from tidelog.source import SourceText, Span
@@ -144,9 +144,9 @@ def _marks(expected: str) -> list[str]:
 def refuse(text: str, name: str) -> None:
     """Raise ProgramError (E0664) for a text with an unpaired surrogate, UsageError (E0666) for one that asks another
     server."""
-    if wrong := re.search("[\ud800-\udfff]", text):
-        span = Span(SourceText(name, text), wrong.start(), wrong.end())
-        message = f"the SPARQL text is not valid Unicode: found {wrong[0]!r}"
+    if (start := surrogate_in(text)) is not None:
+        span = Span(SourceText(name, text), start, start + 1)
+        message = f"the SPARQL text is not valid Unicode: found {text[start]!r}"
         raise ProgramError(Problem("E0664", message, span, hint="remove the unpaired surrogate"))
     for word in words(text):
         if word.is_keyword("SERVICE"):
