@@ -212,7 +212,7 @@ CODES: dict[str, str] = {
     "E0658": "a certificate or a key of TLS cannot be used",
     "E0659": "warning: a part of shapes is not validated",
     "E0660": "unknown RDF format",
-    "E0661": "undeclared prefix",
+    "E0661": "an undeclared prefix, or an invalid one",
     "E0662": "unknown rules for RDF",
     "E0663": "a SPARQL view cannot be maintained",
     "E0664": "a SPARQL text cannot be parsed",

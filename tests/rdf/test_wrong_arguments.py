@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import tidelog.rdf
 from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
+from tidelog.errors import TidelogError, UsageError
 from tidelog.rdf import GraphwiseStore, Store
 
 TRIPLES: list[Any] = [
@@ -37,6 +39,10 @@ OTHERS = [each for each in VALUES if not isinstance(each, str)]
 def query_with(store: Store, **options: Any) -> None:
     store.options(**options)
     store.query("ASK {}")
+
+
+def set_prefixes(store: Store, value: Any) -> None:
+    store.prefixes = value
 
 
 CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
@@ -110,6 +116,9 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "asserted": (TRIPLES, lambda store, value: store.asserted(value)),
     "subscribe(…, view)": (VALUES, lambda store, value: store.subscribe(print, value)),
     "store[…]": (VALUES, lambda store, value: store[value]),
+    "prefixes = …": (VALUES, set_prefixes),
+    "prefixes[…] =": (VALUES, lambda store, value: store.prefixes.update([(value, "http://a/")])),
+    "prefixes[…] = …": (VALUES, lambda store, value: store.prefixes.update(x=value)),
     "to_text": (VALUES, lambda store, value: store.to_text(value)),
     "write": (OTHERS, lambda store, value: store.write(value)),
     "write(…, format)": (VALUES, lambda store, value: store.write("/dev/null", value)),
@@ -127,6 +136,46 @@ def store() -> Store:
     store.load('.decl near(x: symbol, y: symbol) near(x, y) :- triple(x, "urn:b", y).')
     store.commit()
     return store
+
+
+WRONG_PREFIXES: dict[str, list[tuple[Any, Any]]] = {
+    "E0635": [(5, "http://a/"), ("x", 5), ("x", None)],
+    "E0661": [(name, "http://a/") for name in ("a b", "a.", "_a", "²", "a: <x:> . @prefix b", "\ud800", "\n")],
+    "E0461": [("x", iri) for iri in ("", "a", "http://a b/", "http://[", "\ud800", "a:> . <a:b> <a:c> <a:d")],
+}
+
+
+@pytest.mark.parametrize("code", WRONG_PREFIXES)
+def test_a_prefix_is_one_that_a_text_can_declare(code: str) -> None:
+    store = tidelog.rdf.connect()
+    before = dict(store.prefixes)
+    for prefix, iri in WRONG_PREFIXES[code]:
+        for call in (
+            partial(store.prefixes.__setitem__, prefix, iri),
+            partial(store.prefixes.setdefault, prefix, iri),
+            partial(store.prefixes.update, {prefix: iri}),
+            partial(store.prefixes.__ior__, {prefix: iri}),
+            partial(setattr, store, "prefixes", {prefix: iri}),
+        ):
+            with pytest.raises(TidelogError) as raised:
+                call()
+            assert raised.value.code == code, (prefix, iri)
+            assert raised.value.problems[0].hint
+    assert store.prefixes == before
+    with pytest.raises(UsageError, match=r"<text>:1:.*E0661"):
+        store.load("@prefix _a: <http://a/> .\n")
+
+
+def test_prefixes_are_those_of_rules_queries_and_texts() -> None:
+    store = tidelog.rdf.connect()
+    store.prefixes = {"a-b": "http://a/"}
+    store.prefixes |= {"c": "http://c/"}
+    store.insert("<http://a/x> <http://c/y> <http://a/z> .")
+    store.load("@prefix d: <http://d/> .\nd:y(x, z) :- c:y(x, z).")
+    store.commit()
+    assert len(store.query("SELECT ?x { ?x d:y a-b:z }")) == 1
+    assert {"a-b:", "c:", "d:"} < set(store.to_text(inferred=True).split()[1::4])
+    assert store.prefixes == {"a-b": "http://a/", "c": "http://c/", "d": "http://d/"}
 
 
 GRAPHWISE: dict[str, tuple[list[Any], Callable[[GraphwiseStore, Any], object]]] = {

@@ -10,6 +10,7 @@
     rules       those in force at the moment
     guards      rules for schema facts that the data derive;  literals  facts about values that the data ask for
     prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree;  nodes  what paths lead to itself
+    prefix_table  the prefixes of a store
     quads       the graphs of triples;  graph_verbs  triples in and out, graph by graph
     derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and
                 texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation

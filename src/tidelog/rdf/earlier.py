@@ -16,6 +16,7 @@ from tidelog.rdf.data import Triples
 from tidelog.rdf.literals import Literals
 from tidelog.rdf.matching import SchemaFacts
 from tidelog.rdf.names import GRAPH, TRIPLE, Names
+from tidelog.rdf.prefix_table import PrefixTable
 from tidelog.rdf.quads import FactCalls
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
@@ -27,7 +28,7 @@ from tidelog.storage.changes import date
 class StoreParts(Protocol):
     """The parts of a store that come back with an earlier state."""
 
-    prefixes: dict[str, str]
+    _prefixes: PrefixTable
     _document_prefixes: dict[str, str]
     _table: tuple[TableRule, ...]
     _database: Database

@@ -5,7 +5,7 @@ The searches are those of `explain/`, over the derivations of `derivations`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from tidelog.database import Database
@@ -215,7 +215,7 @@ class TripleExplainer:
 class Now:
     """The moment of a question to a store: its limits, its prefixes, and the facts of its schema."""
 
-    def __init__(self, watch: Watch, prefixes: dict[str, str], facts: SchemaFacts) -> None:
+    def __init__(self, watch: Watch, prefixes: Mapping[str, str], facts: SchemaFacts) -> None:
         self.watch = watch
         self.prefixes = prefixes
         self.facts = facts

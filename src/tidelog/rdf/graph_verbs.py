@@ -17,6 +17,7 @@ from tidelog.rdf import output, reader
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.formats import INFERRED
+from tidelog.rdf.prefix_table import PrefixTable, prefix_table
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, Quads, without
 from tidelog.rdf.replacing import names_of
 from tidelog.rdf.terms import OWL, TYPE, term
@@ -35,7 +36,7 @@ StoredQuad: TypeAlias = tuple[str, str, str, str]
 class GraphVerbs(TripleVerbs):
     """Verbs over triples and their graphs."""
 
-    prefixes: dict[str, str]
+    _prefixes: PrefixTable
     _document_prefixes: dict[str, str]
     """The prefixes of the documents that were inserted. Texts are written with them, but rules and queries do not see
     them: `x:` of a document would give another meaning to a column or label x of a program."""
@@ -43,6 +44,16 @@ class GraphVerbs(TripleVerbs):
     _quads: Quads
     _labels: Labels
     _pending: list[PendingQuads]
+
+    @property
+    def prefixes(self) -> PrefixTable:
+        """Return the prefixes for rule text, SPARQL and Turtle; those that programs declare are added. Set one by
+        `store.prefixes["ex"] = "http://example.org/"`."""
+        return self._prefixes
+
+    @prefixes.setter
+    def prefixes(self, given: Mapping[str, str]) -> None:
+        self._prefixes = prefix_table(given)
 
     def insert(
         self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None

@@ -210,7 +210,7 @@ class GraphwiseStore(Store):
             hint = "check the name; graphs without triples are not kept"
             raise UsageError(Problem("E0669", f"there is no graph {name}", hint=hint))
         closure = self._closures.stores[name]
-        closure.prefixes = self.prefixes
+        closure._prefixes = self._prefixes
         return closure
 
     def subscribe(self, callback: Callable[[Any], object], view: str | None = None) -> Callable[[], None]:

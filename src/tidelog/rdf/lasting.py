@@ -25,6 +25,7 @@ from tidelog.rdf.earlier import EarlierState, StoreParts
 from tidelog.rdf.guards import guards
 from tidelog.rdf.n3.functions import FUNCTIONS as N3_FUNCTIONS
 from tidelog.rdf.names import COLON, ILL, NAMES, Names, declaration, is_internal
+from tidelog.rdf.prefix_table import PrefixTable
 from tidelog.rdf.shapes.testing import FUNCTIONS as SHAPE_FUNCTIONS
 from tidelog.rdf.sparql.computing import FUNCTIONS as SPARQL_FUNCTIONS
 from tidelog.rdf.tables import Triple
@@ -78,7 +79,7 @@ class LastingState:
         note = self.keeper.notes.get(NOTE)
         if note is None:
             return False
-        store.prefixes = dict(note["prefixes"])
+        store._prefixes = PrefixTable(note["prefixes"])
         store._document_prefixes = dict(note.get("document_prefixes", {}))
         store._epochs = self.keeper.state.manifest.number
         store._asks_nodes, store._has_given = note["asks_nodes"], note["has_given"]
@@ -142,7 +143,7 @@ class LastingState:
         names_of = store._names
         return {
             **self._given,
-            "prefixes": {prefix: str(iri) for prefix, iri in store.prefixes.items()},
+            "prefixes": dict(store._prefixes),
             "document_prefixes": store._document_prefixes,
             "own": self._own[1],
             "count": store._instances.count,

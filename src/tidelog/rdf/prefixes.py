@@ -27,6 +27,7 @@ from tidelog.rdf.formats import FORMATS, ending_of, load
 from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
 from tidelog.rdf.naming import Naming, rebuilt
 from tidelog.rdf.nodes import rule_with_constants
+from tidelog.rdf.prefix_table import check_prefix
 from tidelog.rdf.sparql.words import asks, is_update
 from tidelog.rdf.terms import literal
 from tidelog.source import SourceText, Span
@@ -50,7 +51,6 @@ _TERM = re.compile(
     rf"(?:@(?P<language>[A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^(?:{_name('type_')}|{_iri('type_')}))?"
     rf"|{_name()}|{_iri()}"
 )
-_ABSOLUTE = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*:{_CHARACTER}*")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -69,10 +69,7 @@ def read(
     blank = _PREFIX.sub(lambda match: " " * len(match[0]), text)
     source = SourceText(name, text)
     for match in _PREFIX.finditer(text):
-        if not _ABSOLUTE.fullmatch(match[2]):
-            message = f"the IRI of the prefix {match[1] or ''}: is not absolute: {match[2]}"
-            span = Span(source, match.start(2), match.end(2))
-            raise DataError(Problem("E0461", message, span, hint="write it in full, like http://example.org/"))
+        check_prefix(match[1] or "", match[2], Span(source, match.start(2), match.end(2)))
     words = _Words(known, source)
     try:
         (parsed,) = expand([read_program(f"{_TERM.sub(words.spelled, blank)}\n", name=name)])

@@ -51,6 +51,7 @@ from tidelog.rdf.n3.verbs import N3Verbs, is_n3
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
 from tidelog.rdf.naming import derives, reads
 from tidelog.rdf.nodes import body_with_constants, constant_ends
+from tidelog.rdf.prefix_table import PrefixTable
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
 from tidelog.rdf.schema import Schema
@@ -78,8 +79,7 @@ class Store(N3Verbs):
         programs: Iterable[str | os.PathLike[str]],
         lasting: LastingState | None = None,
     ) -> None:
-        self.prefixes = dict(PREFIXES)
-        """Prefixes for rule text and for Turtle; those that programs declare are added."""
+        self._prefixes = PrefixTable(PREFIXES)
         self._document_prefixes = {}
         table = tuple(table)
         self._table = table
@@ -158,7 +158,7 @@ class Store(N3Verbs):
             declarations = (*self._undeclared(), *more, *parsed.declarations)
             self._extend(Reading(replace(parsed, declarations=declarations)))
             self._names.has_triples |= bool(more)
-            self.prefixes = known
+            self._prefixes = PrefixTable(known)
 
     def _extend(self, reading: Reading) -> None:
         """Add rules in the names of the database. ProgramError."""

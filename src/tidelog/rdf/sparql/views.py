@@ -13,7 +13,7 @@ refused (E0663): order and limits, some functions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidelog.errors import Problem, UsageError, quote, quote_name
@@ -56,7 +56,7 @@ def refuse_wrong(name: object) -> None:
         raise UsageError(Problem("E0663", f"{quote(name)} cannot name a view", hint=hint))
 
 
-def program(name: str, text: str, prefixes: dict[str, str]) -> str:
+def program(name: str, text: str, prefixes: Mapping[str, str]) -> str:
     """Return the rules of a view. Raise ProgramError (E0664) for a text that is no query, UsageError (E0663) for one
     that cannot be maintained."""
     refuse_wrong(name)
