@@ -98,7 +98,14 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         EDGE,
         {"filename": "a.json"},
         b"[" * 100_000,
-        "a.json: error[E0411]: the JSON cannot be read: it is nested too deeply",
+        "a.json: error[E0411]: the JSON cannot be read: it is nested too deeply\n  hint: nest records less deeply",
+    ),
+    (
+        EDGE,
+        {"filename": "a.json"},
+        b"[[1, 1" + b"0" * 5_000 + b"]]",
+        "a.json: error[E0411]: the JSON cannot be read: a number has too many digits\n"
+        "  hint: write numbers of at most 64 bits",
     ),
     (
         REAL,
@@ -120,13 +127,14 @@ FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
         EDGE,
         {"filename": "a.db"},
         b"junk" * 1000,
-        "a.db: error[E0411]: the database cannot be read: file is not a database",
+        "a.db: error[E0411]: the database cannot be read: file is not a database\n"
+        "  hint: check that it is a database of SQLite, complete, and that you may read it",
     ),
     (
         EDGE,
         {"filename": "folder"},
         None,
-        "folder: error[E0411]: the file cannot be read: Is a directory",
+        "folder: error[E0411]: the file cannot be read: Is a directory\n  hint: pass a file that you may read",
     ),
 ]
 
@@ -142,7 +150,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"headers": "maybe"},
-        "error[E0413]: headers=maybe is neither true nor false",
+        "error[E0413]: headers=maybe is neither true nor false\n  hint: write headers=true or headers=false",
     ),
     (
         {"format": "xml"},
@@ -241,7 +249,8 @@ def test_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "folder: error[E0412]: the file cannot be written: Is a directory\n  hint: write to another place"
     )
     assert message("nowhere", IO="sqlite") == (
-        "nowhere/e.sqlite: error[E0412]: the database cannot be written: unable to open database file"
+        "nowhere/e.sqlite: error[E0412]: the database cannot be written: unable to open database file\n"
+        "  hint: create the folder nowhere"
     )
     assert message(".", IO="stdin") == "error[E0413]: IO=stdin cannot be written\n  hint: write IO=stdout"
     assert [path.name for path in Path().iterdir()] == ["folder"]

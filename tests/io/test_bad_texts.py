@@ -119,7 +119,8 @@ TEXTS: list[tuple[RelationType, TextFormat, bytes, str]] = [
         EDGE,
         HEADERS,
         b"",
-        "e.facts:1:1: error[E0411]: expected a line with the names of the columns, found nothing",
+        "e.facts:1:1: error[E0411]: expected a line with the names of the columns, found nothing\n"
+        "  hint: write that line, or leave headers=true out",
     ),
     (
         EDGE,

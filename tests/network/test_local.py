@@ -41,6 +41,32 @@ def test_a_line_says_everything_about_a_node() -> None:
     assert node_config_of_line(line_of(config)) == config
 
 
+def test_facts_that_one_node_rejects_are_at_no_node(tmp_path: Path) -> None:
+    """The functor fails for the number of facts at b: all that node a has done for the same call is undone."""
+    path = tmp_path / "inverses.py"
+    path.write_text("import tidelog\n@tidelog.functor('number -> number')\ndef inverse(x):\n    return 12 // (x - 2)\n")
+    text = (
+        ".functor inverse(x: number): number .decl e(@n: symbol, x: number) .decl r(@n: symbol, x: number)"
+        " one: r(@n, @inverse(c)) :- e(@n, _), c = count : { e(n, _) }."
+    )
+    facts = {"e": [["a", 1], *(["b", x] for x in range(3))]}
+    with LocalNetwork(NetworkConfig(text, ("a", "b"), functors=(str(path),), facts=facts)) as network:
+        before, stamps = network.views(["e", "r"]), network._stamped("e")
+        for rows in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1), ("a", 7)]):
+            with pytest.raises(UsageError, match="E0647"):
+                network.delete("e", rows)
+            assert network.views(["e", "r"]) == before
+            assert network._stamped("e") == stamps
+        network.insert("e", [("b", 3)])
+        network.delete("e", [("a", 1), ("b", 0), ("b", 1), ("b", 2)])
+        before = network.views(["e", "r"])
+        assert before["e"] == {("b", 3)}
+        for rows in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1), ("a", 2), ("a", 3)]):
+            with pytest.raises(UsageError, match="E0647"):
+                network.insert("e", rows)
+            assert network.views(["e", "r"]) == before
+
+
 def test_a_rule_that_its_node_rejects_is_none_of_the_network(tmp_path: Path) -> None:
     """The node calls the function, which raises: the network does not know of the rule either."""
     path = tmp_path / "inverses.py"

@@ -131,11 +131,15 @@ def _obey(node: Node) -> None:
 
 def _do(node: Node, command: dict[str, Any]) -> Any:
     """Return the answer to a command, see `network.local`."""
+    from tidelog.network.wire import message_from_json, message_to_json
+
     match command:
         case {"insert": relation, "rows": rows, "stamp": stamp}:
-            node.insert(relation, rows, stamp=stamp)
+            return list(map(message_to_json, node.change_rows(relation, rows, True, stamp)))
         case {"delete": relation, "rows": rows}:
-            node.delete(relation, rows)
+            return list(map(message_to_json, node.change_rows(relation, rows, False, None)))
+        case {"undo": messages}:
+            node.tell(map(message_from_json, messages))
         case {"add": text}:
             node.add_rules(text)
         case {"remove": name}:

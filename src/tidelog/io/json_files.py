@@ -19,6 +19,8 @@ from tidelog.language.syntax import RelationType
 from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
 
+_TOO_DEEP = Complaint("E0411", "the JSON cannot be read: it is nested too deeply", "nest records less deeply")
+
 
 def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
     """Return the words of a JSON file."""
@@ -31,9 +33,11 @@ def read_json(path: Path, options: FileOptions, relation: RelationType, dictiona
         ) from None
     except UnicodeDecodeError as error:
         raise Complaint("E0408", f"the byte at {error.start} is not UTF-8", NOT_UTF8).at(str(path)) from None
-    except (RecursionError, ValueError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Complaint("E0411", f"the JSON cannot be read: {reason}").at(str(path)) from None
+    except RecursionError:
+        raise _TOO_DEEP.at(str(path)) from None
+    except ValueError:  # Python reads integers of at most 4,300 digits.
+        message = "the JSON cannot be read: a number has too many digits"
+        raise Complaint("E0411", message, "write numbers of at most 64 bits").at(str(path)) from None
     if not isinstance(rows, list):
         found = f"found {'an object' if isinstance(rows, dict) else 'a single value'}"
         raise Complaint("E0411", f"expected a list of rows, {found}", "write [[1, 2], [3, 4]]").at(str(path))
@@ -41,7 +45,7 @@ def read_json(path: Path, options: FileOptions, relation: RelationType, dictiona
     try:
         rows = with_branches(rows, relation, dictionary, locator)
     except RecursionError:
-        raise Complaint("E0411", "the JSON cannot be read: it is nested too deeply").at(str(path)) from None
+        raise _TOO_DEEP.at(str(path)) from None
     return encode_rows(rows, relation, dictionary, locator)
 
 

@@ -114,9 +114,9 @@ def _flag(options: GivenOptions, name: str, span: Span | None) -> bool:
     if isinstance(value, bool):
         return value
     if str(value).lower() not in _BOOLEANS:
-        raise _wrong(f"{name}={value} is neither true nor false", None, span)
+        raise _wrong(f"{name}={value} is neither true nor false", f"write {name}=true or {name}=false", span)
     return _BOOLEANS[str(value).lower()]
 
 
-def _wrong(message: str, hint: str | None, span: Span | None) -> DataError:
+def _wrong(message: str, hint: str, span: Span | None) -> DataError:
     return DataError(Problem("E0413", message, span=span, hint=hint))

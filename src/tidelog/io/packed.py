@@ -22,7 +22,8 @@ def file_bytes(path: Path, encoding: str | None = None) -> bytes:
     try:
         return recoded(unpacked(path.read_bytes(), str(path)), encoding, str(path))
     except OSError as error:
-        raise Complaint("E0411", f"the file cannot be read: {error.strerror or error}").at(str(path)) from None
+        message, hint = f"the file cannot be read: {error.strerror or error}", "pass a file that you may read"
+        raise Complaint("E0411", message, hint).at(str(path)) from None
 
 
 def unpacked(data: bytes, name: str) -> bytes:

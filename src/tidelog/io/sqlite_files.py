@@ -38,7 +38,8 @@ def read_sqlite(path: Path, options: FileOptions, relation: RelationType, dictio
             names = [description[0] for description in cursor.description]
             rows: list[tuple[Any, ...]] = cursor.fetchall()
     except sqlite3.Error as error:
-        raise Complaint("E0411", f"the database cannot be read: {error}").at(str(path)) from None
+        hint = "check that it is a database of SQLite, complete, and that you may read it"
+        raise Complaint("E0411", f"the database cannot be read: {error}", hint).at(str(path)) from None
     if not relation.columns:
         return np.empty((min(1, len(rows)), 0), dtype=np.int64)
     order = options.order(names, relation, place(None, None))
@@ -86,8 +87,11 @@ def write_sqlite(
                 ([f(v) for f, v in zip(stored, row, strict=True)] if row else [1] for row in rows),
             )
             connection.execute("COMMIT")
-    except (sqlite3.Error, UnicodeError) as error:
-        raise Complaint("E0412", f"the database cannot be written: {error}").at(str(path)) from None
+    except sqlite3.Error as error:
+        hint = "check that it is a database of SQLite that you may write, and that the disk has room"
+        if not path.parent.is_dir():
+            hint = f"create the folder {path.parent}"
+        raise Complaint("E0412", f"the database cannot be written: {error}", hint).at(str(path)) from None
 
 
 def _stored(column: Column) -> Callable[[Any], Any]:

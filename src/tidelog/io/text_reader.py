@@ -99,7 +99,8 @@ def _read_headers(
     """Return the begin of the rows, the number of lines before, and for each declared column its position in the file,
     unless that is given; and the format, which picks columns where the file has an index besides."""
     if not data.strip():
-        raise Complaint("E0411", "expected a line with the names of the columns, found nothing").at(f"{name}:1:1")
+        message = "expected a line with the names of the columns, found nothing"
+        raise Complaint("E0411", message, "write that line, or leave headers=true out").at(f"{name}:1:1")
     end = data.find(b"\n") + 1 or len(data)
     line = _decoded(data[:end], name)
     fields = next(rows_of(line, form, False, name, 0))

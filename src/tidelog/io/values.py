@@ -29,7 +29,7 @@ class Complaint:
 
     code: str
     message: str
-    hint: str | None = None
+    hint: str
     offset: int = 0
     """How many characters behind the beginning of a text the wrong part stands."""
 
@@ -169,7 +169,7 @@ def _described(value: object) -> str:
     return f"the {type(value).__name__} {quote(value)}"
 
 
-def _cast_hint(value: object, kind: Kind) -> str | None:
+def _cast_hint(value: object, kind: Kind) -> str:
     if isinstance(value, (bool, np.bool_)):
         return "write int(…) for 0 and 1, or str(…)"
     if isinstance(value, (float, np.floating)):

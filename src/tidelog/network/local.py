@@ -75,12 +75,13 @@ class LocalNetwork(NetworkVerbs):
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def insert(self, relation: str, rows: Iterable[Any]) -> None:
-        """Assert facts, each at its own node."""
+        """Assert facts, each at its own node. If one node refuses its facts, raise UsageError or DataError, and let the
+        others undo the change."""
         by_node = self._split(relation, rows)
         self._tell({"insert": relation, "stamp": self._clock()}, by_node)
 
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
-        """Retract facts."""
+        """Retract facts. Raise as `insert`."""
         self._tell({"delete": relation}, self._split(relation, rows))
 
     def add_rules(self, text: str) -> None:
@@ -220,7 +221,12 @@ class LocalNetwork(NetworkVerbs):
     def _tell(self, command: Mapping[str, Any], by_node: Mapping[str, list[Any]]) -> None:
         for name, rows in by_node.items():
             self._post([name], {**command, "rows": rows})
-        for answer in [self._read(name) for name in by_node]:  # of all, before the first error is raised
+        answers = {name: self._read(name) for name in by_node}  # of all, before the first error is raised
+        if any(map(_is_error, answers.values())):
+            for name, undoing in answers.items():
+                if not _is_error(undoing):
+                    self._ask(name, {"undo": undoing})
+        for answer in answers.values():
             _checked(answer)
 
     def _ask(self, name: str, command: dict[str, Any]) -> Any:
@@ -276,9 +282,13 @@ def node_configs(config: NetworkConfig, program: str) -> dict[str, NodeConfig]:
     }
 
 
+def _is_error(answer: Any) -> bool:
+    return isinstance(answer, dict) and "error" in answer
+
+
 def _checked(answer: Any) -> Any:
     """Return the answer of a node. Raise UsageError if it is an error."""
-    if isinstance(answer, dict) and "error" in answer:
+    if _is_error(answer):
         code, message, hint = answer["error"]
         raise UsageError(Problem(code, message, hint=hint))
     return answer

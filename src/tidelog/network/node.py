@@ -147,12 +147,12 @@ class Node(NodeVerbs, Uncopied):
         then change nothing. `stamp` is for networks, which give their own, see `tidelog.network.stamps`."""
         if not (stamp is None or (type(stamp) is int and 0 <= stamp <= LARGEST_COUNT)):
             raise wrong_argument("`stamp`", "a number, 0 or more", stamp)
-        self._base(relation, rows, True, stamp)
+        self.change_rows(relation, rows, True, stamp)
 
     @_WITHIN_MEMORY
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
         """Retract facts that live here. Raise as `insert`."""
-        self._base(relation, rows, False, None)
+        self.change_rows(relation, rows, False, None)
 
     @_WITHIN_MEMORY
     def add_rules(self, text: str) -> None:
@@ -179,14 +179,17 @@ class Node(NodeVerbs, Uncopied):
         """Give the node messages of its own user."""
         self._step([(self.name, message) for message in messages])
 
-    def _base(self, relation: str, rows: Iterable[Any], present: bool, stamp: int | None) -> None:
+    @_WITHIN_MEMORY
+    def change_rows(self, relation: str, rows: Iterable[Any], present: bool, stamp: int | None) -> list[Base]:
+        """Assert or retract facts that live here, in a change with this stamp or one of the clock; return the messages
+        that undo it. Raise as `insert`."""
         facts = facts_of(relation, rows, self.machine.book.program)
         for fact in facts:
             owner = self.machine.owner(fact)
             if owner != self.name:
                 message = f"{relation}{fact[1]!r} lives at node {owner}, not at {self.name}"
                 raise UsageError(Problem("E0622", message, hint="insert and delete a fact at the node where it lives"))
-        self.change(facts, present, self.clock() if stamp is None else stamp)
+        return self.change(facts, present, self.clock() if stamp is None else stamp)
 
     def change(self, facts: Sequence[LocatedTuple], present: bool, stamp: int) -> list[Base]:
         """Assert or retract facts as they are stored, in a change with this stamp; return the messages that undo it.
