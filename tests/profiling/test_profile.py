@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -222,6 +225,37 @@ def test_an_attempt_in_vain_is_a_step() -> None:
         assert figures(last(db))["wide"][1:3] == (2, 2)
         assert last(db).steps["an attempt in vain"] > 0
         sums(db.profile())
+
+
+LOADING = """
+import json, sys, tidelog
+from tidelog.kernels import calling
+from tidelog.maintain import machine
+looks = []
+def until_look(steps):
+    looks.append(steps)
+    if len(looks) == 2:  # Kernels become machine code in the midst of the plan.
+        calling.PATIENCE = calling.PATIENCE_IF_COLD = 1e-9
+    return 1_000
+machine.until_look = until_look
+db = tidelog.connect()
+db.options(profile=True)
+db.load(".decl s(x: number) .decl t(x: number, y: number) t(x, y) :- s(x), s(y).")
+db.insert("s", [(i,) for i in range(60)])
+db.commit()
+(epoch,) = db.profile().epochs
+(node,) = [node for node in epoch.nodes if "t" in node.relations]
+print(json.dumps([node.steps.get("machine code", 0.0), sum(rule.seconds for rule in node.rules), len(db["t"])]))
+"""
+
+
+def test_loading_machine_code_is_a_step_and_no_part_of_the_rule_that_needs_it() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TIDELOG_KERNELS"}
+    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True, env=environment)
+    loading, of_rules, rows = json.loads(done.stdout)
+    assert rows == 3_600
+    assert loading > 0
+    assert of_rules < loading
 
 
 def test_only_epochs_that_happened_are_recorded() -> None:

@@ -21,7 +21,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime.nrt import rtsys
 
 from tidelog.errors import KernelCacheWarning
-from tidelog.kernels.compiling import before_compiling
+from tidelog.kernels.compiling import before_compiling, loading
 from tidelog.kernels.places import folder_in_package, folder_of_kernels, use_folder
 
 _warned: list[str] = []
@@ -37,7 +37,8 @@ def cached(dispatcher: Any) -> Any:
     if folder not in _used:
         _used.add(folder)
         use_folder(folder)
-    dispatcher._cache = KernelCache(dispatcher.py_func)  # type: ignore[no-untyped-call]  # numba has no types
+    dispatcher._cache = KernelCache(dispatcher.py_func)
+    dispatcher.compile = functools.partial(loading, dispatcher.compile)
     return dispatcher
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy
 
 from tidelog.kernels import checked
+from tidelog.kernels.compiling import loading
 
 A_STEP = 1.2e-5
 """Seconds in which Python inserts a row or makes a binding, about."""
@@ -99,6 +100,9 @@ class Kernel:
     @functools.cached_property
     def dispatcher(self) -> Any:
         """The kernel as numba has it."""
+        return loading(self._compiled)
+
+    def _compiled(self) -> Any:
         from tidelog.kernels.native import compiled
 
         return compiled(self.function)

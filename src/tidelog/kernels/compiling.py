@@ -1,20 +1,25 @@
-"""Calls before a kernel is compiled: a notice for the user, and looks at limits."""
+"""What happens when a kernel becomes machine code: a notice for the user, looks at limits, and a step of a profile."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 
 class _Here(threading.local):
     """The state of a thread."""
 
     look: Callable[[], object] | None = None
+    passed: Callable[[int], object] | None = None
+    is_loading = False
 
 
 _here = _Here()
 _notices: list[Callable[[], object]] = []
+_steps: list[Callable[[], AbstractContextManager[object]]] = [nullcontext]
 
 
 @contextmanager
@@ -27,6 +32,36 @@ def between_kernels(look: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         _here.look = before
+
+
+@contextmanager
+def hearing_of_loads(passed: Callable[[int], object]) -> Iterator[None]:
+    """Call `passed` inside the block, in this thread, with the nanoseconds that it took to compile or load a kernel."""
+    before = _here.passed
+    _here.passed = passed
+    try:
+        yield
+    finally:
+        _here.passed = before
+
+
+def count_as(step: Callable[[], AbstractContextManager[object]]) -> None:
+    """Let kernels be compiled and loaded inside of what `step` returns."""
+    _steps[:] = [step]
+
+
+def loading(compile: Callable[..., Any], *arguments: Any) -> Any:
+    """Compile or load a kernel, with those that it calls, and say how long that took."""
+    if _here.is_loading:
+        return compile(*arguments)
+    started, _here.is_loading = time.clock_gettime_ns(time.CLOCK_MONOTONIC), True
+    try:
+        with _steps[0]():
+            return compile(*arguments)
+    finally:
+        _here.is_loading = False
+        if _here.passed is not None:
+            _here.passed(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - started)
 
 
 def tell(notice: Callable[[], object]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.arrays import Words
 from tidelog.kernels import layout
+from tidelog.kernels.compiling import hearing_of_loads
 from tidelog.maintain.assemble import Code, Sight
 from tidelog.maintain.lanes import Lane
 from tidelog.profiling.counts import CountedPlan, PlanCounts, end_run, start_of
@@ -41,17 +43,17 @@ class Counting:
         """The attempt of the recorder that counts."""
 
     def by(
-        self, recorder: Recorder | None, table: NDArray[numpy.int64], make: Callable[[], PlanCounts]
+        self, recorder: Recorder | None, table: NDArray[numpy.int64], levels: Words, make: Callable[[], PlanCounts]
     ) -> AbstractContextManager[None]:
-        """Return the block in which kernels count plans for a recorder. `table` is that of the catalog, `make` returns
-        memory for counts."""
+        """Return the block in which kernels count plans for a recorder. `table` is that of the catalog, `levels` are
+        the state of the kernels, `make` returns memory for counts."""
         if recorder is None and self._attempt is None:
             return nullcontext()
-        return self._by(recorder, table, make)
+        return self._by(recorder, table, levels, make)
 
     @contextmanager
     def _by(
-        self, recorder: Recorder | None, table: NDArray[numpy.int64], make: Callable[[], PlanCounts]
+        self, recorder: Recorder | None, table: NDArray[numpy.int64], levels: Words, make: Callable[[], PlanCounts]
     ) -> Iterator[None]:
         if recorder is None or recorder.attempt is not self._attempt:
             self._begin(recorder, make)
@@ -60,7 +62,8 @@ class Counting:
             return
         recorder.enter(JOINS)
         try:
-            yield
+            with hearing_of_loads(partial(self._leave_out, levels)):
+                yield
         except BaseException:
             if self._counts is not None:
                 self._counts.end(table)
@@ -82,6 +85,12 @@ class Counting:
         self._attempt = recorder.attempt
         self._code[fields] = self._counts.addresses
         recorder.count(self._counts)
+
+    def _leave_out(self, levels: Words, nanoseconds: int) -> None:
+        """Leave out of the run of a plan that is under way what it took to load a kernel."""
+        if self._counts is not None and levels[layout.S_COUNTS]:
+            counts = self._counts.at(int(levels[layout.S_COUNTS]))
+            counts[layout.K_BEGAN] += nanoseconds if counts[layout.K_BEGAN] else 0
 
     @contextmanager
     def together(self, address: int, lanes: Sequence[Lane], head: StoredRelation) -> Iterator[None]:

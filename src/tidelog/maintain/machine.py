@@ -250,7 +250,7 @@ class Interpreter:
         plans = self.plans.get(group, numpy.empty(0, numpy.int64))
         budget = int(self.levels[layout.S_BUDGET])
         ledgers: Ledgers | None = None
-        with self._counting.by(recording(), self.catalog.table, self._counts):
+        with self._counting.by(recording(), self.catalog.table, self.levels, self._counts):
             while True:
                 self.levels[layout.S_BUDGET] = until_look(budget)
                 with between_kernels(compiling or look):

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tidelog.kernels.compiling import count_as
 from tidelog.profiling.counts import PlanCounts, PlanRuns
 from tidelog.profiling.profile import EpochProfile, IndexProfile, NodeProfile, RuleProfile
 from tidelog.profiling.rules import rules_of
@@ -21,8 +22,9 @@ from tidelog.rules.core import HyperNode
 REMEMBERED = 100
 """Epochs that a database keeps the profiles of."""
 JOINS, PLANNING, INDEXES, BOOKKEEPING, OTHER = "joins", "planning", "indexes", "bookkeeping", "other"
+MACHINE_CODE = "machine code"
 """Steps: kernels that run plans, whose time is mostly that of rules; making plans; entering rows into indexes; the rest
-of a hyper-node; the rest of an epoch."""
+of a hyper-node; the rest of an epoch; compiling and loading kernels."""
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 recording = _current.get
@@ -191,3 +193,6 @@ class step:  # Used as a function: a generator takes three times as long where n
     def __exit__(self, *_: object) -> None:
         if self._recorder is not None:
             self._recorder.leave()
+
+
+count_as(lambda: step(MACHINE_CODE))
