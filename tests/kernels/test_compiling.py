@@ -11,9 +11,9 @@ import pytest
 import tidelog
 from tests.maintain.stopping import at_looks, fails_without_trace, limit
 from tidelog.errors import LimitError
-from tidelog.kernels import fixpoint
+from tidelog.kernels import compiling, fixpoint
 from tidelog.kernels.cache import KernelCache
-from tidelog.kernels.compiling import between_kernels, tell
+from tidelog.kernels.compiling import between_kernels
 from tidelog.kernels.words import kernel
 
 pytestmark = pytest.mark.skipif(
@@ -86,9 +86,13 @@ def test_an_epoch_that_has_to_compile_keeps_to_its_limits(monkeypatch: pytest.Mo
     assert set(db["r"]) == {(1, 2), (2, 3), (1, 3)}
 
 
-def test_a_notice_comes_once_and_only_if_a_kernel_is_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notice_comes_once_when_compiling_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    notices: list[int] = []
+    clock = iter([10.0, 10.9, 11.1, 15.0])
+    monkeypatch.setattr(compiling, "_since", [])
+    monkeypatch.setattr(compiling, "monotonic", lambda: next(clock))
 
     def fresh() -> Any:
         @kernel
@@ -97,12 +101,9 @@ def test_a_notice_comes_once_and_only_if_a_kernel_is_compiled(tmp_path: Path, mo
 
         return seven
 
-    tell(lambda: notices.append(1))
-    assert fresh()(1) == 8
-    assert fresh()(1.5) == 8.5
-    assert notices == [1]
-    tell(lambda: notices.append(2))
-    assert fresh()(1) == 8  # loaded
-    assert notices == [1]
-    assert fresh()(True) == 8
-    assert notices == [1, 2]
+    said = []
+    for each in (1, 1, 1.5, True, 1j):  # the second one is loaded
+        assert fresh()(each) == each + 7
+        said.append(len(caplog.messages))
+    assert said == [0, 0, 0, 1, 1]
+    assert "tidelog warm" in caplog.text

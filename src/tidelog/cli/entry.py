@@ -42,7 +42,6 @@ from tidelog.cli import (
 from tidelog.cli.progress import shown_on_terminal
 from tidelog.collecting import rarely_collected
 from tidelog.errors import DataError, InputWarning, InternalError, LimitError, Problem, TidelogError, UsageError
-from tidelog.kernels.compiling import tell
 
 COMMANDS = (
     run,
@@ -78,7 +77,6 @@ REPORT_HINT = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (those of the process if None) and return the exit code."""
     parsed: argparse.Namespace | None = None
-    tell(_announce_compilation)
     atexit.register(_keep_garbage)
     try:
         given = sys.argv[1:] if arguments is None else arguments
@@ -107,10 +105,6 @@ def _keep_garbage() -> None:
     objects that are left then, so that its garbage has to go."""
     if "duckdb" not in sys.modules:
         gc.freeze()
-
-
-def _announce_compilation() -> None:
-    print("tidelog: compiling kernels, which later runs will find (`tidelog warm` compiles all)", file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:

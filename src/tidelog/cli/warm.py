@@ -37,15 +37,14 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run programs that need all kernels, in processes of their own; return 1 if one of them fails."""
     from tidelog.errors import KernelCacheWarning
-    from tidelog.kernels.compiling import tell
     from tidelog.kernels.places import folder_of_kernels
-    from tidelog.limits.progress import LOGGER
     from tidelog.maintain.threads import cores
     from tidelog.warming import PARTS, run
 
     if arguments.parts is not None:
-        LOGGER.setLevel(logging.WARNING)  # That an epoch takes long, and compiles, is what was asked for.
-        tell(lambda: None)
+        # That an epoch takes long, and compiles, is what was asked for.
+        logging.getLogger("tidelog.progress").setLevel(logging.WARNING)
+        logging.getLogger("tidelog.kernels").setLevel(logging.ERROR)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", KernelCacheWarning)

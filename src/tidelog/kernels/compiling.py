@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from math import inf
+from time import monotonic, monotonic_ns
 from typing import Any
 
 
@@ -18,7 +20,11 @@ class _Here(threading.local):
 
 
 _here = _Here()
-_notices: list[Callable[[], object]] = []
+LOGGER = logging.getLogger("tidelog.kernels")
+_PATIENCE = 1.0
+"""Seconds."""
+_since: list[float] = []
+"""The time at which this process began to compile, or `inf` when it has said so; empty before."""
 _steps: list[Callable[[], AbstractContextManager[object]]] = [nullcontext]
 
 
@@ -54,24 +60,24 @@ def loading(compile: Callable[..., Any], *arguments: Any) -> Any:
     """Compile or load a kernel, with those that it calls, and say how long that took."""
     if _here.is_loading:
         return compile(*arguments)
-    started, _here.is_loading = time.clock_gettime_ns(time.CLOCK_MONOTONIC), True
+    started, _here.is_loading = monotonic_ns(), True
     try:
         with _steps[0]():
             return compile(*arguments)
     finally:
         _here.is_loading = False
         if _here.passed is not None:
-            _here.passed(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - started)
-
-
-def tell(notice: Callable[[], object]) -> None:
-    """Let `notice` be called before this process compiles its first kernel; one that is loaded does not count."""
-    _notices[:] = [notice]
+            _here.passed(monotonic_ns() - started)
 
 
 def before_compiling() -> None:
-    """Call the function of `tell`, once, and what `between_kernels` has set in this thread."""
-    while _notices:
-        _notices.pop()()
+    """Say once what takes so long, if the first kernel was compiled a second ago; call what `between_kernels` has set
+    in this thread."""
+    now = monotonic()
+    if not _since:
+        _since.append(now)
+    elif now > _since[0] + _PATIENCE:
+        _since[0] = inf
+        LOGGER.warning("tidelog compiles its kernels, some 20 s once on a machine; `tidelog warm` compiles all")
     if _here.look is not None:
         _here.look()
