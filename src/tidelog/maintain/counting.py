@@ -88,7 +88,7 @@ class Counting:
 
     def _leave_out(self, levels: Words, nanoseconds: int) -> None:
         """Leave out of the run of a plan that is under way what it took to load a kernel."""
-        if self._counts is not None and levels[layout.S_COUNTS]:
+        if self._counts is not None and levels[layout.S_COUNTS] in self._counts.addresses:  # Threads have their own.
             counts = self._counts.at(int(levels[layout.S_COUNTS]))
             counts[layout.K_BEGAN] += nanoseconds if counts[layout.K_BEGAN] else 0
 
