@@ -41,6 +41,8 @@ class Counting:
         self._counts: PlanCounts | None = None
         self._attempt: object | None = None
         """The attempt of the recorder that counts."""
+        self._shared = 0
+        """The address of the counts of the plan that threads share."""
 
     def by(
         self, recorder: Recorder | None, table: NDArray[numpy.int64], levels: Words, make: Callable[[], PlanCounts]
@@ -88,8 +90,9 @@ class Counting:
 
     def _leave_out(self, levels: Words, nanoseconds: int) -> None:
         """Leave out of the run of a plan that is under way what it took to load a kernel."""
-        if self._counts is not None and levels[layout.S_COUNTS] in self._counts.addresses:  # Threads have their own.
-            counts = self._counts.at(int(levels[layout.S_COUNTS]))
+        address = self._shared or int(levels[layout.S_COUNTS])
+        if self._counts is not None and address:
+            counts = self._counts.at(address)
             counts[layout.K_BEGAN] += nanoseconds if counts[layout.K_BEGAN] else 0
 
     @contextmanager
@@ -103,9 +106,11 @@ class Counting:
         blocks = [Block(8 * len(whole)) for _ in lanes]
         for lane, block in zip(lanes, blocks, strict=True):
             lane.levels[layout.S_COUNTS] = block.address
+        self._shared = address
         try:
             yield
         finally:
+            self._shared = 0
             for lane, block in zip(lanes, blocks, strict=True):
                 lane.levels[layout.S_COUNTS] = 0
                 whole[layout.K_LEVELS :] += block.view(numpy.int64, len(whole))[layout.K_LEVELS :]
