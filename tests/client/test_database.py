@@ -95,6 +95,16 @@ def test_duplicates_are_reported() -> None:
         assert db.commit().report["duplicates"] == {}
 
 
+def test_the_key_of_no_rows_is_not_that_of_later_ones() -> None:
+    with connected() as (db, _):
+        before = set(db["edge"])
+        db.insert("edge", [], key="x")
+        db.delete("edge", [], key="x")
+        db.insert("edge", [(1, 9)])
+        db.commit()
+        assert db["edge"] == before | {(1, 9)}
+
+
 def test_rows_with_a_key_replace_facts() -> None:
     with connected() as (db, server):
         db.insert("edge", pandas.DataFrame({"Y": [7, 7], "X": [1, 1]}), key="x")

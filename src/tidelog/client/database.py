@@ -178,6 +178,7 @@ class RemoteDatabase:
         if names is None:
             rows = rows_of(data, relation, partial(self._columns, relation))
             found = {frozen(row): (row, asserts) for row in rows}
+            self._keys.pop(relation, None)  # of a call without rows
         else:
             rows, found = keyed_rows(data, relation, self._columns(relation), names, asserts=asserts)
             self._keys[relation] = names

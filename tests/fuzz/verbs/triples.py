@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pyoxigraph
@@ -44,10 +45,11 @@ each = db.explain(*goal, all=True)
 
 
 def opened(store: str | None, **options: Any) -> Store:
-    """Return a store, with the triples, programs, views and shapes unless its folder has them."""
+    """Return a store, with the triples, programs, views and shapes unless its folder is there."""
+    is_new = store is None or not Path(store).exists()
     db: Store = tidelog.rdf.connect(store, **options)
     db.prefixes[""] = "http://example.org/"
-    if not db.triples(inferred=False):
+    if is_new:
         db.insert(_DATA)
         db.insert([("urn:a", "urn:b", 5)], graph="urn:g")
         if not isinstance(db, GraphwiseStore):
