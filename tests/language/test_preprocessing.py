@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -133,11 +133,12 @@ def test_an_included_file_that_is_no_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("character", ["\0", "\ud800"])
 def test_a_character_that_no_file_can_have(character: str) -> None:
-    for call, text in (
+    calls: list[tuple[Callable[[str], object], str]] = [
         (read, f'.decl e(x: symbol)\ne("a{character}").'),
         (read, f".decl e(x: symbol) // {character}"),
         (read_body, f'e("{character}")'),
-    ):
+    ]
+    for call, text in calls:
         with pytest.raises(ProgramError) as raised:
             call(text)
         assert raised.value.code == "E0109"

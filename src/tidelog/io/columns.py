@@ -7,6 +7,7 @@ and rejects values that do not fit: nulls, NaN, values out of range, other types
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,9 +105,7 @@ def column_words(
         try:
             return dictionary.encode_column(column, kind)
         except DataError as error:
-            raise Complaint("E0408", error.problems[0].message, error.problems[0].hint).at(
-                place(None, declared.name)
-            ) from None
+            raise DataError(replace(error.problems[0], place=place(None, declared.name))) from None
     if kind == "unsigned" and pa.types.is_decimal(column.type) and column.type.scale == 0:
         column = _unsigned_integers(column, declared, place)
     if pa.types.is_integer(column.type) and kind != "symbol":
@@ -300,7 +299,7 @@ def _record_text_words(
 _WHOLE = {"number": "int64", "unsigned": "uint64"}
 
 
-def _cast_hint(found: pa.DataType, kind: str) -> str | None:
+def _cast_hint(found: pa.DataType, kind: str) -> str:
     import pyarrow as pa
 
     if pa.types.is_floating(found) and kind in RANGES:
