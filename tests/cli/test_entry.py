@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -41,6 +43,14 @@ def test_wrong_usage(tidelog: Run, arguments: tuple[str, ...]) -> None:
     outcome = tidelog(*arguments)
     assert outcome.code == 2
     assert outcome.err.startswith("usage: tidelog")
+
+
+@pytest.mark.parametrize("command", ["apply", "format", "rdf serve"])
+def test_wrong_usage_of_a_command_shows_its_usage(tidelog: Run, command: str) -> None:
+    outcome = tidelog(*command.split(), "some", "--colour")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"usage: tidelog {command} ")
+    assert outcome.err.endswith("error: unrecognized arguments: --colour\n")
 
 
 def test_closed_pipe_is_no_error(folder: Path) -> None:
@@ -82,6 +92,22 @@ def test_interruption_during_start_up(tidelog: Run, closure: Path, monkeypatch: 
     monkeypatch.setattr(check, "execute", interrupt)
     outcome = tidelog("check", "closure.dl")
     assert (outcome.code, outcome.err) == (130, "tidelog: interrupted\n")
+
+
+@pytest.mark.parametrize("command", [("serve", "s"), ("rdf", "serve")])
+def test_an_interrupt_ends_a_server_as_it_should(folder: Path, command: tuple[str, ...]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tidelog", *command, "--port", "0"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        address = re.search(r"http://[0-9.:]+", process.stdout.readline())
+        assert address is not None
+        with urlopen(f"{address[0]}/", timeout=30) as page:  # The server runs.
+            assert page.status == 200
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(), without_progress(process.stderr.read())) == (0, "")
 
 
 def test_a_fault_of_our_own_asks_for_a_report(tidelog: Run, closure: Path, monkeypatch: pytest.MonkeyPatch) -> None:

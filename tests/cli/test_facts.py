@@ -41,12 +41,12 @@ def test_the_options_of_the_declaration_hold(
     (folder / name.format("q")).write_text(fact.format("Lee, Ann" if form == "quoted" else "Lee", 3))
     (folder / name.format("new")).write_text(fact.format("Bob", 4))
     stored(folder, tidelog, options)
-    assert tidelog("apply", "s", "--insert", f"q={name.format('new')}", "--changes", "-").out == "+ q(Bob, 4)\n"
-    gone = tidelog("apply", "s", "--delete", f"q={name.format('q')}")
+    assert tidelog("apply", "s", f"+q={name.format('new')}", "--changes", "-").out == "+ q(Bob, 4)\n"
+    gone = tidelog("apply", "s", f"-q={name.format('q')}")
     assert gone.out.splitlines()[2:] == ["q                0        1"]
     if "JSON" not in form:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(fact.format("Eve", 5).encode())))
-        assert tidelog("apply", "s", "--insert", "q=-", "--changes", "-").out == "+ q(Eve, 5)\n"
+        assert tidelog("apply", "s", "+q=-", "--changes", "-").out == "+ q(Eve, 5)\n"
 
 
 def test_json_from_standard_input(folder: Path, tidelog: Run) -> None:
@@ -54,7 +54,7 @@ def test_json_from_standard_input(folder: Path, tidelog: Run) -> None:
 
     (folder / "q.json").write_text("[]")
     stored(folder, tidelog, "IO=json")
-    command = [sys.executable, "-m", "tidelog", "apply", "s", "--insert", "q=-", "--changes", "-"]
+    command = [sys.executable, "-m", "tidelog", "apply", "s", "+q=-", "--changes", "-"]
     done = subprocess.run(command, cwd=folder, input=b'[["Bob", 4]]', capture_output=True, check=True)
     assert done.stdout == b"+ q(Bob, 4)\n"
 
@@ -65,7 +65,7 @@ def test_options_of_the_argument_override_those_of_the_declaration(folder: Path,
     (folder / "new.csv").write_text("Bob;4\n")
     (folder / "other.csv").write_text('a,n\n5,"Lee, Ann"\n')
     outcome = tidelog(
-        "apply", "s", "--insert", "q(headers=false)=new.csv", "--insert", 'q(rfc4180=true, delimiter=",")=other.csv',
+        "apply", "s", "+q(headers=false)=new.csv", '+q(rfc4180=true, delimiter=",")=other.csv',
         "--changes", "-",
     )  # fmt: skip
     assert (outcome.out.splitlines(), outcome.err) == (["+ q(Bob, 4)", '+ q("Lee, Ann", 5)'], "")
@@ -75,20 +75,20 @@ def test_the_ending_of_a_file_names_another_format(folder: Path, tidelog: Run) -
     (folder / "q.csv").write_text("n;a\nLee;3\n")
     stored(folder, tidelog, 'filename="q.csv", delimiter=";", headers=true')
     (folder / "new.json").write_text('[["Bob", 4]]')
-    assert tidelog("apply", "s", "--insert", "q=new.json", "--changes", "-").out == "+ q(Bob, 4)\n"
-    assert tidelog("apply", "s", "--insert", "q(IO=json)=q.csv").err.startswith("q.csv:1:1: error[E0411]")
+    assert tidelog("apply", "s", "+q=new.json", "--changes", "-").out == "+ q(Bob, 4)\n"
+    assert tidelog("apply", "s", "+q(IO=json)=q.csv").err.startswith("q.csv:1:1: error[E0411]")
 
 
 def test_of_several_directives_the_one_that_names_the_file_counts(folder: Path, tidelog: Run) -> None:
     (folder / "a.csv").write_text("Lee;3\n")
     (folder / "b.csv").write_text('"Ann",4\n')
     stored(folder, tidelog, 'filename="a.csv", delimiter=";"', 'filename="b.csv", rfc4180=true')
-    assert tidelog("apply", "s", "--delete", "q=b.csv", "--changes", "-").out == "- q(Ann, 4)\n"
+    assert tidelog("apply", "s", "-q=b.csv", "--changes", "-").out == "- q(Ann, 4)\n"
     (folder / "c.csv").write_text('"Eve",5\n')
-    outcome = tidelog("apply", "s", "--insert", "q=c.csv")
+    outcome = tidelog("apply", "s", "+q=c.csv")
     assert "error[E0413]: q has 2 directives `.input`, whose options differ" in outcome.err
     advised = outcome.err.rpartition("such as '")[2].rstrip("'\n")
-    assert tidelog("apply", "s", "--insert", advised, "--changes", "-").out == "+ q(Eve, 5)\n"
+    assert tidelog("apply", "s", f"+{advised}", "--changes", "-").out == "+ q(Eve, 5)\n"
 
 
 def test_facts_without_a_file(folder: Path, tidelog: Run) -> None:
@@ -98,18 +98,37 @@ def test_facts_without_a_file(folder: Path, tidelog: Run) -> None:
     )
     assert tidelog("init", "s", "r.dl").code == 0
     facts = ['A.r("a, b=(c)=d", -3, [1, nil], $Node("x", $Leaf()))', 'A.r("", 4, nil, $Leaf()).']
-    inserted = tidelog("apply", "s", *(f"--insert={fact}" for fact in facts), "--changes", "-")
+    inserted = tidelog("apply", "s", *(f"+{fact}" for fact in facts), "--changes", "-")
     assert (inserted.code, len(inserted.out.splitlines())) == (0, 2)
     assert inserted.out.splitlines()[1] == '+ A.r("a, b=(c)=d", -3, [1, nil], $Node(x, $Leaf))'
-    assert len(tidelog("apply", "s", "--delete", facts[0], "--changes", "-").out.splitlines()) == 1
-    assert len(tidelog("apply", "s", "--delete", "A.r(_, n, nil, _)", "--changes", "-").out.splitlines()) == 1
+    assert len(tidelog("apply", "s", f"-{facts[0]}", "--changes", "-").out.splitlines()) == 1
+    assert len(tidelog("apply", "s", "-A.r(_, n, nil, _)", "--changes", "-").out.splitlines()) == 1
+
+
+def test_facts_with_a_sign_stand_anywhere(folder: Path, tidelog: Run) -> None:
+    """Relations may have the names of options, and facts may look like them."""
+    (folder / "r.dl").write_text("".join(f".decl {name}(x: symbol)\n" for name in ("h", "F", "insert", "changes")))
+    assert tidelog("init", "s", "r.dl").code == 0
+    inserted = tidelog("apply", '+h("-F")', "s", '+F("a")', "--changes", "-", '+ insert("=").')
+    assert (inserted.out, inserted.err) == ("+ h(-F)\n+ F(a)\n+ insert(=)\n", "")
+    (folder / "F.csv").write_text("a\n")
+    both = tidelog("apply", "s", "-h(_)", "-F=F.csv", '+changes("x")', "--changes", "-", "-F", ".")
+    assert (both.out, both.err) == ("- h(-F)\n- F(a)\n+ changes(x)\n", "")
+
+
+def test_the_options_of_earlier_versions_say_what_to_write(folder: Path, tidelog: Run) -> None:
+    stored(folder, tidelog)
+    inserted = tidelog("apply", "s", "--insert", 'q("Eve", 1)', "--changes", "-")
+    assert (inserted.out, inserted.err.count("is deprecated, write +FACTS")) == ("+ q(Eve, 1)\n", 1)
+    assert tidelog("apply", "s", '--delete=q("Eve", _)', "--changes", "-").out == "- q(Eve, 1)\n"
+    assert "--insert" not in tidelog("apply", "--help").out
 
 
 @pytest.mark.parametrize(
     ("argument", "status", "message"),
     [
-        ("q", 2, "expected REL=FILE, or a fact such as 'edge(1, 2)', found 'q'"),
-        ("q=", 2, "expected REL=FILE"),
+        ("q", 2, "error[E0603]: expected a fact such as 'edge(1, 2)', or REL=FILE, found 'q'"),
+        ("q=", 2, "or REL=FILE, found 'q='"),
         ("q(x, 1)", 2, "error[E0673]: `q(x, 1)` is no tuple"),
         ('q("a")', 1, "error[E0208]"),
         ('p("a")', 1, "error[E0201]"),
@@ -121,7 +140,7 @@ def test_facts_without_a_file(folder: Path, tidelog: Run) -> None:
 def test_a_wrong_argument_changes_nothing(folder: Path, tidelog: Run, argument: str, status: int, message: str) -> None:
     (folder / "q.facts").write_text("Lee\t3\n")
     stored(folder, tidelog, "")
-    outcome = tidelog("apply", "s", "--insert", argument)
+    outcome = tidelog("apply", "s", f"+{argument}")
     assert outcome.code == status
     assert message in outcome.err
     assert tidelog("show", "s", "q").out.count("Lee") == 1

@@ -14,7 +14,8 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from tests.cli.conftest import Outcome, Run
-from tidelog.cli.prompt import Session, _converse, prompt_session, statements
+from tidelog.cli.entry import parser
+from tidelog.cli.prompt import Session, _converse, prompt_session, reader, statements
 from tidelog.errors import TidelogError
 
 PROGRAM = """\
@@ -102,15 +103,43 @@ def test_the_prompt(
     with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
         prompt = prompt_session(session)
         keys.send_text("edge(3, 4).\rnothing(1).\rback: path(y, x) :-\r edge(x, y).\r.quit\r")
-        assert _converse(session, prompt) == 0
+        assert _converse(session, prompt.prompt) == 0
     out = capsys.readouterr().out
     assert "+ path(1, 4)" in out
     assert "error[E0201]" in out
     assert "+ path(4, 3)" in out
     assert "+.quit" in (tmp_path / "cache/prompt_history").read_text()
     assert prompt.completer is not None
-    document = Document("path(x, y) :- ed")
-    assert [each.text for each in prompt.completer.get_completions(document, CompleteEvent())] == ["edge"]
+    for typed, completed in (("path(x, y) :- ed", "edge"), (".remove mo", "more"), ("qu", "quit"), (".wh", ".why-not")):
+        found = prompt.completer.get_completions(Document(typed), CompleteEvent())
+        assert [each.text for each in found] == [completed]
+
+
+def test_the_prompt_without_packages_is_that_of_python(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], session: Session
+) -> None:
+    monkeypatch.setattr("tidelog.errors.is_installed", lambda module: module != "prompt_toolkit")
+    monkeypatch.setattr("sys.stdin", io.StringIO("help\nedge(3,\n4).\nexit\nedge(5, 6).\n"))
+    assert _converse(session, reader(session)) == 0
+    out = capsys.readouterr().out
+    assert ".why-not path(3, 1)" in out
+    assert "... + edge(3, 4)\n" in out
+    assert "edge(5, 6)" not in out
+
+
+def test_the_first_lines_can_be_typed(
+    folder: Path, tidelog: Run, monkeypatch: pytest.MonkeyPatch, session: Session
+) -> None:
+    """A program without statements, too, says what to try."""
+    outcome = piped("\n// nothing\n", tidelog, monkeypatch)
+    assert (outcome.code, outcome.out) == (0, "")
+    here, program, store = (line[19:] for line in outcome.err.splitlines()[1:4])
+    assert Session().execute(here) == "+ edge(1, 2)"
+    for command in (program, store):
+        assert parser().parse_args(command.split()[1:]).execute
+    assert piped("help\nquit\nnever(\n", tidelog, monkeypatch).out.startswith("edge(1, 2). ")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert tidelog().out.startswith(outcome.err)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -60,23 +60,23 @@ def test_a_store_is_not_made_twice(store: Path, tidelog: Run) -> None:
 
 
 def test_facts_come_and_go(store: Path, tidelog: Run) -> None:
-    outcome = tidelog("apply", "s", "--insert", "e=more.facts")
+    outcome = tidelog("apply", "s", "+e=more.facts")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines()[2:] == ["e                1        0", "t                3        0"]
-    outcome = tidelog("apply", "s", "--delete", "e=more.facts", "--changes", "-")
+    outcome = tidelog("apply", "s", "-e=more.facts", "--changes", "-")
     assert outcome.out.splitlines() == ["- e(3, 4)", "- t(1, 4)", "- t(2, 4)", "- t(3, 4)"]
-    assert tidelog("apply", "s", "--delete", "e=more.facts").out == "nothing has changed\n"
+    assert tidelog("apply", "s", "-e=more.facts").out == "nothing has changed\n"
 
 
 def test_facts_from_standard_input(store: Path, tidelog: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"3\t1\n")))
-    assert tidelog("apply", "s", "--insert", "e=-", "--changes", "-").out.splitlines()[0] == "+ e(3, 1)"
+    assert tidelog("apply", "s", "+e=-", "--changes", "-").out.splitlines()[0] == "+ e(3, 1)"
 
 
 def test_rules_come_and_go(store: Path, tidelog: Run) -> None:
     (store / "loops.dl").write_text(".decl loop(x: number)\nloops: loop(x) :- t(x, x).\n")
     (store / "back.facts").write_text("3\t1\n")
-    tidelog("apply", "s", "--add-rules", "loops.dl", "--insert", "e=back.facts")
+    tidelog("apply", "s", "--add-rules", "loops.dl", "+e=back.facts")
     assert tidelog("show", "s", "loop").out.splitlines()[4:7] == ["1", "2", "3"]
     outcome = tidelog("apply", "s", "--remove-rule", "loops", "--stats")
     assert outcome.out.splitlines()[2:] == ["loop             0        3"]
@@ -92,7 +92,7 @@ def test_an_instance_is_replaced(store: Path, tidelog: Run) -> None:
 
 
 def test_changes_as_files(store: Path, tidelog: Run) -> None:
-    document = json.loads(tidelog("apply", "s", "--insert", "e=more.facts", "--changes", "out", "--json").out)
+    document = json.loads(tidelog("apply", "s", "+e=more.facts", "--changes", "out", "--json").out)
     assert document["changes"] == {"e": {"inserted": 1, "deleted": 0}, "t": {"inserted": 3, "deleted": 0}}
     assert sorted(document["files"]) == sorted(f"out/{name}" for name in os.listdir(store / "out"))
     assert (store / "out/t.inserted.csv").read_text() == "1\t4\n2\t4\n3\t4\n"
@@ -110,34 +110,36 @@ def test_changes_as_files_read_back(folder: Path, tidelog: Run, options: str) ->
         assert tidelog("init", store, "r.dl").code == 0
     for facts in (["a", "b"], ["two\\nlines", "a;b"]):
         fact = f'r("{facts[0]}", "{facts[1]}")'
-        assert tidelog("apply", "s", "--insert", fact, "--changes", "out").err == ""
+        assert tidelog("apply", "s", f"+{fact}", "--changes", "out").err == ""
         (inserted,) = (folder / "out").glob("r.inserted.*")
-        changed = tidelog("apply", "t", "--insert", f"r={inserted}", "--changes", "-")
-        assert changed.out == tidelog("apply", "s", "--delete", fact, "--changes", "-").out.replace("- ", "+ ", 1)
+        changed = tidelog("apply", "t", f"+r={inserted}", "--changes", "-")
+        assert changed.out == tidelog("apply", "s", f"-{fact}", "--changes", "-").out.replace("- ", "+ ", 1)
 
 
 def test_changes_as_json(store: Path, tidelog: Run) -> None:
-    document = json.loads(tidelog("apply", "s", "--delete", "e=e.facts", "--changes", "-", "--json").out)
+    document = json.loads(tidelog("apply", "s", "-e=e.facts", "--changes", "-", "--json").out)
     assert document["changes"]["t"] == {"inserted": [], "deleted": [[1, 2], [1, 3], [2, 3]]}
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--insert", "ee=more.facts"), "E0601"),
-        (("--insert", "e=none.facts"), "E0410"),
-        (("--insert", "e=bad.facts"), "bad.facts:2:3: error[E0401]"),
+        (("+ee=more.facts",), "E0601"),
+        (("+e=none.facts",), "E0410"),
+        (("+e=bad.facts",), "bad.facts:2:3: error[E0401]"),
         (("--remove-rule", "nope"), "E0608"),
         (("--remove-instance", "nope"), "E0608"),
         (("--add-rules", "none.dl"), "E0110"),
-        (("--insert", "e"), "expected REL=FILE"),
+        (("+e",), "or REL=FILE, found 'e'"),
+        (("+e(1",), "error[E0603]"),
+        (("-t=",), "usage: tidelog apply STORE"),
     ],
 )
 def test_a_change_that_is_wrong_changes_nothing(
     store: Path, tidelog: Run, arguments: tuple[str, ...], said: str
 ) -> None:
     (store / "bad.facts").write_text("7\t8\n9\tx\n")
-    outcome = tidelog("apply", "s", "--insert", "e=more.facts", *arguments)
+    outcome = tidelog("apply", "s", "+e=more.facts", *arguments)
     assert outcome.code in (1, 2)
     assert said in outcome.err
     document = json.loads(tidelog("show", "s", "--json").out)

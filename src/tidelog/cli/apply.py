@@ -1,18 +1,19 @@
-"""`tidelog apply STORE`: change the facts and the rules of a store as one epoch, and show the changes.
+"""`tidelog apply STORE +FACTS -FACTS`: change the facts and the rules of a store as one epoch, and show the changes.
 
-FACTS are REL=FILE, where FILE is anything that `.input` reads, or - for standard input; or one fact, such as
-'edge("a", 3)'. The options of the relation's `.input` hold for the file, unless REL(OPTIONS)=FILE says otherwise.
-Without a change nothing happens.
++FACTS asserts and -FACTS retracts. FACTS are one fact, such as 'edge("a", 3)', or REL=FILE, where FILE is anything that
+`.input` reads, or - for standard input. The options of the relation's `.input` hold for the file, unless
+REL(OPTIONS)=FILE says otherwise. Without a change nothing happens.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.facts import facts_argument
+from tidelog.cli.facts import FACTS, FactsArgument
 from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, functors_of, limits_of
 
 if TYPE_CHECKING:
@@ -22,15 +23,21 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
+_SIGNS = {"+": "--insert", "-": "--delete"}
+
 
 def add(commands: Commands) -> None:
     """Add the command `apply` to the parser."""
-    command = commands.add_parser("apply", help="change a store", description=__doc__, allow_abbrev=False)
+    command = commands.add_parser(
+        "apply",
+        help="change a store",
+        description=__doc__,
+        usage="%(prog)s STORE [+FACTS …] [-FACTS …] [OPTION …]",
+        allow_abbrev=False,
+    )
     command.add_argument("store", metavar="STORE", type=Path)
-    for option, verb in (("--insert", "assert"), ("--delete", "retract")):
-        command.add_argument(
-            option, metavar="FACTS", type=facts_argument, action="append", default=[], help=f"{verb} facts"
-        )
+    for option in _SIGNS.values():  # argparse takes -FACTS for options, and no positional ones between options.
+        command.add_argument(option, action="append", default=[], help=argparse.SUPPRESS)
     command.add_argument(
         "--add-rules", metavar="FILE", type=Path, action="append", default=[], help="add a program: rules, declarations"
     )
@@ -53,6 +60,18 @@ def add(commands: Commands) -> None:
     command.set_defaults(execute=execute)
 
 
+def as_options(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments of a command line, for `apply` with its +FACTS and -FACTS as options."""
+    if arguments[0] != "apply":
+        return list(arguments)
+    if any(each.partition("=")[0] in _SIGNS.values() for each in arguments):
+        print("tidelog: --insert FACTS is deprecated, write +FACTS, and -FACTS in place of --delete", file=sys.stderr)
+    return [
+        f"{_SIGNS[each[0]]}={each[1:]}" if each[:1] == "+" or (each[:1] == "-" and FACTS.fullmatch(each, 1)) else each
+        for each in arguments
+    ]
+
+
 def execute(arguments: argparse.Namespace) -> int:
     """Make the changes one epoch and show them."""
     from tidelog.cli.facts import inputs_of, read_inputs
@@ -62,6 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
     check_folders(arguments.fact_dir, folder)
+    insert, delete = (list(map(FactsArgument.of, each)) for each in (arguments.insert, arguments.delete))
     with existing(arguments.store, functors=functors_of(arguments)) as db:
         db.options(**limits_of(arguments))
         for name in arguments.remove_rule:
@@ -73,9 +93,9 @@ def execute(arguments: argparse.Namespace) -> int:
             db.load(program)
         added = [directive for directive in inputs_of(db.program.directives) if directive not in before]
         read_inputs(db, arguments.fact_dir, added)
-        for facts in arguments.delete:
+        for facts in delete:
             facts.delete_from(db)
-        for facts in arguments.insert:
+        for facts in insert:
             facts.insert_into(db)
         change = db.commit()
         files = _write(db, change, folder) if folder is not None else []

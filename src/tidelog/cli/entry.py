@@ -13,7 +13,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 from warnings import catch_warnings, simplefilter
 
 from tidelog.cli import (
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(_keep_garbage)
     try:
         given = sys.argv[1:] if arguments is None else arguments
-        parsed = parser().parse_args(given) if given else None
+        parsed = parser().parse_args(apply.as_options(given)) if given else None
         with shown_on_terminal(), catch_warnings():
             simplefilter("ignore", InputWarning)  # Commands read the files themselves.
             status: int = prompt.execute() if parsed is None else parsed.execute(parsed)
@@ -100,6 +100,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_as_tidelog_error(error), as_json=as_json, every=getattr(parsed, "all_errors", False))
 
 
+class CommandParser(argparse.ArgumentParser):
+    """A parser that rejects what it does not know with its own usage. argparse passes that on to the outermost parser,
+    whose usage has no word about the command."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the parsed arguments, and nothing that is left."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
 def _keep_garbage() -> None:
     """End the process without a search for garbage, which takes longer than all else at the end. DuckDB complains of
     objects that are left then, so that its garbage has to go."""
@@ -109,7 +121,7 @@ def _keep_garbage() -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands; `execute` of its result is the command's function."""
-    top = argparse.ArgumentParser(
+    top: argparse.ArgumentParser = CommandParser(
         prog="tidelog",
         description="Datalog whose views follow facts and rules. Without a command, tidelog reads statements: from a "
         "prompt on a terminal, or from a pipe.",

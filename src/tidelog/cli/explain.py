@@ -1,5 +1,5 @@
-"""`tidelog explain STORE 'reach("a", "d")'`: print why a tuple holds, or with --not why it does not; since when
-(--blame); what would end it (--undo), or begin it (--repair)."""
+"""`tidelog explain STORE 'reach("a", "d")'`: print why a tuple holds, or why it does not (--not: an error if it does);
+since when (--blame); what would end it (--undo), or begin it (--repair)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tidelog.explain.questions import MOST_MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -102,8 +104,6 @@ def _as_json(found: Proof | Absence | Blame | Removal) -> Any:
 
 def _members(arguments: argparse.Namespace) -> int | None:
     """Return how many members of an aggregate are shown, None for all."""
-    from tidelog.explain.questions import MOST_MEMBERS
-
     return None if arguments.members else MOST_MEMBERS
 
 
@@ -122,7 +122,21 @@ def _explanations(
         return db.repair(relation, values)
     if arguments.all:
         return db.explain(relation, values, all=True, members=members)
-    return [db.explain(relation, values, members=members)]
+    return [why_or_why_not(db, relation, values, members)]
+
+
+def why_or_why_not(
+    db: Database | SparkDatabase, relation: str, values: tuple[Any, ...], members: int | None = MOST_MEMBERS
+) -> Proof | Absence:
+    """Return the proof of a tuple, or the reason why it does not hold. Raise what else `explain` raises."""
+    from tidelog.errors import UsageError
+
+    try:
+        return db.explain(relation, values, members=members)
+    except UsageError as error:
+        if error.code != "E0670":
+            raise
+        return db.why_not(relation, values)
 
 
 def goal_of(text: str, db: Database | SparkDatabase) -> tuple[str, tuple[Any, ...]]:

@@ -6,7 +6,6 @@ these: `edge(delimiter=";")=new.csv`.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Collection, Iterable
@@ -25,7 +24,12 @@ if TYPE_CHECKING:
     from tidelog.spark import SparkDatabase
     from tidelog.storage.dictionary import Dictionary
 
-_FILE = re.compile(r'([^\s=("]+)\s*(\((?:[^"()]|"[^"]*")*\))?=(.+)', re.DOTALL)
+FACTS = re.compile(
+    r"""\s*(?:(?P<relation>[^\s=("-][^\s=("]*)\s*(?P<options>\((?:[^"()]|"[^"]*")*\))?=(?P<file>.+)"""
+    r"""|(?P<fact>[^\s=("-][^\s=("]*\s*\(.*\))[\s.]*)""",
+    re.DOTALL,
+)
+"""REL=FILE, REL(OPTIONS)=FILE, or one fact."""
 
 _LOOKED_AT = 100
 
@@ -39,6 +43,18 @@ class FactsArgument:
     relation: str = ""
     options: str = ""
     file: str | None = None
+
+    @classmethod
+    def of(cls, text: str) -> FactsArgument:
+        """Return the facts that a text names. Raise UsageError (E0603) if it names none."""
+        from tidelog.errors import Problem, UsageError
+
+        found = FACTS.fullmatch(text)
+        if found is None:
+            message = f"expected a fact such as 'edge(1, 2)', or REL=FILE, found '{text}'"
+            hint = 'write +FACTS to assert and -FACTS to retract, a fact in quotes: +\'edge("a", "b")\''
+            raise UsageError(Problem("E0603", message, hint=hint))
+        return cls(found["fact"] or "", found["relation"] or "", found["options"] or "", found["file"])
 
     def insert_into(self, db: Database) -> None:
         """Assert the facts. Raise DataError for a file that is missing or wrong, UsageError (E0601) for an unknown
@@ -57,17 +73,6 @@ class FactsArgument:
             db.delete(self.text)
         else:
             db.delete_words(self.relation, _words(db, self.relation, self.options, self.file))
-
-
-def facts_argument(text: str) -> FactsArgument:
-    """Return what an argument names: REL=FILE, REL(OPTIONS)=FILE, or one fact."""
-    found = _FILE.fullmatch(text)
-    if found is not None:
-        return FactsArgument(text, found[1], found[2] or "", found[3])
-    fact = text.strip().removesuffix(".")
-    if not fact.endswith(")"):
-        raise argparse.ArgumentTypeError(f"expected REL=FILE, or a fact such as 'edge(1, 2)', found {text!r}")
-    return FactsArgument(fact)
 
 
 def _words(db: Database, name: str, options: str, file: str) -> Words:

@@ -1,7 +1,7 @@
 """`tidelog` without a command: a prompt on a terminal, and statements from standard input in a pipe.
 
 `Session` does the work of one statement and returns the text to print; `execute` reads statements. The prompt itself,
-with its history, completion and colours, is prompt_toolkit's.
+with its history, completion and colours, is prompt_toolkit's; without that package, it is Python's `input`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
 
     from tidelog.change import Change
 
+QUIT = ".quit", "quit", "exit"
 MOST_SHOWN = 20
 """Changed tuples that are printed after a statement."""
+WELCOME = """\
+tidelog: views that follow facts and rules. Three things to try:
+  type here        .decl edge(x: number, y: number)  edge(1, 2).
+  run a program    tidelog run PROG.dl -D -
+  serve a store    tidelog serve my.tide
+Here `help` shows what to type, `quit` or Ctrl-D ends."""
 HELP = """\
 edge(1, 2).                  a fact          .delete edge(1, _)   retract facts
 path(x, y) :- edge(x, y).    a rule          .rules               the rules
@@ -27,7 +34,7 @@ path(x, y) :- edge(x, y).    a rule          .rules               the rules
 path(1, y), y > 2            a query         .load FILE           load a program
 .explain path(1, 3)          why it holds    .undo path(1, 3)     which facts would end it
 .why-not path(3, 1)          why it does not .profile             where time went
-.help                        this text       .quit                the end"""
+help                         this text       quit                 the end"""
 
 
 class Session:
@@ -49,6 +56,7 @@ class Session:
             ".undo": self._undo,
             ".why-not": self._why_not,
         }
+        self.commands["help"] = self.commands[".help"]  # Newcomers leave the full stop out.
 
     def execute(self, statement: str) -> str:
         """Do what a statement or a command says, and return the text to print. Whatever this raises has changed
@@ -105,9 +113,9 @@ class Session:
         return str(self.db.profile())
 
     def _explain(self, text: str) -> str:
-        from tidelog.cli.explain import goal_of
+        from tidelog.cli.explain import goal_of, why_or_why_not
 
-        return str(self.db.explain(*goal_of(text, self.db)))
+        return str(why_or_why_not(self.db, *goal_of(text, self.db)))
 
     def _why_not(self, text: str) -> str:
         from tidelog.cli.explain import goal_of
@@ -164,58 +172,62 @@ def _shown(change: Change) -> str:
 def execute() -> int:
     """Read statements from standard input, and print what each of them gives. On a terminal, errors are printed and
     the next statement follows; in a pipe, the first one ends it."""
-    session = Session()
     if sys.stdin.isatty():
-        return _converse(session, prompt_session(session))
+        print(WELCOME)
+        session = Session()
+        return _converse(session, reader(session))
+    session = Session()
+    statement = None
     for statement in statements(sys.stdin):
-        if statement == ".quit":
+        if statement in QUIT:
             break
         if text := session.execute(statement):
             print(text)
+    if statement is None:
+        print(WELCOME, file=sys.stderr)
     return 0
 
 
-def prompt_session(session: Session) -> PromptSession[str]:
-    """Return the prompt: with history between runs, the names of relations and commands, and colours. Raise SetupError
-    (E0790) where the extra `prompt` is missing."""
-    from tidelog.cache_folder import cache_folder
-    from tidelog.errors import Problem, SetupError, how_to_install, is_installed
+def reader(session: Session) -> Callable[[str], str]:
+    """Return a function that shows a prompt and returns a line: that of `prompt_session`, or Python's own without the
+    extra `prompt`."""
+    from tidelog.errors import is_installed
 
-    for module in ("prompt_toolkit", "pygments"):
-        if not is_installed(module):
-            message = f"the prompt needs {module}, which is not installed"
-            hint = f"{how_to_install('prompt')}; a pipe into `tidelog` needs no package"
-            raise SetupError(Problem("E0790", message, hint=hint))
+    return prompt_session(session).prompt if all(map(is_installed, ("prompt_toolkit", "pygments"))) else input
+
+
+def prompt_session(session: Session) -> PromptSession[str]:
+    """Return the prompt: with history between runs, the names of relations, rules and commands, and colours."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import FileHistory
     from prompt_toolkit.lexers import PygmentsLexer
 
+    from tidelog.cache_folder import cache_folder
     from tidelog.editors.colours import TidelogLexer
 
     def words() -> list[str]:
-        return [*session.commands, ".quit", ".decl", ".type", *session.db.relations]
+        return [*session.commands, *QUIT, ".decl", ".type", *session.db.relations, *session.db.rules]
 
     cache_folder().mkdir(parents=True, exist_ok=True)
     completer = WordCompleter(words, pattern=re.compile(r"\.?[\w.-]+"))
     history = FileHistory(str(cache_folder() / "prompt_history"))
-    return PromptSession("tidelog> ", history=history, completer=completer, lexer=PygmentsLexer(TidelogLexer))
+    return PromptSession(history=history, completer=completer, lexer=PygmentsLexer(TidelogLexer))
 
 
-def _converse(session: Session, prompt: PromptSession[str]) -> int:
+def _converse(session: Session, read: Callable[[str], str]) -> int:
     from tidelog.errors import TidelogError
 
-    print("tidelog: .help shows what to type, .quit or Ctrl-D ends")
     while True:
         try:
-            text = prompt.prompt().strip()
+            text = read("tidelog> ").strip()
             while text and not is_complete(text):
-                text = f"{text}\n{prompt.prompt('     ... ')}".strip()
+                text = f"{text}\n{read('     ... ')}".strip()
         except KeyboardInterrupt:
             continue
         except EOFError:
             return 0
-        if text == ".quit":
+        if text in QUIT:
             return 0
         try:
             shown = session.execute(text) if text else ""

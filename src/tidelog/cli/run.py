@@ -24,7 +24,6 @@ from tidelog.cli.shared import (
     add_messages,
     add_preprocessing,
     functors_of,
-    hints,
     limits_of,
     print_warnings,
     text,
@@ -53,7 +52,9 @@ def add(commands: Commands) -> None:
         default=".",
         help="folder for the files of .output (default: .); - prints them",
     )
-    command.add_argument("--explain", metavar="TUPLE", help="print why a tuple holds, instead of the outputs")
+    command.add_argument(
+        "--explain", metavar="TUPLE", help="print why a tuple holds, or why it does not, instead of the outputs"
+    )
     command.add_argument("--check", action="store_true", help="prove the views before writing them")
     command.add_argument("--console", metavar="FILE.html", type=Path, help="write the run as a page to look into")
     command.add_argument(
@@ -159,17 +160,15 @@ def _connected(engine: str, stack: ExitStack) -> Database | SparkDatabase:
 
 
 def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
-    """Print the proof of a tuple."""
-    from tidelog.cli.explain import goal_of
+    """Print the proof of a tuple, or the reason why it does not hold."""
+    from tidelog.cli.explain import goal_of, why_or_why_not
     from tidelog.cli.report import print_json
 
-    reason = "make a store with `tidelog init`, and ask `tidelog explain STORE TUPLE --not` for the reason"
-    with hints(E0670=reason):
-        proof = db.explain(*goal_of(text, db))
+    found = why_or_why_not(db, *goal_of(text, db))
     if as_json:
-        print_json({"ok": True, "explanations": [proof.to_dict()]})
+        print_json({"ok": True, "explanations": [found.to_dict()]})
     else:
-        print(proof)
+        print(found)
 
 
 def _save_page(db: Database, change: Any, arguments: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import gc
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 import uvicorn
 from starlette.applications import Starlette
@@ -58,11 +59,12 @@ def address_of(listener: socket.socket, certificate: ServerCertificate | None = 
 
 def run(application: Starlette, listener: socket.socket, certificate: ServerCertificate | None = None) -> None:
     """Serve until the process is interrupted, by TLS with a certificate. Requests under way may end within five
-    seconds."""
+    seconds. An interrupt is how a server ends, and no error."""
     gc.freeze()  # Programs are hundreds of thousands of objects: each look at them all would hold up all requests.
     sys.setswitchinterval(_SWITCH)
     _share_heap()
-    server_for(application, certificate).run(sockets=[listener])
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again after the end.
+        server_for(application, certificate).run(sockets=[listener])
 
 
 def _share_heap() -> None:
