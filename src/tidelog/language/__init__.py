@@ -8,7 +8,7 @@ statements    tokens to statements, and recovery;  mistakes  problems of the syn
 builder       reductions of the grammar to statements, with bodies, clauses and terms;  literals  numbers and strings;
               qualifiers  those that contradict each other;  nesting  bounded depth
 syntax        the tree;  printer  the tree as source;  precedence  how strongly operators bind;  readable  texts that
-              read back as the same tree
+              read back as the same tree;  placed  the text of a store, with the places of its statements
 check         `check`, and `Checker` for programs that change: declarations, directives, names, kinds (with functors,
               scopes, kind_slots; rule_kinds  a rule with its kinds), paths, subtypes, grounding (with bindings),
               patterns;  equivalences  rules that `eqrel` brings;  inlining  `inline`;  selections  which tuples a

@@ -59,10 +59,10 @@ def source_text(node: SyntaxNode) -> str:
     """Return the source text of any node."""
     match node:
         case Program():
-            return "\n".join(map(_documented, _statements(node)))
+            return "\n".join(map(documented, statements_of(node)))
         case Component():
             parents = f" : {_list(node.parents)}" if node.parents else ""
-            body = [*map(source_text, node.overrides), *map(_documented, _statements(node.body))]
+            body = [*map(source_text, node.overrides), *map(documented, statements_of(node.body))]
             return "\n".join([f".comp {source_text(node.type)}{parents} {{", *body, "}"])
         case ComponentType():
             return node.name + (f"<{', '.join(node.parameters)}>" if node.parameters else "")
@@ -98,7 +98,8 @@ def source_text(node: SyntaxNode) -> str:
             return _term(node)[0]  # type: ignore[arg-type]
 
 
-def _statements(program: Program) -> tuple[SyntaxNode, ...]:
+def statements_of(program: Program) -> tuple[SyntaxNode, ...]:
+    """Return the statements of a program by their sorts."""
     return (
         *program.types,
         *program.functors,
@@ -110,7 +111,7 @@ def _statements(program: Program) -> tuple[SyntaxNode, ...]:
     )
 
 
-def _documented(statement: SyntaxNode) -> str:
+def documented(statement: SyntaxNode) -> str:
     """Return the text of a statement, behind its documentation comments and annotations."""
     about: About = getattr(statement, "about", About())
     lines = [f"/// {line}".rstrip() for line in about.doc.split("\n") if about.doc]

@@ -24,6 +24,7 @@ from tidelog.durable.files import Files
 from tidelog.engine import FactCall, Prospect, RowChange
 from tidelog.errors import UsageError
 from tidelog.io import encode
+from tidelog.language.placed import STORE, placed_text
 from tidelog.language.syntax import RelationType
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
@@ -34,7 +35,7 @@ from tidelog.store import checkpoint
 from tidelog.store.aside import AsideCheckpoint
 from tidelog.store.choices import SHOWN, RecordedChoices
 from tidelog.store.image import EngineImage
-from tidelog.store.manifest import new_text, text_of
+from tidelog.store.manifest import new_text
 from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.segments import Segment
 from tidelog.store.state import GONE, StateFolder
@@ -195,7 +196,7 @@ class FolderKeeper:
                 epoch = int(manifest.checkpoint[0]) if manifest.checkpoint else 0
                 engine = self._restored(checkpoint.Checkpoint(self.state.checkpoint_path, file, epoch))
         self.price = time.perf_counter() - started
-        if not workspace.programs or text_of(workspace.programs) != manifest.text:
+        if not workspace.programs or placed_text(workspace.programs) != manifest.text:
             workspace.replace(_reading(workspace, manifest.text))
         self._recorded = self._recorded or RecordedNumbers(workspace.dictionary)
         self._chosen = self._chosen or RecordedChoices(workspace.dictionary)
@@ -323,4 +324,4 @@ def known_since(note: Mapping[str, Any] | None, epoch: int) -> Callable[[str], i
 
 
 def _reading(workspace: Workspace[FactCall], text: str) -> Reading:
-    return workspace.reading(f"{text}\n", "<store>")
+    return workspace.reading(f"{text}\n", STORE)
