@@ -79,6 +79,31 @@ def test_problems_show_while_typing(using: Using) -> None:
     using(work)
 
 
+def test_a_declaration_that_is_proposed_has_the_types_of_the_body(using: Using) -> None:
+    async def work(session: Session) -> None:
+        program = (
+            ".type Name <: symbol\n.decl person(n: Name, age: number)\n"
+            "older(n, m, d) :- person(n, x), person(m, y), d = (x - y) * 2, x > y.\n"
+        )
+        session.open("d.dl", program)
+        (wrong,) = await session.until("d.dl", "E0201")
+        params = types.CodeActionParams(session.document("d.dl"), wrong.range, types.CodeActionContext([wrong]))
+        (action,) = await session.client.text_document_code_action_async(params) or ()
+        assert isinstance(action, types.CodeAction)
+        assert action.edit is not None
+        ((edit,),) = (action.edit.changes or {}).values()
+        assert edit.new_text == ".decl older(n: Name, m: Name, d: number)\n"
+        session.type("d.dl", "older(n, m", f"{edit.new_text}older(n, m")
+        await session.until("d.dl")
+        session.type("d.dl", "person(n, x)", "person(n, x), !known(n, _)")
+        (unclear,) = await session.until("d.dl", "E0201")
+        assert "`.decl known(n: Name, x2: …)`" in unclear.message
+        params = types.CodeActionParams(session.document("d.dl"), unclear.range, types.CodeActionContext([unclear]))
+        assert not await session.client.text_document_code_action_async(params)
+
+    using(work)
+
+
 def test_names_lead_to_their_declarations(using: Using) -> None:
     async def work(session: Session) -> None:
         session.open("p.dl", PROGRAM)

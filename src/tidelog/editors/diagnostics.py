@@ -27,7 +27,7 @@ from tidelog.source import Span
 SOURCE = "tidelog"
 _MEANT = re.compile(r"did you mean `([^`]+)`\?")
 _QUOTED = re.compile(r"`([^`]+)`")
-_DECLARED = re.compile(r"declare it, for example `([^`]+)`")
+_DECLARED = re.compile(r"declare it: `([^`]+)`")
 
 Place = Callable[[Span], tuple[Path, str, int, int]]
 """Returns the file of a place, its text, and the offsets there."""

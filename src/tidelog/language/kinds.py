@@ -65,6 +65,17 @@ def infer(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     return RuleKinds(*found, scheme.functors).rule(rule, scope), []
 
 
+def argument_kinds(atom: Atom, rule: Rule, scheme: Scheme) -> list[Kind | None]:
+    """Return the kinds that a rule gives to the arguments of one of its atoms, None for those that it leaves open."""
+    inference = _Inference(scheme)
+    inference.literals((*rule.heads, *rule.body), scope_of(rule))
+    inference._settle_records()
+    roots = [inference.slots[id(term)].root() for term in atom.args]
+    is_open = [root.kind is None and root.allowed is None for root in roots]
+    inference.settle()
+    return [None if lacks or root.kind == BROKEN else root.kind for lacks, root in zip(is_open, roots, strict=True)]
+
+
 @dataclass
 class _Inference:
     scheme: Scheme

@@ -52,6 +52,8 @@ _INFIX = frozenset(
 _COMPARISON = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
 _BEHIND_TERM = frozenset(["DOT", "RPAR", "RBRACKET", "RBRACE", "COMMA"])
 _STATEMENT = frozenset(["NAME", "RBRACE", *lexer.DIRECTIVES.values()])
+_DIRECTIVES = frozenset(lexer.DIRECTIVES.values())
+_CLOSERS = {"LPAR": "RPAR", "LBRACKET": "RBRACKET", "LBRACE": "RBRACE"}
 _GROUPS = (
     (_STATEMENT, "a statement"),
     (_LITERAL, "an atom or a comparison"),
@@ -70,7 +72,10 @@ def span_of(token: Token, locate: Locate) -> Span:
 def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], locate: Locate) -> Problem:
     """Return the problem of the token at `error` (behind the last one: the end of the text), which does not fit the
     statement that begins at `start`."""
+    unclosed = _unclosed_bracket(tokens, start, error, expected, locate)
     if error >= len(tokens):
+        if unclosed is not None:
+            return unclosed
         last = span_of(tokens[-1], locate)
         place = Span(last.source, last.end, last.end)
         begin = span_of(tokens[start], locate)
@@ -83,11 +88,17 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     token = tokens[error]
     span = span_of(token, locate)
     if token.type == "UNCLOSED":
-        return _unclosed(token, span)
+        return _unclosed(token, span, tokens[error - 1] if error > start else None)
     if tokens[start].type == "DECL" and [str(each) for each in tokens[error : error + 2]] == ["=", "debug_delta"]:
         hint = "no relation shows the rounds of a recursion; count steps in a column of the relation"
         return Problem("E0190", "`debug_delta` is not supported", span_of(tokens[error + 1], locate), hint=hint)
-    own_form = _lattice(tokens, start, error, locate) or _bare_options(tokens, start, error, locate)
+    own_form = (
+        _lattice(tokens, start, error, locate)
+        or _bare_options(tokens, start, error, locate)
+        or _odd_quote(tokens, start, error, locate)
+        or _unknown_aggregate(tokens, start, error, locate)
+        or unclosed
+    )
     if own_form is not None:
         return own_form
     before = tokens[error - 1] if error > start else token
@@ -111,6 +122,74 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         _found(token) if span.end > span.start else "the end of the text"
     )  # The dot that ends a query is not written.
     return Problem("E0101", f"expected {_expected(expected)}, found {found}", span, hint=hint)
+
+
+def _unclosed_bracket(
+    tokens: list[Token], start: int, error: int, expected: set[str], locate: Locate
+) -> Problem | None:
+    """Return the problem of the innermost bracket that is open in front of the token at `error`, if the rest of the
+    statement does not close it: a functor's brackets may be wrong only because those before them are."""
+    opened: list[int] = []
+    for i in range(start, len(tokens)):
+        kind = tokens[i].type
+        if i >= error and (kind == "IF" or kind in _DIRECTIVES or (kind == "DOT" and not _is_inside(tokens, i))):
+            break
+        if kind in _CLOSERS:
+            opened.append(i)
+        elif opened and kind == _CLOSERS[tokens[opened[-1]].type]:
+            opened.pop()
+    before = [i for i in opened if i < error]
+    if not before:
+        return None
+    bracket = tokens[before[-1]]
+    is_functor = error < len(tokens) and tokens[error].type == "LPAR" and tokens[error - 1].type == "NAME"
+    if _CLOSERS[bracket.type] not in expected and not is_functor:
+        return None
+    closing = _SYMBOLS[_CLOSERS[bracket.type]]
+    notes = (
+        ((span_of(tokens[error], locate), f"`{closing}` is missing in front of this"),) if error < len(tokens) else ()
+    )
+    return Problem("E0101", f"`{bracket}` is not closed", span_of(bracket, locate), notes, f"close it with `{closing}`")
+
+
+def _is_inside(tokens: list[Token], position: int) -> bool:
+    """Return True if a dot is a part of something, as in `1..3` and `127.0.0.1`."""
+    end = tokens[position].end_pos
+    return any(each.type in ("NUMBER", "DOT") and each.start_pos == end for each in tokens[position + 1 : position + 2])
+
+
+def _odd_quote(tokens: list[Token], start: int, error: int, locate: Locate) -> Problem | None:
+    """Return the problem of a string without its second quote that ends at the first one of the next string, as in
+    `a("b, "c").`: the last string of the line has no end then."""
+    if error == start or tokens[error - 1].type != "STRING":
+        return None
+    place = span_of(tokens[error - 1], locate)
+    end = place.source.text.find("\n", place.start)
+    for token in tokens[error:]:
+        span = span_of(token, locate)
+        if span.source is not place.source or not place.end <= span.start < (end if end >= 0 else span.start + 1):
+            return None
+        if token.type == "UNCLOSED" and token.startswith('"'):
+            notes = (
+                (Span(span.source, span.start, span.start + 1), "the last quote of the line, which opens another one"),
+            )
+            hint = 'close it with " in front of the next string; write \\" for a quote inside of one'
+            return Problem("E0103", "the string lacks its second quote", place, notes, hint)
+    return None
+
+
+def _unknown_aggregate(tokens: list[Token], start: int, error: int, locate: Locate) -> Problem | None:
+    """Return the problem of `word : { … }`, `word x : { … }` and `word { … }` where the word is no aggregate."""
+    kinds = [token.type for token in tokens[error - 1 : error + 2]]
+    if error <= start + 1 or kinds[0] != "NAME" or not any(token.type == "IF" for token in tokens[start:error]):
+        return None
+    name = tokens[error - 1]
+    begins = kinds[1] in ("COLON", "LBRACE") and kinds[1:] != ["COLON", "COLON"]
+    if str(name) in SPELLINGS or not (begins or kinds[1:] == ["NAME", "COLON"]):
+        return None
+    close = get_close_matches(str(name), SPELLINGS, 1)
+    hint = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(SPELLINGS))}"
+    return Problem("E0101", f"there is no aggregate `{name}`", span_of(name, locate), hint=hint)
 
 
 def _no_functor(name: Token, locate: Locate) -> Problem:
@@ -189,14 +268,15 @@ def too_deep(span: Span) -> Problem:
     return Problem("E0106", message, span, hint="split off the inner parts as variables or relations")
 
 
-def _unclosed(token: Token, span: Span) -> Problem:
+def _unclosed(token: Token, span: Span, before: Token | None) -> Problem:
     if token.startswith("/*"):
         return Problem(
             "E0103", "the comment is not closed", Span(span.source, span.start, span.start + 2), hint="close it with */"
         )
-    return Problem(
-        "E0103", "the string is not closed in its line", span, hint='close it with "; write \\n for a line break'
-    )
+    hint = 'close it with "; write \\n for a line break'
+    if before is not None and before.type in ("NAME", "NUMBER") and before.end_pos == token.start_pos:
+        hint = f'open the string with " in front of `{before}`'
+    return Problem("E0103", "the string is not closed in its line", span, hint=hint)
 
 
 def _strange(token: Token, span: Span, foreign: str | None) -> Problem:

@@ -125,14 +125,17 @@ class _Link:
     def span(self) -> Span | None:
         return (self.condition or self.aggregate or self.steps[0].rule).span
 
-    def __str__(self) -> str:
+    @property
+    def need(self) -> str:
+        """What the rule needs of `body`."""
         if self.aggregate is not None and self.aggregate.op == "autoinc":
-            return f"{self.head} needs the substitutions of {self.body}"
-        if self.condition is not None:
-            return f"{self.head} selects by {self.body}"
-        if self.aggregate is not None:
-            return f"{self.head} needs the {self.aggregate.word} of {self.body}"
-        return f"{self.head} needs {'no ' if self.negative else ''}{self.body}"
+            return f"the substitutions of {self.body}"
+        if self.aggregate is not None and self.condition is None:
+            return f"the {self.aggregate.word} of {self.body}"
+        return f"no {self.body}" if self.negative and self.condition is None else self.body
+
+    def __str__(self) -> str:
+        return f"{self.head} {'selects by' if self.condition is not None else 'needs'} {self.need}"
 
 
 def _merged(steps: Sequence[_Step], relations: Mapping[str, RelationInfo]) -> list[_Link]:
@@ -152,7 +155,7 @@ def _merged(steps: Sequence[_Step], relations: Mapping[str, RelationInfo]) -> li
 def _problem(links: Sequence[_Link]) -> Problem:
     first = links[0]
     notes = tuple((link.span, f"rule {link.origin}: {link}") for link in links[1:] if link.span is not None)
-    chain = ", ".join(map(str, links))
+    path = " → ".join([first.head, *(link.need for link in links)])
     if first.condition is not None:
         code, what = "E0301", f"{first.head} selects by a condition that depends on what it shows"
     elif first.aggregate is None:
@@ -161,7 +164,7 @@ def _problem(links: Sequence[_Link]) -> Problem:
         code, what = "E0306", f"the counter of {first.head} numbers substitutions that depend on {first.head}"
     elif any(_asks_for_groups(step) for step in first.steps):
         code, what = "E0303", f"an aggregate of {first.head} takes its groups from {first.body}, which depends on it"
-        chain = ", ".join([f"rule {first.origin} takes the groups from {first.body}", *map(str, links[1:])])
+        path = " → ".join([first.head, f"the groups of {first.body}", *(link.need for link in links[1:])])
     else:
         code, what = "E0302", f"{first.head} depends on an aggregate over itself"
     verb = "negate" if code == "E0301" else "aggregate"
@@ -176,4 +179,4 @@ def _problem(links: Sequence[_Link]) -> Problem:
         hint = f"break the cycle: compare by relations that do not depend on {first.head}"
     if code == "E0303":
         hint = f"bind {_groups(first)} by an atom inside of the aggregate: the recursion itself computes new values"
-    return Problem(code, f"{what}, in rule {first.origin}: {chain}", first.span, notes, hint)
+    return Problem(code, f"{what}, in rule {first.origin}: {path}", first.span, notes, hint)
