@@ -69,6 +69,14 @@ def test_the_readme_leads_to_every_page() -> None:
     assert [page for page in pages if page not in links] == []
 
 
+def test_people_find_what_they_look_for() -> None:
+    """The search of the built pages ranks words of headings first."""
+    headings = [re.findall("^#+ .*", page.read_text(encoding="utf-8").lower(), flags=re.M) for page in PAGES]
+    words = {"back up", "cancel", "docker", "duplicates", "licence", "memory", "security", "service", "upgrade"}
+    words -= {word for word in words for heading in chain(*headings) if word in heading}
+    assert words == set()
+
+
 def test_dependencies_are_explained() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
