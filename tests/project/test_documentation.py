@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -31,6 +33,16 @@ def test_snippets_do_what_the_page_says(
         spark = request.getfixturevalue("spark")  # which the page gets when it asks for a session
         monkeypatch.setattr(type(spark), "stop", lambda _: None)
     run_page(page, tmp_path)
+
+
+def test_a_command_that_a_page_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "end")
+    end = os.open(tmp_path / "end", os.O_RDONLY | os.O_NONBLOCK)
+    (tmp_path / "page.md").write_text("```console\n$ exec 3> end; sleep 60 >&3 2>&3 &\n```\n")
+    run_page(tmp_path / "page.md", tmp_path)
+    ended, _, _ = select.select([end], [], [], 30)  # Readable, at its end, once nobody has it open for writing.
+    os.close(end)
+    assert ended
 
 
 @pytest.mark.parametrize("page", PAGES, ids=identify)
