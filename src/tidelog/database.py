@@ -17,7 +17,7 @@ import numpy
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, marked
-from tidelog.change import Change, RelationChange
+from tidelog.change import MOST_SHOWN, Change, RelationChange
 from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
 from tidelog.errors import Problem, UsageError
 from tidelog.explanations import ExplainingVerbs
@@ -28,6 +28,7 @@ from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.state import EngineState
+from tidelog.markup import table
 from tidelog.options import DatabaseOptions
 from tidelog.profiling.profile import Profile
 from tidelog.profiling.recorder import Profiler, step
@@ -67,6 +68,8 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         self._epochs = 0
         self._number = 0
         """The number of the last epoch since the keeper's first one: what the keeper has may be an epoch further."""
+        self._changed: Mapping[str, tuple[int, int]] = {}
+        """The numbers of tuples that the last epoch inserted and deleted, by relation."""
         self._profiler = Profiler()
         self._keeper = keeper
         self._answers = Answers(self.workspace)
@@ -121,6 +124,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             outcome = replace(outcome, report=replace(outcome.report, duplicates=workspace.duplicates))
             workspace.settle(draft)
             self._epochs, self._number, self._frozen = self._epochs + 1, number, None
+            self._changed = {name: (len(each.inserted), len(each.deleted)) for name, each in outcome.deltas.items()}
         finally:
             if sealed:
                 settling.release()
@@ -281,6 +285,32 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
                 **({"store": kept} if kept else {}),
             }
 
+    def _overview(self) -> tuple[str, list[tuple[str, str, str]]]:
+        """Return a caption, and for each relation its signature, its size and what the last epoch changed."""
+        if self.turns.closed:
+            return f"{type(self).__name__}: closed", []
+        with self._using():
+            rows = []
+            for name, relation in self.workspace.program.relations.items():
+                inserted, deleted = self._changed.get(name, (0, 0))
+                columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
+                change = f"+{inserted:,} -{deleted:,}" if inserted or deleted else ""
+                rows.append((f"{name}({columns})", f"{self.engine.size(name):,}", change))
+            waits = "; changes wait for commit()" if self.has_pending else ""
+            count = "1 relation" if len(rows) == 1 else f"{len(rows):,} relations"
+            return f"{type(self).__name__}: {count}, epoch {self._number}{waits}", rows
+
+    def __repr__(self) -> str:
+        caption, rows = self._overview()
+        lines = [f"  {name}  {size}{f'  ({change})' if change else ''}" for name, size, change in rows[:MOST_SHOWN]]
+        more = [f"  and {len(rows) - MOST_SHOWN:,} more"] if len(rows) > MOST_SHOWN else []
+        return "\n".join([f"<{caption}>", *lines, *more])
+
+    def _repr_html_(self) -> str:
+        caption, rows = self._overview()
+        more = [(f"and {len(rows) - MOST_SHOWN:,} more", "", "")] if len(rows) > MOST_SHOWN else []
+        return table(caption, ("relation", "tuples", "last change"), [*rows[:MOST_SHOWN], *more])
+
     def profile(self) -> Profile:
         """Return where the time of the last epochs went, at most 100 of them: by rule, plan and level. Only epochs are
         recorded that were committed with the option `profile`, see docs/how-to/profiles.md."""
@@ -299,9 +329,6 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
                 return {}
             births, counts = self.engine.births(name).tolist(), self.engine.counts(name).tolist()
             return dict(zip(relation, zip(births, counts, strict=True), strict=True))
-
-    def __repr__(self) -> str:
-        return f"<Database: {len(self.relations)} relations, {self._epochs} epochs>"
 
 
 def _work(report: Report | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vect
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
 from tidelog.errors import InputWarning, Problem, UsageError, quote, wrong_argument
-from tidelog.io import at_hand, encode, read_facts
+from tidelog.io import at_hand, declaration, encode, read_facts, with_declaration
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
 from tidelog.language.syntax import Directive, Program, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
@@ -253,6 +253,17 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
             for given in marked(source):
                 self.workspace.give(given)
 
+    def declare(self, relation: str, data: Any) -> str:
+        """Declare a relation with the columns of a table: pandas, Polars, Arrow, DuckDB, or a `Relation`. Return the
+        declaration, which counts at once. The rows are for `insert`.
+
+        Raise DataError for data without named columns (E0407), or a column whose name (E0406) or type (E0401) no
+        attribute can have, and ProgramError, such as for a relation that is declared already (E0202).
+        """
+        text = declaration(relation, data)
+        self.load(f"{text}\n")
+        return text
+
     def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
         """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing. Return how
         many rows are equal to others, and so add no fact, or None if all are different.
@@ -306,18 +317,25 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
     def _retract(self, pattern: Pattern) -> None:
         """Retract the asserted facts that match a pattern, as of the last epoch and among those that wait."""
 
-    def _change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
+    def _at_hand(self, relation: str, data: Any, *, asserts: bool) -> Any:
+        """Return what `at_hand` makes of data. Raise UsageError (E0601), with a hint that declares the relation of a
+        table that is to be asserted."""
         self._check_usable()
         with changing_within_memory:
-            data = at_hand(data, self.workspace.relation(relation).name)
+            try:
+                name = self.workspace.relation(relation).name
+            except UsageError as error:
+                raise (with_declaration(error, relation, data) if asserts else error) from None
+            return at_hand(data, name)
+
+    def _change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
+        data = self._at_hand(relation, data, asserts=asserts)
         with self._changing(), changing_within_memory:
             return self.workspace.change(relation, data, asserts=asserts)
 
     def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> EqualRows | None:
         """Replace, or retract, the facts of keys."""
-        self._check_usable()
-        with changing_within_memory:
-            data = at_hand(data, self.workspace.relation(relation).name)
+        data = self._at_hand(relation, data, asserts=asserts)
         with self._changing(), changing_within_memory:
             own = self.workspace.with_tuples(relation)
             columns = key_positions(own, names_of("key", key))

@@ -66,7 +66,7 @@ def encode_columns(
             continue
         try:
             plain = _plain(found)
-            if column.kind == "symbol" and _is_text(plain.type) and not plain.null_count:
+            if column.kind == "symbol" and is_text(plain.type) and not plain.null_count:
                 texts.setdefault(plain.type, []).append((position, plain))
             else:
                 words[:, position] = column_words(plain, column, dictionary, place, look)
@@ -101,7 +101,7 @@ def column_words(
         raise Complaint("E0403", f"expected {article(declared.type)}, found no value (null)", MISSING_HINT).at(
             place(row, declared.name)
         )
-    if kind == "symbol" and _is_text(column.type):
+    if kind == "symbol" and is_text(column.type):
         try:
             return dictionary.encode_column(column, kind)
         except DataError as error:
@@ -117,7 +117,7 @@ def column_words(
 
 def _other_type(declared: Column, found: pa.DataType) -> Complaint:
     message = f"expected {expected(declared)}, found a column of type {found}"
-    return Complaint("E0401", message, _cast_hint(found, declared.kind))
+    return Complaint("E0401", message, cast_hint(found, declared.kind))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -130,7 +130,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         column = column.cast(column.type.storage_type)
     if pa.types.is_run_end_encoded(column.type):
         column = pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks])
-    if pa.types.is_dictionary(column.type) and not (_is_text(column.type) and not _null_entries(column)):
+    if pa.types.is_dictionary(column.type) and not (is_text(column.type) and not _null_entries(column)):
         column = column.cast(column.type.value_type)
     simple = _without_views(column.type)
     return column if simple == column.type else column.cast(simple)
@@ -149,7 +149,8 @@ def _null_entries(column: pa.ChunkedArray) -> bool:
     return any(chunk.dictionary.null_count for chunk in column.chunks)
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Return True for a type of strings, encoded as a dictionary or not."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
@@ -247,7 +248,7 @@ def _record_words(
     def inside(row: int | None, _field: str | None) -> str:
         return place(None if row is None else int(rows[row]), declared.name)
 
-    if _is_text(column.type):
+    if is_text(column.type):
         words[present] = _record_text_words(records, declared, dictionary, inside, look)
         return words
     if branches:
@@ -299,7 +300,8 @@ def _record_text_words(
 _WHOLE = {"number": "int64", "unsigned": "uint64"}
 
 
-def _cast_hint(found: pa.DataType, kind: str) -> str:
+def cast_hint(found: pa.DataType, kind: str) -> str:
+    """Return how a column becomes one of a kind that it has not."""
     import pyarrow as pa
 
     if pa.types.is_floating(found) and kind in RANGES:

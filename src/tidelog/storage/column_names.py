@@ -41,7 +41,7 @@ def match_columns(
     positions = positions_by_name(names, declared)
     if len(positions) == len(declared) == len(names):
         return [places[positions[name]] for name in declared]
-    if len(declared) == len(names) and _has_no_names(names):
+    if len(declared) == len(names) and has_no_names(names):
         return places
     matched, alike = set(positions.values()), Counter(map(_folded, names))
     others = [name for i, name in enumerate(names) if i not in matched]
@@ -68,5 +68,6 @@ def _folded(name: str) -> str:
     return name.strip().casefold()
 
 
-def _has_no_names(names: Sequence[str]) -> bool:
+def has_no_names(names: Sequence[str]) -> bool:
+    """Return True if a library made up the names of columns."""
     return any(names == [f"{prefix}{first + i}" for i in range(len(names))] for prefix, first in _NUMBERED)
