@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ class Ruled(Protocol):
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]: ...
-    def load(self, program: Program) -> None: ...
+    def load(self, program: Program, *, replace: bool | str | os.PathLike[str] = False) -> None: ...
 
 
 class RuleSet(Uncopied):
@@ -58,17 +59,29 @@ class RuleSet(Uncopied):
         stays whole until its next bootstrap."""
         return self._database.hyper_nodes
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names."""
+        return tuple(self)
+
     def add(self, text: str) -> None:
         """Add the rules of `text`, which may bring declarations and facts.
 
         Raises ProgramError where any check of the whole program would fail, and then adds nothing.
         """
+        self._database.load(self._read(text))
+
+    def replace(self, text: str, earlier: str | os.PathLike[str] | None = None) -> None:
+        """Add a text whose named rules take the places of those with these names; an `earlier` one goes, see
+        `Database.load`. Raise as `add`."""
+        self._database.load(self._read(text), replace=True if earlier is None else earlier)
+
+    def _read(self, text: str) -> Program:
         self._database.turns.check_open()
         if not isinstance(text, str):
             raise wrong_argument("the text of a program", "a str", text)
         with changing_within_memory:
-            parsed = read(f"{text}\n", name="<text>")  # With a line break it is no path.
-        self._database.load(parsed)
+            return read(f"{text}\n", name="<text>")  # With a line break it is no path.
 
     def remove(self, *names: str) -> None:
         """Remove rules; a relation keeps its asserted facts. Raise UsageError (E0608) for an unknown name, and then

@@ -162,9 +162,35 @@ def test_changes_wait_for_a_commit() -> None:
         assert change["mixed"].inserted == frozenset()
         assert list(db.rules) == ["base", "step", "back"]
         with db.transaction():
-            db.remove_rules("back")
+            db.rules.remove("back")
         assert list(db.rules) == ["base", "step"]
         assert not db.has_pending
+
+
+def test_rules_come_and_go_by_name_as_in_any_database() -> None:
+    with connected() as (db, _):
+        db.rules.add("back: path(y, x) :- edge(x, y).")
+        assert db.rules.names == ("base", "step")
+        db.commit()
+        rules = db.rules
+        assert (rules.names, len(rules), "back" in rules, 3 in rules) == (("base", "step", "back"), 3, True, False)
+        assert rules["back"] == rules.get("back") == "back: path(y, x) :- edge(x, y)."
+        assert rules.get("backs") is None
+        with pytest.raises(tidelog.UsageError, match=r"E0608.*there is no rule backs"):
+            rules["backs"]
+        db.rules.replace("back: path(y, y) :- edge(_, y).")
+        db.commit()
+        assert db.rules["back"] == "back: path(y, y) :- edge(_, y)."
+        assert db.rules.names == ("base", "step", "back")
+        db.rules.replace("other: path(x, x) :- edge(x, _).", "back: path(y, y) :- edge(_, y).")
+        db.rules.remove("base")
+        db.commit()
+        assert repr(db.rules).splitlines()[-1] == "other: path(x, x) :- edge(x, _)."
+        assert db.rules.names == ("step", "other")
+        with pytest.warns(DeprecationWarning, match=r"rules\.remove"):
+            db.remove_rules("other")
+        db.commit()
+        assert db.rules.names == ("step",)
 
 
 def test_a_program_is_loaded_again() -> None:
@@ -277,7 +303,7 @@ def test_errors_in_texts_have_their_places_and_come_all_at_once() -> None:
     with connected() as (db, _):
         with pytest.raises(tidelog.ProgramError) as caught:
             db.query("path(x,\n  y")
-        assert str(caught.value) == "<query>:2:4: error[E0101]: expected `,` or `)`, found the end of the text"
+        assert str(caught.value) == "<query>:1:5: error[E0101]: `(` is not closed\n  hint: close it with `)`"
         db.load("loop: path(x, x) :- nope(x).\nback: path(y, x) :- gone(x, y).")
         with pytest.raises(tidelog.ProgramError) as caught:
             db.commit()

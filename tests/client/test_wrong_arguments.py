@@ -59,7 +59,9 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
         VALUES,
         lambda db, value: commit_after(db, partial(db.load, replace=value), ".decl q(x: number)"),
     ),
-    "remove_rules": (VALUES, lambda db, value: commit_after(db, db.remove_rules, value)),
+    "rules.add": (VALUES, lambda db, value: commit_after(db, db.rules.add, value)),
+    "rules.replace": (VALUES, lambda db, value: commit_after(db, db.rules.replace, value)),
+    "rules.remove": (VALUES, lambda db, value: commit_after(db, db.rules.remove, value)),
     **{
         f"{verb}(…, key)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", [(1, 2)], key=value))  # type: ignore[misc]
         for verb in ("insert", "delete")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 from urllib.parse import quote as quoted
+from warnings import warn
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from tidelog.client.exchange import Exchange, encoded, error_of
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
 from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
+from tidelog.client.rules import RemoteRules
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
 from tidelog.io.keys import names_of
 from tidelog.io.rows import place_in
@@ -130,8 +132,11 @@ class RemoteDatabase:
         return found
 
     @property
-    def rules(self) -> Mapping[str, str]:
-        """Return the texts of the rules by name, in the order in which they were added."""
+    def rules(self) -> RemoteRules:
+        """Return the rules by name, with `add`, `replace` and `remove`."""
+        return RemoteRules(self)
+
+    def _rule_texts(self) -> dict[str, str]:
         return {str(rule["name"]): rule["text"] for rule in self._read("/v1/rules")["rules"]}
 
     # --- changing ------------------------------------------------------------------------------------------------
@@ -150,7 +155,11 @@ class RemoteDatabase:
             self._replaced.append(given)
 
     def remove_rules(self, *names: str) -> None:
-        """Remove rules, to take effect with the next `commit`."""
+        """Remove rules: the name of 0.2 for `rules.remove`."""
+        warn("`remove_rules` is `rules.remove` now", DeprecationWarning, stacklevel=2)
+        self._forget(names)
+
+    def _forget(self, names: tuple[str, ...]) -> None:
         found = [_text("the name of a rule", name) for name in names]
         self._key = None
         self._removed += found

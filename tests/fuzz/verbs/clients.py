@@ -40,7 +40,7 @@ CLIENTS = Kind(
     names={"serving": serving, "RemoteDatabase": RemoteDatabase},
     begin=_BEGIN,
     state=_state,
-    changing=re.compile(r"\b(insert|delete|load|remove_rules|commit|rollback|close|with|what_if|connect)\b"),
+    changing=re.compile(r"\b(insert|delete|load|remove|commit|rollback|close|with|what_if|connect)\b"),
     check="db.close(); db = tidelog.connect(server.address, token=None); db.check()",
     reopen="db.close()",
 )  # fmt: skip
