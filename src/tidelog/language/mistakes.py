@@ -146,9 +146,8 @@ def _unclosed_bracket(
     if _CLOSERS[bracket.type] not in expected and not is_functor:
         return None
     closing = _SYMBOLS[_CLOSERS[bracket.type]]
-    notes = (
-        ((span_of(tokens[error], locate), f"`{closing}` is missing in front of this"),) if error < len(tokens) else ()
-    )
+    behind = [span_of(token, locate) for token in tokens[error : error + 1]]  # The dot that ends a query is empty.
+    notes = tuple((span, f"`{closing}` is missing in front of this") for span in behind if span.end > span.start)
     return Problem("E0101", f"`{bracket}` is not closed", span_of(bracket, locate), notes, f"close it with `{closing}`")
 
 
@@ -170,9 +169,8 @@ def _odd_quote(tokens: list[Token], start: int, error: int, locate: Locate) -> P
         if span.source is not place.source or not place.end <= span.start < (end if end >= 0 else span.start + 1):
             return None
         if token.type == "UNCLOSED" and token.startswith('"'):
-            notes = (
-                (Span(span.source, span.start, span.start + 1), "the last quote of the line, which opens another one"),
-            )
+            last = Span(span.source, span.start, span.start + 1)
+            notes = ((last, "the last quote of the line, which opens another one"),)
             hint = 'close it with " in front of the next string; write \\" for a quote inside of one'
             return Problem("E0103", "the string lacks its second quote", place, notes, hint)
     return None
