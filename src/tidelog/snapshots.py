@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 _CLOSED = Problem("E0602", "the snapshot is closed", hint="make another one with `db.snapshot()`")
 _CHANGING = frozenset({
-    "aggregate", "clear", "commit", "delete", "delete_words", "follow", "functor", "functors", "insert", "insert_words",
-    "load", "options", "profile", "read_inputs", "repair", "rollback", "subscribe", "transaction", "undo", "what_if",
+    "aggregate", "clear", "commit", "declare", "delete", "delete_words", "follow", "functor", "functors", "insert",
+    "insert_words", "load", "options", "profile", "read_inputs", "repair", "rollback", "subscribe", "transaction",
+    "undo", "what_if",
 })  # fmt: skip
 """The verbs of a database that change it, or try to."""
 

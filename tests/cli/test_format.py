@@ -56,7 +56,7 @@ def test_a_file_with_an_error_stays_and_the_others_are_written(folder: Path, tid
     (folder / "loose.dl").write_text(LOOSE)
     outcome = tidelog("format", "wrong.dl", "loose.dl")
     assert outcome.code == 1
-    assert "wrong.dl:1:17: error[E0101]" in outcome.err
+    assert "wrong.dl:1:8: error[E0101]" in outcome.err
     assert (folder / "wrong.dl").read_text() == ".decl a(x:number\n"
     assert (folder / "loose.dl").read_text() == NEAT
 

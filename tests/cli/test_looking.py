@@ -127,7 +127,7 @@ def test_a_server_stops_a_query_that_needs_too_much_memory(store: Path) -> None:
                 db.query("t(x, y), t(y, z)")
             assert len(db["t"]) == 3
         server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 130
+        assert server.wait(60) == 0
 
 
 def test_a_server_with_a_new_store_reads_the_facts_of_its_program(closure: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_server_with_a_new_store_reads_the_facts_of_its_program(closure: Path)
         with library.connect(address) as db:
             assert set(db["t"]) == {(1, 2), (2, 3), (1, 3)}
         server.send_signal(signal.SIGINT)
-        assert server.wait(60) == 130
+        assert server.wait(60) == 0
 
 
 def test_watch_of_a_folder_says_what_to_do(store: Path, tidelog: Run) -> None:

@@ -167,6 +167,22 @@ def test_changes_wait_for_a_commit() -> None:
         assert not db.has_pending
 
 
+def test_columns_that_python_cannot_express_are_errors() -> None:
+    ends = pa.array([0, 1, 2], pa.int32()).buffers()[1]
+    texts = pa.StringArray.from_buffers(2, ends, pa.py_buffer(b"\xffa"))
+    days = pa.array([2**31 - 1, 1], pa.int32()).cast(pa.date32())
+    with connected() as (db, _):
+        for wrong, code in ((texts, "E0408"), (days, "E0407")):
+            table = pa.table({"s": wrong, "f": [1.0, 2.0], "u": [1, 2], "p": [None, None]})
+            for data in (table, table.to_pandas(types_mapper=pandas.ArrowDtype)):
+                with pytest.raises(tidelog.DataError) as caught:
+                    db.insert("mixed", data)
+                (problem,) = caught.value.problems
+                assert (problem.code, problem.place) == (code, "mixed, column s")
+                assert problem.hint
+        assert not db.has_pending
+
+
 def test_rules_come_and_go_by_name_as_in_any_database() -> None:
     with connected() as (db, _):
         db.rules.add("back: path(y, x) :- edge(x, y).")

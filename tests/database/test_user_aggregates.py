@@ -562,7 +562,7 @@ def test_aggregates_through_recursion() -> None:
     with pytest.raises(tidelog.ProgramError) as caught:
         tidelog.connect().load(f"{SUM}.decl r(x: number, y: number)\nr(x, y) :- e(x, _), y = total z : {{ r(x, z) }}.")
     assert caught.value.code == "E0302"
-    assert "r needs the total of r" in str(caught.value)
+    assert "r → the total of r" in str(caught.value)
 
 
 # --- certificates ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from tests.database.test_wrong_arguments import ROWS, VALUES, no_raw_exception
 from tests.network.test_hostile import alone
-from tidelog.errors import ProgramError
+from tidelog.errors import DataError, ProgramError
 from tidelog.network import Limits, Node, SimulatedNetwork, Simulation, localize
 from tidelog.network.config import NetworkConfig
 from tidelog.network.local import LocalNetwork
@@ -142,6 +142,17 @@ def test_a_text_with_a_surrogate_is_no_program_and_no_rule() -> None:
             call()
         assert raised.value.code == "E0109"
     assert "x" not in node.machine.book.rules
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(10**400), 10**5_000], ids=["near", "large", "huge"])
+def test_an_integer_that_no_float_equals_is_none_of_a_float_column(value: int) -> None:
+    _, node = alone('.decl f(@x: symbol, y: float)\nf("a", 0).')
+    node.insert("f", [("a", 2**53), ("a", -0.0)])
+    for verb in (node.insert, node.delete):
+        with pytest.raises(DataError) as raised:
+            verb("f", [("a", 1.0), ("a", value)])
+        assert raised.value.code == "E0401"
+    assert sorted(node["f"]) == [("a", 0.0), ("a", 2.0**53)]
 
 
 @pytest.fixture(scope="module")

@@ -42,20 +42,36 @@ def _given_rows(data: Any, name: str, columns: Callable[[], Sequence[str]], plac
         return data.tolist()  # type: ignore[no-any-return]  # lists of integers
     if is_pandas(data):
         order = pandas_order(data, list(columns()), place(None, None))
-        return zip(*[data.iloc[:, source].tolist() for source in order], strict=True)
+        return _rows([(str(data.columns[source]), data.iloc[:, source].tolist) for source in order], place)
     if hasattr(data, "__arrow_c_stream__"):
         import pyarrow as pa
 
         table, declared = pa.table(data), list(columns())
         way = f"pass pyarrow.table(data).rename_columns({declared})"
         order = match_columns(table.column_names, declared, place(None, None), way)
-        return zip(*[table.column(source).to_pylist() for source in order], strict=True)
+        return _rows([(table.column_names[source], table.column(source).to_pylist) for source in order], place)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes, bytearray, os.PathLike, Mapping)):
         rows = list(data)
         if all(isinstance(row, (tuple, list)) for row in rows):
             return rows
         return [row_values(row, number, _relation(name, columns()), place) for number, row in enumerate(rows)]
     raise unreadable(data, place)
+
+
+def _rows(columns: Iterable[tuple[str, Callable[[], list[Any]]]], place: Locator) -> Iterable[Sequence[Any]]:
+    """Return the rows of a frame, given functions that list its columns. Raise DataError for values that Python cannot
+    express (E0408, E0407)."""
+    found = []
+    for name, values in columns:
+        try:
+            found.append(values())
+        except UnicodeDecodeError:
+            message, hint = "a text is not valid UTF-8", "decode the texts, or cast the column to binary"
+            raise DataError(Problem("E0408", message, place=place(None, name), hint=hint)) from None
+        except (ValueError, OverflowError) as error:
+            message, hint = f"Python has no values for this column: {error}", "cast it to string or to integers"
+            raise DataError(Problem("E0407", message, place=place(None, name), hint=hint)) from None
+    return zip(*found, strict=True)
 
 
 def keyed_rows(

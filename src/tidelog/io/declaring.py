@@ -76,6 +76,8 @@ def _schema(data: Any, place: Locator) -> pa.Schema:
             return data.schema
         if hasattr(data, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(data).schema
+    except MemoryError:  # Arrow's is an ArrowException as well.
+        raise
     except (pa.ArrowException, TypeError) as error:
         reason = str(error).split("\n", 1)[0][:200]
         message = f"Arrow finds no types for the columns of this {type(data).__name__}: {reason}"

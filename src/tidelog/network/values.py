@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tidelog.errors import DataError, Problem, UsageError, quote, quote_name
@@ -160,11 +161,20 @@ def stored_row(row: Iterable[Any], columns: Iterable[Column], records: Mapping[s
     return tuple(stored_value(value, column.kind, records) for value, column in zip(row, columns, strict=False))
 
 
+def equal_float(value: int) -> float | int:
+    """Return the float that is equal to an integer, or the integer if there is none."""
+    with suppress(OverflowError):
+        return float(value) if float(value) == value else value
+    return value
+
+
 def stored_value(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> Any:
     """Return a value as it is stored: ints are floats in a float column, no zero is negative, lists are tuples, and
     values with branches begin with the name of the branch. What does not fit comes out as something that does not."""
-    if kind == "float" and type(value) in (int, float):
-        return float(value) + 0.0
+    if kind == "float" and type(value) is float:
+        return value + 0.0
+    if kind == "float" and type(value) is int:
+        return equal_float(value)
     if kind not in records or not isinstance(value, (list, tuple)):
         return value
     type_, parts = records[kind], tuple(value)
