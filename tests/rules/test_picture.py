@@ -45,6 +45,17 @@ def test_a_picture_names_relations_rules_and_aggregates_in_the_words_of_the_prog
     assert not any("#" in text for text in shown)
 
 
+SEVERAL_ATOMS = """
+.decl a, b, c, d, q(x: number, y: number)
+q(x, w) :- a(x, w), b(x, u), c(u, v), d(v, x).
+"""
+
+
+def test_a_projection_of_several_atoms_is_named_by_their_relations() -> None:
+    titles = [title for box in outline(compile_program(check(read(SEVERAL_ATOMS)))).boxes for title in box.titles]
+    assert titles == ["a", "b", "c", "d", "a(x0, _)", "columns of a(x0, _), b, c, d", "q"]
+
+
 PATHS = """
 .decl a, b, t, u(x: number, y: number) .decl n(x: number, c: number)
 first: t(x, y) :- <a/b|a+>(x, y).

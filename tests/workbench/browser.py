@@ -8,128 +8,23 @@ pictures of the pages go to the folder TIDELOG_PICTURES.
 from __future__ import annotations
 
 import json
-import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 import tidelog
-from tests.chromium import chromium
 from tests.serving import running
-from tidelog.serve.access import AccessToken
+from tests.workbench.visiting import MARKUP, PROGRAM, Serve, Visitor, visit
 from tidelog.workbench.application import application
 from tidelog.workbench.console.export import save_page
 from tidelog.workbench.service import Service
 
-MARKUP = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>&amp;"
-PROGRAM = """
-.decl road(x: number, y: number)
-.decl way(x: number, y: number)
-.decl level(n: number)
-.decl said(text: symbol, number: number)
-.decl loud(text: symbol)
-base: way(x, y) :- road(x, y).
-step: way(x, z) :- way(x, y), road(y, z), z < 90.
-start: level(0).
-next: level(n + 1) :- level(n), n < 11.
-speak: loud(text) :- said(text, n), n > 4.
-"""
 BIG = 2**63 - 1
-
-
-@dataclass
-class Visitor:
-    """A person with a browser, who notes errors in scripts and violations of a page's policy."""
-
-    browser: Browser
-    wrong: list[str] = field(default_factory=list)
-
-    def open(self, address: str, *, dark: bool = False) -> Page:
-        """Open an address in a browser without a past."""
-        scheme: Literal["dark", "light"] = "dark" if dark else "light"
-        page = self.browser.new_context(viewport={"width": 1200, "height": 700}, color_scheme=scheme).new_page()
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.on("console", lambda message: self.wrong.append(message.text) if "Policy" in message.text else None)
-        page.goto(address)
-        return page
-
-    def leave(self) -> None:
-        """Close all pages, so that no server waits for them."""
-        for context in self.browser.contexts:
-            context.close()
-        assert self.wrong == []
-
-
-@dataclass
-class Site:
-    """A database whose console a person visits."""
-
-    db: tidelog.Database
-    address: str
-    visitor: Visitor
-
-    def open(self, place: str = "", *, dark: bool = False) -> Page:
-        """Open the console at a place such as `views/edge`."""
-        return self.visitor.open(f"{self.address}/#/{place}", dark=dark)
-
-    def commit(self, relation: str, *rows: tuple[object, ...]) -> None:
-        """Commit facts of a relation."""
-        self.db.insert(relation, list(rows))
-        self.db.commit()
-
-
-Serve = Callable[..., AbstractContextManager[Site]]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium without a window."""
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def serve(browser: Browser) -> Serve:
-    """Serve a new database with the roads from 1 to 2 and from 2 to 3 as epoch 2."""
-
-    @contextmanager
-    def served(program: str = PROGRAM, *tokens: str) -> Iterator[Site]:
-        visitor = Visitor(browser)
-        with tidelog.Database() as db:
-            db.load(program)
-            db.commit()
-            found = application(Service(db), tuple(map(AccessToken.of, tokens)))
-            with running(found, has_tokens=bool(tokens)) as address:
-                site = Site(db, address, visitor)
-                site.commit("road", (1, 2), (2, 3))
-                try:
-                    yield site
-                finally:
-                    visitor.leave()
-
-    return served
-
-
-@pytest.fixture
-def pictures() -> Path:
-    """The folder of the pictures."""
-    folder = Path(os.environ.get("TIDELOG_PICTURES", "out/browser"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def visit(page: Page, name: str) -> None:
-    """Go to a page of the console."""
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
 
 
 def test_a_wrong_rule_shows_its_error_while_it_is_typed(serve: Serve) -> None:
@@ -191,7 +86,7 @@ def test_buttons_say_why_not_since_when_and_how_to_undo(serve: Serve) -> None:
         expect(page.get_by_text("way(3, 1) does not hold.")).to_be_visible()
         expect(page.get_by_text("nothing matches road(3, 1)")).to_be_visible()
         page.get_by_label("way", exact=True).fill("[1,3]")
-        page.get_by_role("button", name="Undo").click()
+        page.get_by_role("button", name="Ways to remove").click()
         page.get_by_role("listitem").filter(has_text="Delete road(2, 3)").get_by_role("button", name="Try").click()
         expect(page.get_by_text("− way(2, 3)")).to_be_visible()
         page.get_by_role("button", name="Commit").click()
@@ -341,7 +236,7 @@ def test_all_controls_have_names_and_keys_reach_them(serve: Serve) -> None:
         page = site.open()
         box = page.get_by_role("button", name="hyper-node way")
         expect(box).to_be_visible()
-        for _ in range(20):
+        for _ in range(30):
             page.keyboard.press("Tab")
             if box.evaluate("each => each === document.activeElement"):
                 break
@@ -352,7 +247,7 @@ def test_all_controls_have_names_and_keys_reach_them(serve: Serve) -> None:
         page.keyboard.press("Space")
         expect(page.get_by_label("Text of the rule")).to_be_visible()
         controls = "a, button, input, textarea, summary, canvas, svg.bars, [role=button], [tabindex]"
-        for where in ("rules", "views/way", "changes", "profile", "trust"):
+        for where in ("rules", "views/way", "query", "changes", "profile", "trust"):
             page.goto(f"{site.address}/#/{where}")
             expect(page.locator(f"a[aria-current=page][href='#/{where.partition('/')[0]}']")).to_be_visible()
             assert page.locator(controls).evaluate_all(NAMELESS) == [], where
@@ -375,6 +270,12 @@ def test_a_checker_of_accessibility_finds_nothing(serve: Serve, dark: bool) -> N
         look()
         page.goto(f"{site.address}/#/views/way")
         page.locator("tbody tr").first.click()
+        page.get_by_role("button", name="Put facts in").click()
+        look()
+        visit(page, "Query")
+        page.get_by_label("Text of the query").press_sequentially("w")
+        expect(page.get_by_role("option").first).to_be_visible()
+        page.keyboard.press("ArrowDown")
         look()
         for name in ("Changes", "Profile", "Trust"):
             visit(page, name)
@@ -436,45 +337,6 @@ def test_the_slowest_rule_shows_the_plan_it_ran_with(serve: Serve, tmp_path: Pat
         save_page(site.db, tmp_path / "run.html")
         page = site.visitor.open((tmp_path / "run.html").as_uri() + "#/profile")
         expect(page.get_by_role("button", name="Slowest rule")).to_be_visible()
-
-
-def test_pictures_of_all_pages(serve: Serve, pictures: Path) -> None:
-    with serve() as site:
-        page = site.open()
-        expect(page.locator("g.box")).to_have_count(5)
-        site.db.options(profile=True)
-        for n in range(1, 30):
-            site.commit("road", (n, n + 1))
-            site.commit("said", ("short" if n % 3 else MARKUP, n))
-        site.db.delete("road", [(14, 15)])
-        site.db.commit()
-        page.goto(f"{site.address}/#/rules/way")
-        page.reload()
-        page.get_by_role("button", name="Edit rule step").click()
-        page.get_by_label("Text of the rule").fill("step: way(x, z) :- way(x, y), road(y, z), z < 30.")
-        expect(page.get_by_text("− way(15, 30)")).to_be_visible()
-        page.screenshot(path=pictures / "console-rules.png")
-        page.goto(f"{site.address}/#/views/way")
-        page.get_by_label("Filter x").fill("15")
-        expect(page.get_by_label("Rows of way").locator("tbody tr")).to_have_count(15)
-        page.get_by_role("button", name="Why way(15, 19)").click()
-        expect(page.locator(".proof")).to_be_visible()
-        page.screenshot(path=pictures / "console-views.png")
-        visit(page, "Changes")
-        page.locator(".feed summary").first.click()
-        expect(page.get_by_text("− road(14, 15)")).to_be_visible()
-        page.screenshot(path=pictures / "console-changes.png")
-        visit(page, "Profile")
-        page.get_by_role("button", name="Slowest rule").click()
-        expect(page.get_by_role("region", name="Plans of rule")).to_be_visible()
-        page.screenshot(path=pictures / "console-profile.png")
-        visit(page, "Trust")
-        page.get_by_role("button", name="Check now").click()
-        expect(page.get_by_text("are right")).to_be_visible()
-        page.screenshot(path=pictures / "console-trust.png")
-        light, dark = page, site.open(dark=True)
-        ground = "each => getComputedStyle(each).backgroundColor"
-        assert light.locator("body").evaluate(ground) != dark.locator("body").evaluate(ground)
 
 
 def test_the_widget_of_notebooks_shows_each_table_it_is_given(browser: Browser) -> None:

@@ -16,7 +16,7 @@ import pytest
 import tidelog
 from tests.workbench.serving import Server, serving
 from tidelog.workbench.console.export import MOST_ROWS, save_page
-from tidelog.workbench.console.page import ASSETS, digest, modules
+from tidelog.workbench.console.page import ASSETS, LATER, digest, modules
 
 OWN = sorted(ASSETS.glob("*.js"))
 MARKUP = "</script><script>alert(1)</script><!-- &amp;"
@@ -65,7 +65,14 @@ def test_modules_import_only_each_other() -> None:
     for file in [ASSETS / each for each in known.values()]:
         text = file.read_text("utf-8")
         assert set(re.findall(r'\bfrom ?"([^"]+)"', text)) <= set(known), file.name
-        assert "import(" not in text, file.name
+        # Only a library may come later, by its name in the map.
+        assert set(re.findall(r"\bimport\((.*?)\)", text)) <= {f'"{name}"' for name in LATER}, file.name
+
+
+def test_a_library_for_later_is_not_loaded_with_the_page(server: Server) -> None:
+    loaded = re.findall(r'<link rel="modulepreload" href="/console/([^"]*)"', server.send("GET", "/").text)
+    assert set(loaded) == set(modules().values()) - set(LATER.values())
+    assert LATER
 
 
 def test_no_asset_names_another_host() -> None:

@@ -34,7 +34,7 @@ def test_relations_have_columns_sizes_and_rules(server: Server) -> None:
     assert list(by_name) == ["edge", "path", "mixed"]
     assert by_name["path"]["rules"] == ["base", "step"]
     assert by_name["path"]["size"] == 6
-    assert by_name["mixed"]["columns"][3] == {"name": "p", "type": "Point"}
+    assert by_name["mixed"]["columns"][3] == {"name": "p", "type": "Point", "kind": "Point"}
 
 
 @pytest.mark.parametrize(("text", "found"), [('a"<b>', 1), ("", 1), ("_", 0), ('a", _, _, _), path(_, _', 0)])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import rule_components
+from tidelog.rules.projections import PROJECTION
 from tidelog.rules.reached import FACTS, VALUES
 from tidelog.rules.selections import ALL, candidates_of
 
@@ -95,7 +96,7 @@ def _box(sort: str, nodes: Sequence[HyperNode], core: CoreProgram) -> Box:
     rules = tuple(rule for node in nodes for rule in node.rules)
     names = [name for node in nodes for name in node.relations]
     if sort == "auxiliary":
-        titles = tuple(label(name) for name in names if not name.startswith(("#outer.", "#inner.")))
+        titles = tuple(label(name, rules) for name in names if not name.startswith(("#outer.", "#inner.")))
         return Box(sort, titles, rules)
     titles = tuple(name for name in names if not core.relations[name].auxiliary)
     components = rule_components(tuple(filter(is_written, rules)) or rules)
@@ -143,10 +144,13 @@ _SELECTING = {
 """The words for auxiliary relations of a relation that selects."""
 
 
-def label(name: str) -> str:
-    """Return an auxiliary relation in words, and other relations by their names."""
+def label(name: str, rules: Sequence[AnyRule]) -> str:
+    """Return an auxiliary relation in words, by the rules of its box, and other relations by their names."""
     if not name.startswith("#"):
         return name
+    if name.startswith(PROJECTION) and "(" not in name:  # A digest stands for a body of several atoms.
+        read = dict.fromkeys(body for rule in rules if head_of(rule) == name for body, _ in body_of(rule))
+        return f"columns of {', '.join(label(each, rules) for each in read)}"
     sort, _, rest = name[1:].partition(".")
     if name.startswith(_SHARED):
         return f"path {rest}" if sort == "path" else f"nodes of type {rest}"
@@ -162,7 +166,7 @@ def label(name: str) -> str:
         "counter": "numbers",
     }
     if sort == "projection":
-        return f"columns of {label(rest.partition('(')[0])}" if rest.startswith("#") else rest
+        return f"columns of {label(rest.partition('(')[0], rules)}" if rest.startswith("#") else rest
     if name.startswith((VALUES, FACTS)):
         return f"{sort} of {rest}"
     if sort in _SELECTING:

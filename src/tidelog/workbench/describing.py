@@ -27,7 +27,9 @@ def relations_of(snapshot: Snapshot) -> dict[str, Any]:
     found = [
         {
             "name": name,
-            "columns": [{"name": each.name, "type": str(each.type)} for each in program.relations[name].columns],
+            "columns": [
+                {"name": each.name, "type": each.type, "kind": each.kind} for each in program.relations[name].columns
+            ],
             "size": len(snapshot[name]),
             "rules": rules.get(name, []),
         }

@@ -14,7 +14,9 @@ from functools import cache
 from pathlib import Path
 
 ASSETS = Path(__file__).parent / "assets"
-LIBRARIES = {"preact": "vendor/preact.js", "preact/hooks": "vendor/hooks.js", "htm": "vendor/htm.js"}
+LATER = {"dagre": "vendor/dagre.js"}
+"""Libraries that a page loads when it needs them."""
+LIBRARIES = {"preact": "vendor/preact.js", "preact/hooks": "vendor/hooks.js", "htm": "vendor/htm.js", **LATER}
 MAIN = "console/main"
 STYLE = "console.css"
 ICON = "icon.svg"
@@ -55,7 +57,8 @@ def served(base: str) -> tuple[str, str]:
     """Return the page with its files under the address `base`, and its Content-Security-Policy."""
     imports = import_map({name: base + file for name, file in modules().items()})
     # All modules are loaded at once: a browser finds out only one by one which ones the others import.
-    links = {ICON: "icon", STYLE: "stylesheet"} | dict.fromkeys(modules().values(), "modulepreload")
+    links = {ICON: "icon", STYLE: "stylesheet"}
+    links |= {file: "modulepreload" for name, file in modules().items() if name not in LATER}
     lines = [f'<script type="importmap">{imports}</script>']
     lines += [f'<link rel="{relation}" href="{base}{file}">' for file, relation in links.items()]
     head = "\n".join(lines)

@@ -5,7 +5,7 @@ const TOKEN = "tidelog-token";
 export class Problem extends Error {
   constructor(found, status) {
     super(found.detail ?? found.title ?? `status ${status}`);
-    Object.assign(this, { status, code: found.code ?? "", hint: found.hint ?? "", line: found.line, column: found.column });
+    Object.assign(this, { status, code: found.code ?? "", hint: found.hint ?? "", line: found.line, column: found.column, length: found.length });
   }
 }
 

@@ -33,7 +33,7 @@ export function Changes() {
       <button type="button" onClick=${() => setBetween(null)}>Close</button>
       <${Tuples} changes=${chosen(between.changes, filter)} />
     </section>`}
-    ${!wanted.length && html`<p class="quiet">${source.isLive ? "No epoch has arrived since the server was started." : "The file has no epochs."}</p>`}
+    ${!wanted.length && html`<p class="quiet">${source.isLive ? "No epoch has arrived since the server was started. Commits appear here as they happen." : "The file has no epochs."}</p>`}
     <ol class="feed" aria-label="Epochs">${wanted.map((each) => html`<${Epoch} key=${each.epoch} ...${each} relations=${relations} />`)}</ol>
   </div>`;
 }

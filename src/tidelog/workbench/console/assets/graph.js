@@ -1,11 +1,14 @@
 /** The rule graph, and what the last epochs did in each of its boxes. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, loadGraph, state, useLive } from "console/state";
-import { arrowPath, layout } from "console/layout";
-import { html, number, seconds } from "console/parts";
+import { BOX, layout } from "console/layout";
+import { Complaint, html, middle, plural, seconds } from "console/parts";
 
 const PAUSE = 2000; // milliseconds until the graph is read again, where epochs have arrived
+const LINE = 21; // letters of a title in a line of its box, which has two
+const HEIGHT = 0.72; // of the window, that the picture may have
+const LEAST = 0.3; // of the scale: smaller letters cannot be read
 
 /** Return the graph with the totals of each box, which is read again while epochs arrive, and the error if that fails. */
 export function useGraph() {
@@ -50,41 +53,77 @@ export function summed({ boxes, arrows, epochs }) {
   return { boxes: found, arrows, epochs };
 }
 
-/** From 0 for nothing to 5 for the most, by powers. */
-export function heat(value, most) {
-  if (!(value > 0) || !(most > 0)) return 0;
-  return Math.max(1, Math.round(5 + Math.log10(value / most) * 1.25));
+const SLOW = [0.001, 0.01, 0.1, 1, 10]; // seconds from which a colour is the next one
+
+/** Return the colour of a time, from 0 to 5: the same one in each program, so that what is fast stays pale. */
+export const heat = (time) => SLOW.filter((each) => time >= each).length;
+
+export function Legend() {
+  return html`<p class="quiet legend">Time: ${SLOW.map((each, at) => html`<span class="entry"><span class=${`swatch heat-${at}`}></span> below ${each < 1 ? `${each * 1000} ms` : `${each} s`}</span> `)}
+    <span class="entry"><span class="swatch heat-5"></span> more</span></p>`;
 }
 
-const short = (text) => (text.length > 20 ? `${text.slice(0, 19)}…` : text);
+/** Return the layout of a graph, null until it is there, and the error if it fails. */
+function useLayout(graph) {
+  const shape = JSON.stringify([graph.boxes.map((box) => box.title), graph.arrows]);
+  const [[found, error], set] = useState([null, null]);
+  useEffect(() => {
+    let isShown = true;
+    layout(graph.boxes, graph.arrows).then(
+      (drawn) => isShown && set([{ ...drawn, shape }, null]),
+      (problem) => isShown && set([null, problem]),
+    );
+    return () => (isShown = false);
+  }, [shape]);
+  return [found?.shape === shape ? found : null, error];
+}
 
 export function Graph({ graph, chosen, choose }) {
-  const shape = JSON.stringify([graph.boxes.map((box) => box.title), graph.arrows]);
-  const { places, width, height } = useMemo(() => layout(graph.boxes, graph.arrows), [shape]);
-  const arrows = useMemo(() => graph.arrows.map(({ source: from, target, negative }) => html`
-    <path class=${negative ? "arrow negative" : "arrow"} d=${arrowPath(places[from], places[target])} marker-end="url(#head)" />`), [shape]);
-  const most = Math.max(...graph.boxes.map((box) => box.seconds));
+  const [drawn, error] = useLayout(graph);
+  const [zoom, setZoom] = useState(null); // null: all of it fits
+  const [room, setRoom] = useState([0, 0]);
+  const frame = useRef(null);
+  useEffect(() => {
+    const watch = new ResizeObserver(([{ contentRect }]) => setRoom([contentRect.width, window.innerHeight * HEIGHT]));
+    watch.observe(frame.current);
+    return () => watch.disconnect();
+  }, []);
+  const fit = drawn ? Math.max(LEAST, Math.min(1, room[0] / drawn.width, room[1] / drawn.height)) : 1;
+  const scale = zoom ?? fit;
+  const step = (factor) => setZoom(Math.min(2, Math.max(LEAST, scale * factor)));
   // The page is drawn for each change of a size; the picture is not.
-  return useMemo(() => html`<div class="picture" tabindex="0" role="group" aria-label="Rule graph">
-    <svg viewBox=${`0 0 ${width} ${height}`} width=${width} height=${height}>
-      <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-        <path class="head" d="M0,0 L8,4 L0,8 z" /></marker></defs>
-      ${arrows}
-      ${graph.boxes.map((box, index) => {
-        const { x, y, width: wide, height: high } = places[index];
-        const facts = box.sort === "given";
-        const label = `${facts ? "facts" : box.recursive ? "recursive hyper-node" : "hyper-node"} ${box.title}, ${seconds(box.seconds)}, ${number(box.impact)} tuples changed`;
-        const open = () => choose(box.title);
-        return html`<g class=${`box ${box.sort} heat-${heat(box.seconds, most)} ${chosen === box.title ? "chosen" : ""}`}
-            transform=${`translate(${x} ${y})`} role="button" tabindex="0" aria-label=${label} aria-pressed=${chosen === box.title ? "true" : "false"}
-            onClick=${open} onKeyDown=${(event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), open())}>
-          <title>${box.title}</title>
-          <rect width=${wide} height=${high} rx="6" stroke-width=${1 + Math.log10(1 + box.impact)} />
-          <text x=${wide / 2} y="18" text-anchor="middle">${short(box.title)}${box.recursive ? " ↻" : ""}</text>
-          <text class="small" x=${wide / 2} y="34" text-anchor="middle">
-            ${facts ? "facts" : !box.rules.length ? seconds(box.seconds) : `${box.rules.length} ${box.rules.length === 1 ? "rule" : "rules"} · ${seconds(box.seconds)}`}</text>
-        </g>`;
-      })}
-    </svg>
-  </div>`, [graph, chosen]);
+  const picture = useMemo(() => drawn && html`<${Picture} ...${{ graph, drawn, chosen, choose, scale }} />`, [graph, drawn, chosen, scale]);
+  return html`<div>
+    <${Complaint} error=${error} />
+    <div class="tools zoom"><button type="button" aria-label="Zoom in" onClick=${() => step(1.25)}>+</button>
+      <button type="button" aria-label="Zoom out" onClick=${() => step(0.8)}>−</button>
+      <button type="button" onClick=${() => setZoom(null)}>Fit</button> <${Legend} /></div>
+    <div class="picture" tabindex="0" role="group" aria-label="Rule graph" ref=${frame}
+      onWheel=${(event) => event.ctrlKey && (event.preventDefault(), step(event.deltaY < 0 ? 1.1 : 0.9))}>${picture}</div>
+  </div>`;
+}
+
+function Picture({ graph, drawn: { places, ways, width, height }, chosen, choose, scale }) {
+  return html`<svg viewBox=${`0 0 ${width} ${height}`} width=${width * scale} height=${height * scale}>
+    <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+      <path class="head" d="M0,0 L8,4 L0,8 z" /></marker></defs>
+    ${graph.arrows.map(({ negative }, at) => html`<path class=${negative ? "arrow negative" : "arrow"} d=${ways[at]} marker-end="url(#head)" />`)}
+    ${graph.boxes.map((box, index) => {
+      const { x, y } = places[index];
+      const facts = box.sort === "given";
+      const text = middle(box.title, 2 * LINE - 2) + (box.recursive ? " ↻" : "");
+      const lines = [text.slice(0, LINE), text.slice(LINE)].filter(Boolean);
+      const label = `${facts ? "facts" : box.recursive ? "recursive hyper-node" : "hyper-node"} ${box.title}, ${seconds(box.seconds)}, ${plural(box.impact, "tuple")} changed`;
+      const open = () => choose(box.title);
+      return html`<g class=${`box ${box.sort} heat-${heat(box.seconds)} ${chosen === box.title ? "chosen" : ""}`}
+          transform=${`translate(${x - BOX.width / 2} ${y - BOX.height / 2})`} role="button" tabindex="0" aria-label=${label} aria-pressed=${chosen === box.title ? "true" : "false"}
+          onClick=${open} onKeyDown=${(event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), open())}>
+        <title>${box.title}</title>
+        <rect width=${BOX.width} height=${BOX.height} rx="6" stroke-width=${1 + Math.log10(1 + box.impact)} />
+        ${lines.map((line, at) => html`<text x=${BOX.width / 2} y=${(lines.length > 1 ? 16 : 23) + 15 * at} text-anchor="middle">${line}</text>`)}
+        <text class="small" x=${BOX.width / 2} y=${lines.length > 1 ? 48 : 41} text-anchor="middle">
+          ${facts ? "facts" : !box.rules.length ? seconds(box.seconds) : `${plural(box.rules.length, "rule")} · ${seconds(box.seconds)}`}</text>
+      </g>`;
+    })}
+  </svg>`;
 }

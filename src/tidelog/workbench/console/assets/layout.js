@@ -1,46 +1,43 @@
-/** Places for the boxes of a rule graph: in layers by their longest way from the facts, neighbours close together. */
+/** Places for the boxes of a rule graph, and ways for its arrows around them, by dagre: it is loaded for the first graph. */
 
-const WIDTH = 150;
-const HEIGHT = 44;
-const GAP = 24;
-const BETWEEN = 40;
+export const BOX = { width: 170, height: 56 };
+const GAPS = { nodesep: 24, ranksep: 48, marginx: 16, marginy: 16 };
+const WIDEST = 2; // wider pictures of this ratio, and of higher ones, go from left to right
 
-/** Return the places of boxes and the size of the picture. Boxes stand in the order of evaluation. */
-export function layout(boxes, arrows) {
-  const layer = boxes.map(() => 0);
-  const before = boxes.map(() => []);
-  for (const { source, target } of [...arrows].sort((one, other) => one.target - other.target)) {
-    layer[target] = Math.max(layer[target], layer[source] + 1);
-    before[target].push(source);
-  }
-  const layers = [];
-  boxes.forEach((_, index) => (layers[layer[index]] ??= []).push(index));
-  const widest = Math.max(6, Math.ceil(Math.sqrt(1.5 * boxes.length)));
-  const x = boxes.map(() => 0);
-  const y = boxes.map(() => 0);
-  let row = 0;
-  for (const members of layers) {
-    const wish = (index) => before[index].reduce((sum, each) => sum + x[each], 0) / (before[index].length || 1);
-    members.sort((one, other) => wish(one) - wish(other) || one - other);
-    // A wide layer takes several rows: the picture stays one that a window can show.
-    const rows = Math.ceil(members.length / widest);
-    const each = Math.ceil(members.length / rows);
-    members.forEach((index, at) => {
-      const mine = Math.min(each, members.length - each * Math.floor(at / each));
-      x[index] = ((at % each) - (mine - 1) / 2) * (WIDTH + GAP);
-      y[index] = (row + Math.floor(at / each)) * (HEIGHT + BETWEEN);
-    });
-    row += rows;
-  }
-  const left = Math.min(0, ...x);
-  const places = boxes.map((_, index) => ({ x: x[index] - left + GAP, y: y[index] + GAP, width: WIDTH, height: HEIGHT }));
-  const width = Math.max(0, ...places.map((place) => place.x)) + WIDTH + GAP;
-  return { places, width, height: row * (HEIGHT + BETWEEN) + GAP };
+/** Return the places of boxes (their middles), the ways of arrows, and the size of the picture: from top to bottom, or
+ * from left to right where many boxes stand beside each other. */
+export async function layout(boxes, arrows) {
+  const dagre = await import("dagre");
+  const downwards = placed(dagre, boxes, arrows, "TB");
+  return downwards.width > WIDEST * downwards.height ? placed(dagre, boxes, arrows, "LR") : downwards;
 }
 
-/** Return the path of an arrow from the bottom of a box to the top of another one. */
-export function arrowPath(from, to) {
-  const [x1, y1, x2, y2] = [from.x + from.width / 2, from.y + from.height, to.x + to.width / 2, to.y];
-  const bend = Math.max(16, (y2 - y1) / 2);
-  return `M${x1},${y1} C${x1},${y1 + bend} ${x2},${y2 - bend} ${x2},${y2}`;
+function placed(dagre, boxes, arrows, rankdir) {
+  const graph = new dagre.Graph().setGraph({ rankdir, ...GAPS }).setDefaultEdgeLabel(() => ({}));
+  boxes.forEach((_, index) => graph.setNode(String(index), { ...BOX }));
+  for (const { source, target } of arrows) graph.setEdge(String(source), String(target));
+  dagre.layout(graph);
+  const places = boxes.map((_, index) => graph.node(String(index)));
+  const ways = arrows.map(({ source, target }) => way(places[source], graph.edge(String(source), String(target)).points, places[target], rankdir, places));
+  const { width, height } = graph.graph();
+  return { places, ways, width, height };
+}
+
+/** Return the path of an arrow. It crosses the layers of boxes straight, where dagre has left room for it, and bends
+ * between them, where no box is. */
+function way(from, points, to, rankdir, places) {
+  const [along, across, half] = rankdir === "TB" ? ["y", "x", BOX.height / 2] : ["x", "y", BOX.width / 2];
+  const layers = new Set(places.map((place) => Math.round(place[along])));
+  const at = (one, other) => (rankdir === "TB" ? `${other},${one}` : `${one},${other}`);
+  const crossed = points.filter((point) => layers.has(Math.round(point[along])) && point[along] > from[along] && point[along] < to[along]);
+  let [end, lane] = [from[along] + half, from[across]];
+  let path = `M${at(end, lane)}`;
+  for (const stop of [...crossed, to]) {
+    const [start, next] = [stop[along] - half, stop[across]];
+    const middle = (end + start) / 2;
+    path += ` C${at(middle, lane)} ${at(middle, next)} ${at(start, next)}`;
+    if (stop !== to) path += ` L${at(start + 2 * half, next)}`;
+    [end, lane] = [start + 2 * half, next];
+  }
+  return path;
 }

@@ -8,15 +8,18 @@ import { follow, useLive } from "console/state";
 import { Changes } from "console/changes";
 import { addressOf, Complaint, html, placeOf } from "console/parts";
 import { Profile } from "console/profile";
+import { First } from "console/program";
+import { Query } from "console/query";
 import { Rules } from "console/rules";
 import { Trust } from "console/trust";
 import { Views } from "console/views";
 
-const PAGES = { rules: Rules, views: Views, changes: Changes, profile: Profile, trust: Trust };
+const PAGES = { rules: Rules, views: Views, ...(source.isLive && { query: Query }), changes: Changes, profile: Profile, trust: Trust };
+const OF_RELATIONS = [Rules, Views, Query];
 const title = (name) => name[0].toUpperCase() + name.slice(1);
 
 function Console() {
-  const { epoch, status, problem, needsToken } = useLive();
+  const { epoch, status, problem, needsToken, relations } = useLive();
   const [place, setPlace] = useState(placeOf());
   useEffect(() => {
     const move = () => setPlace(placeOf());
@@ -27,7 +30,8 @@ function Console() {
   useEffect(() => {
     document.title = `${title(name)} · tidelog`;
   }, [name]);
-  const Page = PAGES[name];
+  const isEmpty = source.isLive && !relations.size && OF_RELATIONS.includes(PAGES[name]);
+  const Page = isEmpty ? First : PAGES[name];
   return html`
     <header>
       <h1>tidelog</h1>

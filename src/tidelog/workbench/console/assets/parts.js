@@ -9,6 +9,11 @@ export const html = htm.bind(h);
 
 export const number = (value) => value.toLocaleString("en");
 
+export const plural = (size, noun) => `${number(size)} ${noun}${size === 1 ? "" : "s"}`;
+
+/** A long text without its middle: names that differ at their ends stay apart. */
+export const middle = (text, most) => (text.length > most ? `${text.slice(0, Math.ceil(most / 2))}…${text.slice(-Math.floor(most / 2) + 1)}` : text);
+
 export function seconds(value) {
   if (value >= 1) return `${value.toFixed(2)} s`;
   return value >= 0.001 ? `${(value * 1000).toFixed(1)} ms` : `${(value * 1e6).toFixed(0)} µs`;
@@ -55,7 +60,7 @@ const FIRST = 20;
 
 function Rows({ rows, sign, relation }) {
   const [most, setMost] = useState(FIRST);
-  if (!Array.isArray(rows)) return html`<p class=${sign}>${sign === "in" ? "+" : "−"}${number(rows)} tuples</p>`;
+  if (!Array.isArray(rows)) return html`<p class=${sign}>${sign === "in" ? "+" : "−"}${plural(rows, "tuple")}</p>`;
   return html`<ul class=${`tuples ${sign}`}>
     ${rows.slice(0, most).map((row) => html`<li>${sign === "in" ? "+" : "−"} ${tupleText(relation, row)}</li>`)}
     ${rows.length > most && html`<li><button type="button" onClick=${() => setMost(10 * most)}>

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { source } from "console/source";
 import { state } from "console/state";
-import { Complaint, html, number, seconds } from "console/parts";
+import { Complaint, html, number, plural, seconds } from "console/parts";
 
 const SHOWN = 40;
 const PAUSE = 5000; // milliseconds until the profile is read again, where epochs have arrived
@@ -46,7 +46,7 @@ function histories(profile) {
   return Object.values(found);
 }
 
-export function SlowestRules({ Map: HeatMap }) {
+export function SlowestRules({ HeatMap }) {
   const [profile, error] = useProfile();
   const [opened, open] = useState(null);
   if (!profile) return html`<${Complaint} error=${error} />`;
@@ -85,7 +85,7 @@ function Plans({ rule, close }) {
     <pre>${rule.text || rule.name}</pre>
     ${!rule.plans.length && html`<p class="quiet">It is evaluated without plans, together with its hyper-node.</p>`}
     ${rule.plans.map((plan) => html`<table>
-      <caption>from ${plan.start}: ${seconds(plan.seconds)} in ${number(plan.runs)} ${plan.runs === 1 ? "run" : "runs"}</caption>
+      <caption>from ${plan.start}: ${seconds(plan.seconds)} in ${plural(plan.runs, "run")}</caption>
       <thead><tr><th scope="col">level</th><th scope="col">time</th><th scope="col">tried</th><th scope="col">estimated</th><th scope="col">made</th></tr></thead>
       <tbody>
         ${plan.levels.map((level) => html`<tr><th scope="row">${level.text}</th><td>${seconds(level.seconds)}</td>

@@ -50,6 +50,19 @@ export function useLive() {
   return state;
 }
 
+const drafts = new Map(); // what people have typed and not sent, by the part of the page
+
+/** A state of a component that is still there after other pages were shown; undefined forgets it. */
+export function useDraft(key, initial) {
+  const [value, set] = useState(() => (drafts.has(key) ? drafts.get(key) : initial));
+  const keep = (next) => {
+    if (next === undefined) drafts.delete(key);
+    else drafts.set(key, next);
+    set(next ?? initial);
+  };
+  return [value, keep];
+}
+
 export const count = (rows) => (Array.isArray(rows) ? rows.length : rows);
 
 async function load() {

@@ -3,12 +3,13 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, lines, parse, Problem } from "console/api";
 import { source } from "console/source";
-import { Complaint, html, number } from "console/parts";
+import { useWork, Working } from "console/work";
+import { Complaint, html } from "console/parts";
 
 export function Trust() {
   const [last, setLast] = useState(null);
-  const [progress, setProgress] = useState(null);
   const [error, setError] = useState(null);
+  const work = useWork();
 
   useEffect(() => {
     source.lastCheck().then((found) => setLast(found.last), setError);
@@ -16,20 +17,18 @@ export function Trust() {
 
   async function check() {
     setError(null);
-    setProgress(0);
     try {
-      const response = await ask("/v1/check", { method: "POST", headers: { Accept: "application/x-ndjson" } });
-      for await (const line of lines(response)) {
-        if (!line) continue;
-        const found = parse(line);
-        if (found.problem) throw new Problem(found.problem, found.problem.status);
-        if ("ok" in found) setLast(found);
-        else setProgress(found.seconds);
-      }
+      await work.run(async (signal) => {
+        const response = await ask("/v1/check", { method: "POST", headers: { Accept: "application/x-ndjson" }, signal });
+        for await (const line of lines(response)) {
+          if (!line) continue;
+          const found = parse(line);
+          if (found.problem) throw new Problem(found.problem, found.problem.status);
+          if ("ok" in found) setLast(found);
+        }
+      });
     } catch (problem) {
       setError(problem);
-    } finally {
-      setProgress(null);
     }
   }
 
@@ -47,12 +46,11 @@ export function Trust() {
     }
   }
 
-  const isBusy = progress !== null;
   return html`<section class="card" aria-label="Trust">
     <p>A check proves with plain SQL that each tuple of each view follows from the facts, and that none is missing.</p>
-    ${source.isLive && html`<p><button type="button" class="main" disabled=${isBusy} onClick=${check}>Check now</button>
+    ${source.isLive && html`<p><button type="button" class="main" disabled=${work.since !== null} onClick=${check}>Check now</button>
       <button type="button" onClick=${download}>Download the certificate</button></p>`}
-    ${isBusy && html`<p role="status"><progress aria-label="The check runs"></progress> ${number(progress)} s</p>`}
+    <${Working} work=${work} label="The check runs" />
     <${Complaint} error=${error} />
     ${last === null && html`<p class="quiet">${source.isLive ? "Nothing has been checked since the server was started." : "Nothing was checked."}</p>`}
     ${last?.ok === true && html`<p class="verdict right" role="status">The views of epoch ${last.epoch} are right.${last.seconds !== null && ` The check took ${last.seconds} s.`}</p>`}

@@ -1,42 +1,56 @@
 /** Why a tuple is there or is not, what would change that, and since when it is there. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { json, write } from "console/api";
 import { Trial } from "console/trial";
+import { useWork, Working } from "console/work";
 import { Complaint, html, number, tupleText } from "console/parts";
 
-const KINDS = { explain: "Proof", "why-not": "Why not", undo: "Undo", repair: "Repair", blame: "Blame" };
+const KINDS = { explain: "Proof", "why-not": "Why not", undo: "Ways to remove", repair: "Ways to derive", blame: "Blame" };
 
-export function Tuple({ relation, values, close }) {
+/** `done` is called after a commit that somebody makes here. */
+export function Tuple({ relation, values, close, done }) {
   const [text, setText] = useState(write(values));
   const [found, setFound] = useState(null);
   const [error, setError] = useState(null);
+  const [epoch, setEpoch] = useState(null); // of the last commit
+  const work = useWork();
+  const section = useRef(null);
 
   async function ask(kind) {
     setFound(null);
     setError(null);
+    setEpoch(null);
     try {
       const parameters = new URLSearchParams({ relation: relation.name, tuple: text });
-      setFound({ kind, ...(await json(`/v1/${kind}?${parameters}`)) });
+      const answer = await work.run((signal) => json(`/v1/${kind}?${parameters}`, { signal }));
+      if (answer) setFound({ kind, ...answer });
     } catch (problem) {
       setError(problem);
     }
   }
 
   useEffect(() => {
+    section.current.focus({ preventScroll: true });
+    section.current.scrollIntoView({ block: "nearest" });
     if (values.length || !relation.columns.length) ask("explain");
   }, []);
 
-  return html`<section class="card" aria-label="Tuple">
-    <label>${relation.name} <input class="tuple" spellcheck="false" value=${text} placeholder='[1, "a"]' onInput=${(event) => setText(event.target.value)} /></label>
+  const committed = (number) => (setFound(null), setEpoch(number), done(number));
+  const proved = found?.proofs?.[0].steps.at(-1);
+  return html`<section class="card" aria-label="Tuple" tabindex="-1" ref=${section} onKeyDown=${(event) => event.key === "Escape" && close()}>
+    <label>${relation.name} <input class="tuple" spellcheck=${false} value=${text} placeholder='[1, "a"]' onInput=${(event) => setText(event.target.value)} /></label>
     ${Object.entries(KINDS).map(([kind, title]) => html`<button type="button" aria-pressed=${found?.kind === kind ? "true" : "false"} onClick=${() => ask(kind)}>${title}</button>`)}
     <button type="button" onClick=${close}>Close</button>
+    <${Working} work=${work} label="The server looks for it" />
     <${Complaint} error=${error} />
+    ${epoch !== null && html`<p role="status">Committed as epoch ${epoch}.</p>`}
     ${found?.proofs?.map((proof) => html`<div class="proof"><${Step} steps=${proof.steps} at=${proof.steps.length - 1} open=${true} /></div>`)}
+    ${proved?.sort === "fact" && html`<${Delete} key=${text} fact=${[proved.relation, proved.tuple]} done=${committed} />`}
     ${found?.absence && html`<${Absence} absence=${found.absence} />`}
     ${found?.blame && html`<${Blame} blame=${found.blame} />`}
-    ${found?.removals && html`<${Ways} ways=${found.removals} verb="delete" title="Delete" more=${found.more} />`}
-    ${found?.additions && html`<${Ways} ways=${found.additions} verb="insert" title="Insert" more=${found.more} />`}
+    ${found?.removals && html`<${Ways} ways=${found.removals} verb="delete" title="Delete" more=${found.more} done=${committed} />`}
+    ${found?.additions && html`<${Ways} ways=${found.additions} verb="insert" title="Insert" more=${found.more} done=${committed} />`}
   </section>`;
 }
 
@@ -79,23 +93,28 @@ function Blame({ blame }) {
   </div>`;
 }
 
+/** The deletion of an asserted fact, with the change that it would make. */
+function Delete({ fact: [name, row], done }) {
+  const [isOpen, setOpen] = useState(false);
+  const body = useMemo(() => ({ delete: { [name]: [row] } }), []);
+  if (!isOpen) return html`<button type="button" onClick=${() => setOpen(true)}>Delete this fact</button>`;
+  return html`<${Trial} body=${body} done=${done} leave=${() => setOpen(false)} />`;
+}
+
 /** Sets of facts, each of which can be tried and committed. */
-function Ways({ ways, verb, title, more }) {
+function Ways({ ways, verb, title, more, done }) {
   const [tried, setTried] = useState(null);
-  const [done, setDone] = useState(null);
-  const body = (facts) => {
+  const bodies = useMemo(() => ways.map((facts) => {
     const found = {};
     for (const [name, row] of facts) (found[name] ??= []).push(row);
     return { [verb]: found };
-  };
+  }), [ways]);
   if (!ways.length) return html`<p>There is no way.</p>`;
   return html`<ol class="ways">${ways.map((facts, at) => html`<li>
       ${title} ${facts.map(([name, row]) => tupleText(name, row)).join(", ")}
-      <button type="button" onClick=${() => (setTried(at), setDone(null))}>Try</button>
-      ${tried === at && html`<${Trial} body=${body(facts)} done=${(epoch) => (setTried(null), setDone(epoch))} />`}
+      <button type="button" onClick=${() => setTried(at)}>Try</button>
+      ${tried === at && html`<${Trial} body=${bodies[at]} done=${done} leave=${() => setTried(null)} />`}
     </li>`)}
     ${more && html`<li>and more</li>`}
-  </ol>
-  ${done !== null && html`<p role="status">Committed as epoch ${done}.</p>`}`;
+  </ol>`;
 }
-
