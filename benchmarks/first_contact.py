@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -104,7 +105,7 @@ def _command(command: Sequence[str], cache: Path) -> Run:
     return Run(sizes, time.perf_counter() - started, usage.ru_utime + usage.ru_stime, peak=usage.ru_maxrss * 1024)
 
 
-def _run(command: Sequence[str], cache: Path) -> tuple[str, os.struct_rusage]:
+def _run(command: Sequence[str], cache: Path) -> tuple[str, resource.struct_rusage]:
     """Run a command with a folder of caches; return its output and what it used."""
     leave_out = ("TIDELOG_KERNELS", "NUMBA_CACHE_DIR", "TIDELOG_CACHE_DIR", "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in leave_out}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from tests.workbench.visiting import PROGRAM, Serve, visit
 
@@ -148,7 +148,7 @@ def test_a_file_of_100_000_rows_is_committed(serve: Serve) -> None:
         page = site.open("views/road")
         page.get_by_role("button", name="Put facts in").click()
         text = "".join(f"{n}\t{n + 1}\n" for n in range(1_000, 101_000))
-        file = {"name": "roads.facts", "mimeType": "text/plain", "buffer": text.encode()}
+        file: FilePayload = {"name": "roads.facts", "mimeType": "text/plain", "buffer": text.encode()}
         page.get_by_label("A file, or drop one here").set_input_files(file)
         expect(page.get_by_text("roads.facts: 100,000 rows")).to_be_visible()
         expect(page.get_by_label("Facts for road").get_by_text("+100,000 tuples").first).to_be_visible(timeout=60_000)

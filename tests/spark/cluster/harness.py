@@ -91,7 +91,8 @@ class Cluster:
     ) -> None:
         self.engine.close()
 
-    def load(self, program: str | Program) -> None:
+    def load(self, program: str | Program, *, replace: object = False) -> None:
+        assert not replace
         self.workspace.extend(read(f"{program}\n", name="<text>") if isinstance(program, str) else program)
 
     def insert(self, name: str, rows: Iterable[Row]) -> None:
