@@ -17,7 +17,7 @@ export function parse(text) {
 }
 
 export function write(value) {
-  return JSON.stringify(value, (_, each) => (typeof each === "bigint" && JSON.rawJSON ? JSON.rawJSON(String(each)) : each));
+  return JSON.stringify(value, (_, each) => (typeof each === "bigint" ? (JSON.rawJSON?.(String(each)) ?? String(each)) : each));
 }
 
 export const token = () => sessionStorage.getItem(TOKEN) ?? "";

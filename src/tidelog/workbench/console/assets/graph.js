@@ -50,16 +50,17 @@ export function summed({ boxes, arrows, epochs }) {
       box.impact += node.impact;
     }
   }
+  for (const box of found) box.runs = new Set(box.history.map((each) => each.epoch)).size;
   return { boxes: found, arrows, epochs };
 }
 
-const SLOW = [0.001, 0.01, 0.1, 1, 10]; // seconds from which a colour is the next one
+const SLOW = [0.001, 0.01, 0.1, 1, 10]; // seconds of an epoch from which a colour is the next one
 
-/** Return the colour of a time, from 0 to 5: the same one in each program, so that what is fast stays pale. */
+/** Return the colour of the time of an epoch, from 0 to 5: the same one in each program, so that what is fast stays pale. */
 export const heat = (time) => SLOW.filter((each) => time >= each).length;
 
 export function Legend() {
-  return html`<p class="quiet legend">Time: ${SLOW.map((each, at) => html`<span class="entry"><span class=${`swatch heat-${at}`}></span> below ${each < 1 ? `${each * 1000} ms` : `${each} s`}</span> `)}
+  return html`<p class="quiet legend">Time of an epoch: ${SLOW.map((each, at) => html`<span class="entry"><span class=${`swatch heat-${at}`}></span> below ${each < 1 ? `${each * 1000} ms` : `${each} s`}</span> `)}
     <span class="entry"><span class="swatch heat-5"></span> more</span></p>`;
 }
 
@@ -115,7 +116,7 @@ function Picture({ graph, drawn: { places, ways, width, height }, chosen, choose
       const lines = [text.slice(0, LINE), text.slice(LINE)].filter(Boolean);
       const label = `${facts ? "facts" : box.recursive ? "recursive hyper-node" : "hyper-node"} ${box.title}, ${seconds(box.seconds)}, ${plural(box.impact, "tuple")} changed`;
       const open = () => choose(box.title);
-      return html`<g class=${`box ${box.sort} heat-${heat(box.seconds)} ${chosen === box.title ? "chosen" : ""}`}
+      return html`<g class=${`box ${box.sort} heat-${heat(box.seconds / box.runs)} ${chosen === box.title ? "chosen" : ""}`}
           transform=${`translate(${x - BOX.width / 2} ${y - BOX.height / 2})`} role="button" tabindex="0" aria-label=${label} aria-pressed=${chosen === box.title ? "true" : "false"}
           onClick=${open} onKeyDown=${(event) => ["Enter", " "].includes(event.key) && (event.preventDefault(), open())}>
         <title>${box.title}</title>

@@ -34,7 +34,7 @@ function HyperNodes({ graph }) {
         <tbody>${boxes.map((box) => html`<tr key=${box.title}>
           <th scope="row"><a href=${addressOf("rules", box.title)} title=${box.title}>${middle(box.title, LONGEST)}</a></th>
           <td>${seconds(box.seconds)}</td><td>${total ? Math.round((100 * box.seconds) / total) : 0} %</td>
-          <td>${new Set(box.history.map((each) => each.epoch)).size}</td><td>${number(box.impact)}</td></tr>`)}</tbody>
+          <td>${box.runs}</td><td>${number(box.impact)}</td></tr>`)}</tbody>
       </table>
       <${HeatMap} boxes=${boxes} epochs=${graph.epochs} label="Time by hyper-node and epoch" />
     </div>

@@ -21,6 +21,11 @@ export function Query() {
   const [error, setError] = useState(null);
   const work = useWork();
 
+  function type(next) {
+    setText(next);
+    setError(null); // Its place is one of the text before.
+  }
+
   async function run(query = text) {
     if (!query.trim()) return;
     setText(query);
@@ -47,7 +52,7 @@ export function Query() {
 
   const examples = [...relations.values()].slice(0, EXAMPLES).map(({ name, columns }) => `${name}(${columns.map((each) => each.name).join(", ")})`);
   return html`<section aria-label="Query">
-    <${Code} label="Text of the query" value=${text} change=${setText} error=${error} commit=${() => run()} placeholder="an atom, or the body of a rule, such as edge(x, y), x < y" />
+    <${Code} label="Text of the query" value=${text} change=${type} error=${error} commit=${() => run()} placeholder="an atom, or the body of a rule, such as edge(x, y), x < y" />
     <button type="button" class="main" disabled=${!text.trim()} onClick=${() => run()}>Run</button> <small>Ctrl+Enter</small>
     <${Working} work=${work} label="The query runs" />
     <${Complaint} error=${error} />
