@@ -66,7 +66,7 @@ export function SlowestRules({ HeatMap }) {
           <th scope="col">found</th><th scope="col">new</th><th scope="col">rounds</th></tr></thead>
         <tbody>
           ${rules.map((rule) => html`<tr key=${rule.name}>
-            <th scope="row"><button type="button" class="link" title=${rule.text} aria-label=${`Plans of rule ${rule.name}`}
+            <th scope="row"><button type="button" class="plain" title=${rule.text} aria-label=${`Plans of rule ${rule.name}`}
               onClick=${() => open(rule.name)}>${rule.name}</button></th>
             <td>${seconds(rule.seconds)}</td><td>${share(rule.seconds)}</td>
             ${["tried", "found", "new", "rounds"].map((each) => html`<td>${number(rule[each])}</td>`)}</tr>`)}
