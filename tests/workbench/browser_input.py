@@ -103,7 +103,7 @@ def wait_for_end(page: Page, path: str) -> None:
     page.wait_for_function("async (ended) => (await (await fetch('/metrics')).text()).includes(ended)", arg=ended)
 
 
-def test_stop_takes_back_a_slow_commit(serve: Serve) -> None:
+def test_stop_ends_a_slow_try_and_frees_the_turn_to_write(serve: Serve) -> None:
     with serve() as site:
         page = site.open("rules")
         page.get_by_role("button", name="New rule").click()
