@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 from collections.abc import Iterator
@@ -21,11 +22,13 @@ ENDLESS = ".decl n(x: number)\nn(0).\nn(x + 1) :- n(x).\n"
 
 
 @contextmanager
-def asking(server: Server, method: str, path: str, body: object = None) -> Iterator[http.client.HTTPConnection]:
+def asking(
+    server: Server, method: str, path: str, body: object = None, **headers: str
+) -> Iterator[http.client.HTTPConnection]:
     """Send a request, and leave at the end of the block without an answer."""
     connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=60)
     content = None if body is None else json.dumps(body)
-    connection.request(method, path, content, {"Content-Type": "application/json"})
+    connection.request(method, path, content, {"Content-Type": "application/json"} | headers)
     try:
         yield connection
     finally:
@@ -72,6 +75,30 @@ def test_a_query_ends_when_its_client_leaves(monkeypatch: pytest.MonkeyPatch) ->
         assert until(lambda: looks[0].is_cancelled)
         monkeypatch.undo()
         assert len(server.read("/v1/relations/edge")["rows"]) > 0
+
+
+def test_a_check_ends_quietly_when_its_client_leaves(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    looks = list[Cancellation]()
+    look = Interrupts.look
+
+    def waiting(interrupts: Interrupts) -> None:
+        found = cancellation_here()
+        if found is not None:
+            looks.append(found)
+            assert until(lambda: found.is_cancelled)
+        look(interrupts)
+
+    with serving() as server:
+        monkeypatch.setattr(Interrupts, "look", waiting)
+        with asking(server, "POST", "/v1/check", Accept="application/x-ndjson"):
+            assert until(lambda: bool(looks))
+        assert until(lambda: looks[0].is_cancelled)
+        monkeypatch.undo()
+        assert server.read("/v1/check")["last"] is None
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 def test_a_client_that_waits_for_its_turn_can_leave() -> None:

@@ -69,6 +69,8 @@ async def _lines(request: Request, service: Service) -> AsyncIterator[bytes]:
     import json
 
     started, task = time.monotonic(), asyncio.ensure_future(answered(request, lambda: _checked(service)))
+    # A client that leaves ends this generator: nobody asks the task for its error then, which asyncio would report.
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
     while not (await asyncio.wait([task], timeout=_BEAT))[0]:
         yield json.dumps({"seconds": round(time.monotonic() - started, 1)}).encode() + b"\n"
     try:
