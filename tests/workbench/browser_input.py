@@ -157,6 +157,30 @@ def test_a_file_of_100_000_rows_is_committed(serve: Serve) -> None:
         assert len(site.db["road"]) == 100_002
 
 
+def test_files_are_dropped_and_records_are_lists(serve: Serve) -> None:
+    with serve(PROGRAM + ".type Pair = [a: number, b: symbol]\n.decl pair(p: Pair)\n") as site:
+        page = site.open("views/pair")
+        page.get_by_role("button", name="Put facts in").click()
+        form = page.get_by_label("Facts for pair")
+
+        def drop(name: str, text: str) -> None:
+            files = page.evaluate_handle("new DataTransfer()")
+            files.evaluate("(files, [name, text]) => files.items.add(new File([text], name))", [name, text])
+            form.dispatch_event("drop", {"dataTransfer": files})
+
+        drop("pairs.parquet", "PAR1")
+        expect(form.get_by_role("alert")).to_contain_text("pairs.parquet: this form takes CSV")
+        drop("pairs.csv", 'p\n"[7, ""b""]"\n8\n"[9"\n')
+        expect(form.get_by_role("alert")).to_contain_text('pairs.csv: line 4: "[9" is no Pair, the type of p')
+        drop("pairs.csv", 'p\n"[7, ""b""]"\n')
+        expect(form.get_by_text("pairs.csv: 1 row")).to_be_visible()
+        form.get_by_role("textbox", name="p Pair").fill("null")
+        expect(form.get_by_text("+ pair(nil)")).to_be_visible()
+        form.get_by_role("textbox", name="p Pair").press("Control+Enter")
+        expect(page.get_by_text("Committed as epoch 3.")).to_be_visible()
+        assert set(site.db["pair"]) == {((7, "b"),), (None,)}
+
+
 def test_a_fact_is_deleted_in_its_row(serve: Serve) -> None:
     with serve() as site:
         page = site.open("views/way")

@@ -6,7 +6,8 @@ import { useDraft } from "console/state";
 import { Trial } from "console/trial";
 import { Complaint, html, plural } from "console/parts";
 
-const KEYBOARDS = { number: "numeric", unsigned: "numeric", float: "decimal" };
+const KEYBOARDS = { number: "numeric", unsigned: "numeric", float: "decimal", symbol: "text" };
+const RECORD = '[1, "a"] or null';
 
 /** Return what a function returns and null, or null and its error. */
 function attempted(act) {
@@ -52,7 +53,7 @@ export function Facts({ relation, done, close }) {
   return html`<section class="card" aria-label=${`Facts for ${name}`} onDragOver=${(event) => event.preventDefault()} onDrop=${drop}>
     <h3>Put facts in</h3>
     <div class="fields">${columns.map((column) => html`<label key=${column.name}>${column.name}<small> ${column.type}</small>
-      <input autocomplete="off" spellcheck=${false} inputmode=${KEYBOARDS[column.kind]} value=${cells[column.name] ?? ""}
+      <input autocomplete="off" spellcheck=${false} inputmode=${KEYBOARDS[column.kind]} placeholder=${column.kind in KEYBOARDS ? undefined : RECORD} value=${cells[column.name] ?? ""}
         onInput=${(event) => setCells({ ...cells, [column.name]: event.target.value })} /></label>`)}</div>
     ${isTyped && !isWhole && html`<p class="quiet">Fill in all columns.</p>`}
     <label>Several rows, as CSV <textarea rows="3" spellcheck=${false} placeholder=${head} value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
