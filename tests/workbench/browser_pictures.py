@@ -69,16 +69,21 @@ def test_the_graph_fits_and_zooms(serve: Serve) -> None:
         picture = page.locator(".picture svg")
         expect(picture).to_be_visible()
 
-        def width() -> float:
-            return float(picture.get_attribute("width") or 0)
+        def height() -> float:
+            return float(picture.get_attribute("height") or 0)
 
-        fit = width()
-        assert fit <= (page.locator(".picture").bounding_box() or {"width": 0})["width"]
-        page.get_by_role("button", name="Zoom in").click()
-        expect(picture).not_to_have_attribute("width", str(fit))
-        assert width() > fit
+        opened = picture.get_attribute("height") or ""
         page.get_by_role("button", name="Fit").click()
-        expect(picture).to_have_attribute("width", f"{fit:g}" if fit == int(fit) else str(fit))
+        expect(picture).not_to_have_attribute("height", opened)
+        whole = picture.get_attribute("height") or ""
+        frame = page.locator(".picture").bounding_box()
+        assert frame is not None
+        assert 0 < height() <= frame["height"] < float(opened)
+        page.get_by_role("button", name="Zoom in").click()
+        expect(picture).not_to_have_attribute("height", whole)
+        assert height() == pytest.approx(1.25 * float(whole))
+        page.get_by_role("button", name="Fit").click()
+        expect(picture).to_have_attribute("height", whole)
 
 
 def test_colours_of_times_are_the_same_in_each_program(serve: Serve) -> None:

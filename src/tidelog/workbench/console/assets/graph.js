@@ -8,7 +8,8 @@ import { Complaint, html, middle, plural, seconds } from "console/parts";
 const PAUSE = 2000; // milliseconds until the graph is read again, where epochs have arrived
 const LINE = 21; // letters of a title in a line of its box, which has two
 const HEIGHT = 0.72; // of the window, that the picture may have
-const LEAST = 0.3; // of the scale: smaller letters cannot be read
+const LEAST = 0.1; // of the scale
+const READABLE = 0.65; // of the scale, with which a large graph opens
 
 /** Return the graph with the totals of each box, which is read again while epochs arrive, and the error if that fails. */
 export function useGraph() {
@@ -81,7 +82,7 @@ function useLayout(graph) {
 
 export function Graph({ graph, chosen, choose }) {
   const [drawn, error] = useLayout(graph);
-  const [zoom, setZoom] = useState(null); // null: all of it fits
+  const [zoom, setZoom] = useState(null); // null: all of it, if its letters can be read then
   const [room, setRoom] = useState([0, 0]);
   const frame = useRef(null);
   useEffect(() => {
@@ -90,7 +91,7 @@ export function Graph({ graph, chosen, choose }) {
     return () => watch.disconnect();
   }, []);
   const fit = drawn ? Math.max(LEAST, Math.min(1, room[0] / drawn.width, room[1] / drawn.height)) : 1;
-  const scale = zoom ?? fit;
+  const scale = zoom ?? Math.max(READABLE, fit);
   const step = (factor) => setZoom(Math.min(2, Math.max(LEAST, scale * factor)));
   // The page is drawn for each change of a size; the picture is not.
   const picture = useMemo(() => drawn && html`<${Picture} ...${{ graph, drawn, chosen, choose, scale }} />`, [graph, drawn, chosen, scale]);
@@ -98,7 +99,7 @@ export function Graph({ graph, chosen, choose }) {
     <${Complaint} error=${error} />
     <div class="tools zoom"><button type="button" aria-label="Zoom in" onClick=${() => step(1.25)}>+</button>
       <button type="button" aria-label="Zoom out" onClick=${() => step(0.8)}>−</button>
-      <button type="button" onClick=${() => setZoom(null)}>Fit</button> <${Legend} /></div>
+      <button type="button" onClick=${() => setZoom(fit)}>Fit</button> <${Legend} /></div>
     <div class="picture" tabindex="0" role="group" aria-label="Rule graph" ref=${frame}
       onWheel=${(event) => event.ctrlKey && (event.preventDefault(), step(event.deltaY < 0 ? 1.1 : 0.9))}>${picture}</div>
   </div>`;
