@@ -234,7 +234,9 @@ def test_keys_commit_and_leave_and_drafts_stay(serve: Serve) -> None:
     with serve() as site:
         page = site.open("rules/way")
         # A busy machine draws late.
-        page.evaluate("() => { window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 90) }")
+        page.evaluate(
+            "() => { window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 90) }"
+        )
         page.get_by_role("button", name="Edit rule step").click()
         text = page.get_by_label("Text of the rule")
         text.fill("step: way(x, z) :- way(x, y), road(y, z), z < 3.")
