@@ -15,7 +15,7 @@ from prompt_toolkit.output import DummyOutput
 
 from tests.cli.conftest import Outcome, Run
 from tidelog.cli.entry import parser
-from tidelog.cli.prompt import Session, _converse, prompt_session, reader, statements
+from tidelog.cli.prompt import Session, _read_and_run, prompt_session, reader, statements
 from tidelog.errors import TidelogError
 
 PROGRAM = """\
@@ -103,7 +103,7 @@ def test_the_prompt(
     with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
         prompt = prompt_session(session)
         keys.send_text("edge(3, 4).\rnothing(1).\rback: path(y, x) :-\r edge(x, y).\r.quit\r")
-        assert _converse(session, prompt.prompt) == 0
+        assert _read_and_run(session, prompt.prompt) == 0
     out = capsys.readouterr().out
     assert "+ path(1, 4)" in out
     assert "error[E0201]" in out
@@ -120,7 +120,7 @@ def test_the_prompt_without_packages_is_that_of_python(
 ) -> None:
     monkeypatch.setattr("tidelog.errors.is_installed", lambda module: module != "prompt_toolkit")
     monkeypatch.setattr("sys.stdin", io.StringIO("help\nedge(3,\n4).\nexit\nedge(5, 6).\n"))
-    assert _converse(session, reader(session)) == 0
+    assert _read_and_run(session, reader(session)) == 0
     out = capsys.readouterr().out
     assert ".why-not path(3, 1)" in out
     assert "... + edge(3, 4)\n" in out

@@ -175,7 +175,7 @@ def execute() -> int:
     if sys.stdin.isatty():
         print(WELCOME)
         session = Session()
-        return _converse(session, reader(session))
+        return _read_and_run(session, reader(session))
     session = Session()
     statement = None
     for statement in statements(sys.stdin):
@@ -215,7 +215,7 @@ def prompt_session(session: Session) -> PromptSession[str]:
     return PromptSession(history=history, completer=completer, lexer=PygmentsLexer(TidelogLexer))
 
 
-def _converse(session: Session, read: Callable[[str], str]) -> int:
+def _read_and_run(session: Session, read: Callable[[str], str]) -> int:
     from tidelog.errors import TidelogError
 
     while True:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LOOKED_AT = 1_000
-"""Rows of a frame of pandas by which the types of columns of objects are told."""
+"""How many rows of a pandas frame decide the types of its columns of objects."""
 
 
 @foreign_code()

@@ -90,7 +90,7 @@ class _ImplementationInPackage(CompileResultCacheImpl):
 
 _LEVEL = "x86-64-v3"
 _INSTRUCTIONS = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
-"""What a processor of that level has beyond the older ones."""
+"""Instructions that every processor of that level has, and that older ones lack."""
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""What happens when a kernel becomes machine code: a notice for the user, looks at limits, and a step of a profile."""
+"""Compiling and loading a kernel: it tells the user, looks at limits, and counts as a step of a profile."""
 
 from __future__ import annotations
 

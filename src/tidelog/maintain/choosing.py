@@ -85,7 +85,7 @@ class _Choosing(ShowingUpdate):
 
         state = at_round(machine, current)
         arguments = self.choices, inserting, self.former
-        while self.converse(machine, run_choices, group, state, arguments, inserting) == layout.ORDER:
+        while self.run_kernel(machine, run_choices, group, state, arguments, inserting) == layout.ORDER:
             selection = self.node.selects[int(state[layout.N_SELECTION])]
             stored = self.derived[selection.candidates]
             start = stored.fields[layout.R_IN_HIGH]

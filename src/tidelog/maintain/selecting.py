@@ -134,7 +134,7 @@ class _Selecting(ShowingUpdate):
         from tidelog.kernels.selections import run_selections
 
         state = at_round(machine, current)
-        self.converse(machine, run_selections, group, state, (self.selections, inserting), inserting)
+        self.run_kernel(machine, run_selections, group, state, (self.selections, inserting), inserting)
         last = int(machine.levels[layout.S_ROUND])
         if not inserting:
             self.deaths = last

@@ -457,10 +457,10 @@ class NodeUpdate:
             return int(machine.levels[layout.S_ROUND]) - current, sizes_of(self.derived)
 
         with self.inputs.watch.progress.growing(growth):
-            self.converse(machine, run_changes, group, at_round(machine, current), (inserting, once), inserting)
+            self.run_kernel(machine, run_changes, group, at_round(machine, current), (inserting, once), inserting)
         return int(machine.levels[layout.S_ROUND])
 
-    def converse(
+    def run_kernel(
         self,
         machine: Interpreter,
         kernel: Callable[..., int],

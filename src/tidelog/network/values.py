@@ -162,7 +162,7 @@ def stored_row(row: Iterable[Any], columns: Iterable[Column], records: Mapping[s
 
 
 def equal_float(value: int) -> float | int:
-    """Return the float that is equal to an integer, or the integer if there is none."""
+    """Return the float that is equal to an integer, or the integer itself if no float is."""
     with suppress(OverflowError):
         return float(value) if float(value) == value else value
     return value

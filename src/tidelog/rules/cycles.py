@@ -127,7 +127,7 @@ class _Link:
 
     @property
     def need(self) -> str:
-        """What the rule needs of `body`."""
+        """Return what the rule reads of the relation `body`: its tuples, their absence, or an aggregate of them."""
         if self.aggregate is not None and self.aggregate.op == "autoinc":
             return f"the substitutions of {self.body}"
         if self.aggregate is not None and self.condition is None:
