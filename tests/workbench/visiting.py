@@ -123,6 +123,11 @@ def pictures() -> Path:
     return folder
 
 
+def draw_late(page: Page) -> None:
+    """Draw as late as a busy machine does, from the next load on."""
+    page.add_init_script("window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 90)")
+
+
 def visit(page: Page, name: str) -> None:
     """Go to a page of the console."""
     page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()

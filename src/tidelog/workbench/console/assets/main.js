@@ -1,7 +1,7 @@
 /** The console: its pages, and the token that the server may ask for. */
 
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { setToken, token } from "console/api";
 import { source } from "console/source";
 import { follow, useLive } from "console/state";
@@ -21,7 +21,7 @@ const title = (name) => name[0].toUpperCase() + name.slice(1);
 function Console() {
   const { epoch, status, problem, needsToken, relations } = useLive();
   const [place, setPlace] = useState(placeOf());
-  useEffect(() => {
+  useLayoutEffect(() => { // Before the browser draws: an effect comes after, and would miss a change until then.
     const move = () => setPlace(placeOf());
     addEventListener("hashchange", move);
     return () => removeEventListener("hashchange", move);

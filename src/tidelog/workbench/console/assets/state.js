@@ -3,7 +3,7 @@
  * Events change the state as they arrive. Pages are drawn from it ten times a second at most, so that a fast feed costs
  * no drawing, and a hidden tab nothing at all. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { events, Problem } from "console/api";
 import { source } from "console/source";
 
@@ -43,7 +43,7 @@ export function changed() {
 /** Draw a component again when the state has changed. */
 export function useLive() {
   const [, draw] = useState({});
-  useEffect(() => {
+  useLayoutEffect(() => { // Before the browser draws, so that no change is missed.
     listeners.add(draw);
     return () => listeners.delete(draw);
   }, []);

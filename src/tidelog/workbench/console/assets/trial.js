@@ -1,6 +1,6 @@
 /** A transaction that is tried out before it is made: errors and the change that it would make, then its commit. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { json, Problem, write } from "console/api";
 import { reload } from "console/state";
 import { useWork, Working } from "console/work";
@@ -64,7 +64,7 @@ export function Trial({ body, done, leave, report }) {
     if (isReady && wanted === text) commit();
   }, [isReady, wanted]);
 
-  useEffect(() => {
+  useLayoutEffect(() => { // Before the browser draws: a key may come until then.
     const section = element.current.closest("section");
     const press = (event) => {
       const act = event.key === "Escape" ? leave : event.key === "Enter" && (event.ctrlKey || event.metaKey) ? () => setWanted(text) : null;
