@@ -53,7 +53,7 @@ def ends_of_doop(folder: str) -> Measured:
     """Measure how long it takes to find a smallest set of facts without which a tuple would not hold."""
     db = _analysis(folder)
     goals = random.Random(1).sample(list(db[POINTS_TO]), FEWER + _WARM)
-    return _asked(goals, lambda goal: len(next(db.undo(POINTS_TO, goal)).facts))
+    return _asked(goals, lambda goal: len(next(db.ways_to_remove(POINTS_TO, goal)).facts))
 
 
 def absences_of_doop(folder: str) -> Measured:

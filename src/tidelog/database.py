@@ -211,8 +211,9 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         if asserts:
             workspace.change_words(name, words, asserts=True)
 
-    def options(self, **options: Any) -> None:
-        """Set limits of an epoch, and the way in which views follow; None for no limit.
+    def options(self, **options: Any) -> Any:
+        """Set limits of an epoch, and the way in which views follow; None for no limit. Without arguments, return the
+        options in a dict.
 
         `timeout` is in seconds, `max_rows` the number of tuples derived in all, `memory` what the process may have, in
         bytes or as a text such as "8GB". Arrays that do not fit go into files in the folder `spill`, if there is one:
@@ -230,9 +231,12 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
 
         Raise UsageError for another name or value (E0603), or a folder that cannot be used (E0656); then set nothing.
         """
+        if not options:
+            return self._options.shown()
         changed = self._options.changed(options)
         with self.turns.using:
             self._options = changed
+        return None
 
     def _end(self) -> None:
         self.engine.close()

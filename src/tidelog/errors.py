@@ -20,8 +20,10 @@ import os
 import traceback
 from bisect import bisect_right
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -180,6 +182,7 @@ CODES: dict[str, str] = {
     "E0614": "no snapshots of this database",
     "E0615": "a change of a snapshot",
     "E0616": "unknown branch",
+    "E0617": "warning: changes wait for `commit`",
     "E0618": "the births of a snapshot are gone",
     "E0620": "rules for a network contain facts",
     "E0621": "facts of a relation without a location",
@@ -403,6 +406,10 @@ class InputWarning(UserWarning):
     """A relation with `.input` gets no facts by a commit (E0418): `load` reads no files of facts."""
 
 
+class PendingWarning(UserWarning):
+    """Changes wait for `commit` while views are read, or at the end of a `with` block (E0617)."""
+
+
 class ShapesWarning(UserWarning):
     """A part of shapes of SHACL is not validated (E0659): tidelog does not know it, or cannot validate it."""
 
@@ -459,6 +466,16 @@ def flag(name: str, value: object) -> bool:
         message = f"{name} must be True or False, found {quote(value)}"
         raise UsageError(Problem("E0603", message, hint="pass True or False"))
     return value
+
+
+def whole(name: str, value: object) -> int:
+    """Return the value of an argument that is a number of things, of 63 bits at most. Raise UsageError (E0635) for
+    another one."""
+    with suppress(TypeError):
+        number = index(value)  # type: ignore[arg-type]
+        if not isinstance(value, bool) and 0 <= number < 2**63:
+            return number
+    raise wrong_argument(f"`{name}`", "a number, 0 or more", value)
 
 
 def how_to_install(*extras: str) -> str:

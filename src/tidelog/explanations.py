@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from tidelog.arrays import Words
+from tidelog.earlier_names import EarlierNames
 from tidelog.engine import Outcome
 from tidelog.errors import flag
 from tidelog.explain.enumeration import Enumeration, Turn
@@ -115,7 +116,7 @@ class ExplainingReads(RelationReads):
                 return self._explainer.blame(relation, values, self._explained(), watch, since)
 
 
-class ExplainingVerbs(ExplainingReads, RelationVerbs[Made, Part, Entry]):
+class ExplainingVerbs(EarlierNames, ExplainingReads, RelationVerbs[Made, Part, Entry]):
     """The verbs of databases of relations that explain their tuples."""
 
     @cached_property
@@ -165,29 +166,29 @@ class ExplainingVerbs(ExplainingReads, RelationVerbs[Made, Part, Entry]):
         turn = Turn(self._changing, self._reading, partial(checked, self, f"{verb}()"), lambda: self._epochs, watch)
         return Enumeration(found, self._explainer.title(verb, relation, values), turn)
 
-    def undo(self, relation: str, values: Any, *, rules: bool = False) -> Enumeration[Removal]:
+    def ways_to_remove(self, relation: str, values: Any, *, rules: bool = False) -> Enumeration[Removal]:
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
         a tuple: an iterator, the smaller ones first. Each has been tried, see `what_if`. It ends with the next commit,
         and by a limit, see `Enumeration.is_partial`, also where the tuple has too many derivations to look for more
         (E0505). Raises as `explain`, and as `transaction`, also for each set: changes of other threads that are pending
         then do not end the iterator."""
         with self._changing(), self._reading():
-            checked(self, "undo()")
+            checked(self, "ways_to_remove()")
             watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.ends(
                 relation, values, self._explained(), watch, rules=flag("rules", rules), confirmed=self._ends
             )
-            return self._sets(found, "undo", relation, values, watch)
+            return self._sets(found, "ways_to_remove", relation, values, watch)
 
-    def repair(self, relation: str, values: Any) -> Enumeration[Facts]:
+    def ways_to_derive(self, relation: str, values: Any) -> Enumeration[Facts]:
         """Return the smallest sets of facts, of relations without rules, that would make a relation have a tuple: an
-        iterator, the smaller ones first. Each has been tried, see `what_if`. It ends as that of `undo`. Raises as
-        `why_not`, and as `transaction`."""
+        iterator, the smaller ones first. Each has been tried, see `what_if`. It ends as that of `ways_to_remove`.
+        Raises as `why_not`, and as `transaction`."""
         with self._changing(), self._reading():
-            checked(self, "repair()")
+            checked(self, "ways_to_derive()")
             watch = self._options.watch(work=EXPLANATION)
             found = self._explainer.repairs(relation, values, self._explained(), watch, self._begins)
-            return self._sets(found, "repair", relation, values, watch)
+            return self._sets(found, "ways_to_derive", relation, values, watch)
 
     def _begins(self, goal: Key, facts: Facts) -> bool:
         """Return True if a tuple would hold with some more facts."""

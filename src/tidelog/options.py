@@ -39,7 +39,7 @@ class DatabaseOptions(EpochOptions):
     def changed(self, options: Mapping[str, Any]) -> DatabaseOptions:
         """Return these with others set. UsageError for another name or a wrong value (E0603), or for a folder that
         cannot be used (E0656)."""
-        known = [field.name for field in fields(self)]
+        known = list(self.shown())
         for name, value in options.items():
             _check(name, value, known)
         if isinstance(options.get("memory"), str):
@@ -47,6 +47,10 @@ class DatabaseOptions(EpochOptions):
         if options.get("spill") is not None:
             options = {**options, "spill": spill_folder(options["spill"])}
         return replace(self, **options)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the options by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def watch(
         self, sizes: SizeLimits | None = None, interrupts: Interrupts | None = None, work: str = "the epoch"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +41,13 @@ class Reads(Uncopied):
 
     def _check_usable(self) -> None:
         self.turns.check_open()
+
+    def _note_read(self) -> None:
+        """Note that a user reads views, whether changes wait or not."""
+
+    def __dir__(self) -> list[str]:
+        """Return the names that users call. The public attributes of the object are for modules of this package."""
+        return [name for name in dir(type(self)) if name not in ("follow", "instead")]
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -82,6 +89,9 @@ class RelationReads(Reads, ABC):
     def program(self) -> CheckedProgram:
         """Everything that was loaded, checked; pending texts included."""
         return self.workspace.program
+
+    def _named_rules(self) -> Mapping[str, object]:
+        return {str(rule.name): rule for rule in self.workspace.committed.checked.texts}
 
     def branch(self, name: str) -> type[Any]:
         """Return the class of the values of a branch of an algebraic data type: `Cons = db.branch("Cons")`, and then

@@ -27,6 +27,7 @@ from tidelog.errors import (
     how_to_install,
     quote,
     quote_name,
+    whole,
     wrong_argument,
 )
 from tidelog.language.inlining import INLINE
@@ -118,6 +119,11 @@ class Relation(SetOperators):
         return self._source.columns
 
     @property
+    def schema(self) -> dict[str, str]:
+        """Return the declared type of each column by its name."""
+        return {column.name: column.type for column in self.columns}
+
+    @property
     def dictionary(self) -> Dictionary:
         """The meaning of the words of symbols and records. The database gives none of its words back from now on."""
         self._source.dictionary.shared = True
@@ -189,6 +195,15 @@ class Relation(SetOperators):
         )
         return zip(*columns, strict=True)
 
+    def rows(self) -> list[tuple[Value, ...]]:
+        """Return the tuples as a list."""
+        return list(self)
+
+    def head(self, count: int = _SHOWN) -> Relation:
+        """Return some of the tuples as they are now, at most `count`. Raise UsageError (E0635) for a `count` that is no
+        number of tuples."""
+        return self.arranged(lambda words: words.copy(), whole("count", count))
+
     @reading_within_memory
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the present tuples with their columns and dictionary, for `copy` and `pickle`; the copy needs no
@@ -243,7 +258,7 @@ class Relation(SetOperators):
 
     @foreign_code()
     @reading_within_memory
-    def to_arrow(self) -> pa.Table:
+    def arrow(self) -> pa.Table:
         """Return a pyarrow Table: int64, uint64, float64, string and struct columns."""
         import pyarrow as pa
 
@@ -276,11 +291,11 @@ class Relation(SetOperators):
     @reading_within_memory
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return Arrow's interface for any library that reads tables."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return self.arrow().__arrow_c_stream__(requested_schema)
 
     @foreign_code()
     @reading_within_memory
-    def to_pandas(self) -> pandas.DataFrame:
+    def df(self) -> pandas.DataFrame:
         """Return a pandas DataFrame, records as tuples. Raise SetupError (E0790) if pandas is not installed."""
         loaded = _need("pandas", "pandas")
         dictionary, columns = self._source.dictionary, {}
@@ -297,10 +312,12 @@ class Relation(SetOperators):
 
     @foreign_code()
     @reading_within_memory
-    def to_polars(self) -> polars.DataFrame:
+    def pl(self) -> polars.DataFrame:
         """Return a Polars DataFrame. Raise SetupError (E0790) if Polars is not installed."""
-        frame: polars.DataFrame = _need("polars", "polars").from_arrow(self.to_arrow())
+        frame: polars.DataFrame = _need("polars", "polars").from_arrow(self.arrow())
         return frame
+
+    to_arrow, to_pandas, to_polars = arrow, df, pl  # as other libraries call these
 
     @foreign_code()
     @reading_within_memory
@@ -312,7 +329,7 @@ class Relation(SetOperators):
         _need("pyspark", "spark")
         if not hasattr(session, "createDataFrame"):
             raise wrong_argument("the session", "a SparkSession", session)
-        table = self.to_arrow()
+        table = self.arrow()
         fields = [pa.field(field.name, _signed(field.type)) for field in table.schema]
         table = table.cast(pa.schema(fields))
         from pyspark.sql import DataFrame
@@ -361,7 +378,7 @@ class Relation(SetOperators):
         return f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
     def _signature(self) -> str:
-        return f"{self.name}({', '.join(f'{column.name}: {column.type}' for column in self.columns)})"
+        return f"{self.name}({', '.join(f'{name}: {type_}' for name, type_ in self.schema.items())})"
 
     @reading_within_memory
     def cells(self, count: int) -> list[list[str]]:

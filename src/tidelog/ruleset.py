@@ -3,61 +3,67 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from tidelog.copies import Uncopied
 from tidelog.errors import wrong_argument
-from tidelog.language import read
-from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.watch import changing_within_memory
-from tidelog.turns import Turns
-from tidelog.workspace import Workspace, unknown_rule
+from tidelog.workspace import unknown_rule
+
+Earlier = bool | str | os.PathLike[str]
+"""Whether named rules take the places of those with these names, or an earlier text that goes as well."""
 
 
 class Ruled(Protocol):
-    """A database as `RuleSet` needs it."""
+    """A database as `NamedRules` needs it."""
 
-    turns: Turns
-    workspace: Workspace[Any]
+    def _named_rules(self) -> Mapping[str, object]:
+        """Return the rules by name, in the order in which they were added; `str` gives their text."""
+
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        """Add the rules of a text."""
+
+    def _remove_rules(self, *names: str) -> None:
+        """Remove rules."""
+
+
+class RuledHere(Ruled, Protocol):
+    """A database of this process, as `RuleSet` needs it."""
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]: ...
-    def load(self, program: Program, *, replace: bool | str | os.PathLike[str] = False) -> None: ...
+    def _remove_instance(self, name: str) -> None: ...
 
 
-class RuleSet(Uncopied):
-    """The rules as of the last committed epoch. `add` and `remove` wait for `commit`, like changes of facts."""
+class NamedRules(Uncopied, Mapping[str, str]):
+    """The texts of the rules by name, as of the last committed epoch, in the order in which they were added. `add`,
+    `replace` and `remove` wait for `commit` like changes of facts; nodes of a network, which do not commit, tell their
+    peers at once."""
 
     def __init__(self, database: Ruled) -> None:
-        self._database = database
-
-    @property
-    def _program(self) -> CheckedProgram:
-        return self._database.workspace.committed.checked
+        self._ruled = database
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names, in the order in which the rules were added."""
-        return (rule.name for rule in self._program.texts if rule.name is not None)
+        """Yield the names."""
+        return iter(self._ruled._named_rules())
 
     def __len__(self) -> int:
-        return len(self._program.texts)
+        return len(self._ruled._named_rules())
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and any(rule.name == name for rule in self._program.texts)
+        return isinstance(name, str) and name in self._ruled._named_rules()
 
     def __getitem__(self, name: str) -> str:
-        """Return the source of a rule. Raise UsageError (E0608) for an unknown name."""
-        for rule in self._program.texts:
-            if isinstance(name, str) and rule.name == name:
-                return str(rule)
-        raise unknown_rule(name, list(self))
+        """Return the text of a rule. Raise UsageError (E0608) for an unknown name."""
+        rules = self._ruled._named_rules()
+        if not isinstance(name, str) or name not in rules:
+            raise unknown_rule(name, list(rules))
+        return str(rules[name])
 
-    @property
-    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
-        """Return the rules' names hyper-node by hyper-node in the order of evaluation. A node that a removal has split
-        stays whole until its next bootstrap."""
-        return self._database.hyper_nodes
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the text of a rule, or `default`."""
+        return self[name] if name in self else default  # noqa: SIM401  # `self.get` is this one.
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,31 +71,43 @@ class RuleSet(Uncopied):
         return tuple(self)
 
     def add(self, text: str) -> None:
-        """Add the rules of `text`, which may bring declarations and facts.
+        """Add the rules of `text`, which may bring declarations and, but in networks, facts.
 
-        Raises ProgramError where any check of the whole program would fail, and then adds nothing.
+        Raises ProgramError where any check of the whole program would fail, a server's at the `commit`, and then adds
+        nothing.
         """
-        self._database.load(self._read(text))
+        with changing_within_memory:
+            self._ruled._add_rules(_checked(text), False)
 
     def replace(self, text: str, earlier: str | os.PathLike[str] | None = None) -> None:
-        """Add a text whose named rules take the places of those with these names; an `earlier` one goes, see
-        `Database.load`. Raise as `add`."""
-        self._database.load(self._read(text), replace=True if earlier is None else earlier)
-
-    def _read(self, text: str) -> Program:
-        self._database.turns.check_open()
-        if not isinstance(text, str):
-            raise wrong_argument("the text of a program", "a str", text)
+        """Add a text whose named rules take the places of those with these names. An `earlier` text goes, see
+        `Database.load`; stores of triples and networks know none. Raise as `add`."""
         with changing_within_memory:
-            return read(f"{text}\n", name="<text>")  # With a line break it is no path.
+            self._ruled._add_rules(_checked(text), True if earlier is None else earlier)
 
     def remove(self, *names: str) -> None:
-        """Remove rules; a relation keeps its asserted facts. Raise UsageError (E0608) for an unknown name, and then
-        remove nothing."""
-        turns = self._database.turns
-        with turns.changing, turns.using, changing_within_memory:
-            turns.check_open()
-            self._database.workspace.remove_rules(*names)
+        """Remove rules; a relation keeps its asserted facts. Raise UsageError (E0608) for an unknown name, a server's
+        at the `commit`, and then remove nothing."""
+        with changing_within_memory:
+            self._ruled._remove_rules(*names)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self._ruled._named_rules().values())) or "<no rules>"
+
+
+class RuleSet(NamedRules):
+    """The rules of a database of this process, with its hyper-nodes and the instances of components."""
+
+    _ruled: RuledHere
+
+    def __init__(self, database: RuledHere) -> None:
+        super().__init__(database)
+
+    @property
+    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
+        """Return the rules' names hyper-node by hyper-node in the order of evaluation. A node that a removal has split
+        stays whole until its next bootstrap."""
+        return self._ruled.hyper_nodes
 
     def remove_instance(self, name: str) -> None:
         """Remove an instance of a component: its rules, and its relations with their facts and types.
@@ -97,10 +115,19 @@ class RuleSet(Uncopied):
         Raise UsageError (E0608) for an unknown name, ProgramError where other rules use its relations or types, and
         then remove nothing.
         """
-        turns = self._database.turns
-        with turns.changing, turns.using, changing_within_memory:
-            turns.check_open()
-            self._database.workspace.remove_instance(name)
+        self._ruled._remove_instance(name)
 
-    def __repr__(self) -> str:
-        return "\n".join(self[name] for name in self) or "<no rules>"
+
+def _checked(text: str) -> str:
+    """Return the text of a program that is no path."""
+    given: object = text
+    if not isinstance(given, str):
+        raise wrong_argument("the text of a program", "a str", text)
+    return f"{text}\n"
+
+
+def no_earlier(earlier: Earlier) -> bool:
+    """Return whether named rules take the places of others. Raise UsageError (E0635) for an earlier text."""
+    if not isinstance(earlier, bool):
+        raise wrong_argument("`earlier`", "None here", earlier)
+    return earlier

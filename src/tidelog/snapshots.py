@@ -21,7 +21,7 @@ from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.meanings import Meanings
 from tidelog.relation import Relation
-from tidelog.ruleset import RuleSet
+from tidelog.ruleset import Earlier, RuleSet
 from tidelog.storage.dictionary import Dictionary, locks_of
 from tidelog.storage.readers import Readers
 from tidelog.turns import Turns, are_free
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _CLOSED = Problem("E0602", "the snapshot is closed", hint="make another one with `db.snapshot()`")
 _CHANGING = frozenset({
     "aggregate", "clear", "commit", "declare", "delete", "delete_words", "follow", "functor", "functors", "insert",
-    "insert_words", "load", "options", "profile", "read_inputs", "repair", "rollback", "subscribe", "transaction",
-    "undo", "what_if",
+    "insert_words", "load", "options", "profile", "read_inputs", "rollback", "subscribe", "transaction",
+    "ways_to_derive", "ways_to_remove", "what_if",
 })  # fmt: skip
 """The verbs of a database that change it, or try to."""
 
@@ -61,6 +61,7 @@ class EmbeddedReads(ExplainingReads):
 
     def __getitem__(self, name: str) -> Relation:
         """Return a relation as of the last committed epoch. Raise UsageError (E0601) for an unknown name."""
+        self._note_read()
         return self._relation(name, self._rows)
 
     def asserted(self, name: str) -> Relation:
@@ -93,6 +94,7 @@ class EmbeddedReads(ExplainingReads):
         Raise ProgramError for a wrong query, UsageError (E0612) for a parameter that is no variable, DataError for a
         value of the wrong type, LimitError (E0503 if memory does not suffice).
         """
+        self._note_read()
         with self._using(), reading_within_memory:
             return self._answers.answer(text, parameters, self._plans(), self._options)
 
@@ -189,7 +191,16 @@ class Snapshot(EmbeddedReads):
     @property
     def rules(self) -> RuleSet:
         """Return the rules of the epoch by name."""
-        return FixedRules(self)
+        return RuleSet(self)
+
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        _refuse("add rules")
+
+    def _remove_rules(self, *names: str) -> None:
+        _refuse("remove a rule")
+
+    def _remove_instance(self, name: str) -> None:
+        _refuse("remove an instance")
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
@@ -237,22 +248,6 @@ class Snapshot(EmbeddedReads):
 def is_unused(readers: Readers, dictionary: Dictionary) -> bool:
     """Return True if no other thread reads snapshots, or looks words up."""
     return readers.passing.is_empty and are_free((readers.lock, readers.turns, *locks_of(dictionary)))
-
-
-class FixedRules(RuleSet):
-    """The rules of an epoch by name."""
-
-    def add(self, text: str) -> None:
-        """Raise UsageError (E0615)."""
-        _refuse("add rules")
-
-    def remove(self, *names: str) -> None:
-        """Raise UsageError (E0615)."""
-        _refuse("remove a rule")
-
-    def remove_instance(self, name: str) -> None:
-        """Raise UsageError (E0615)."""
-        _refuse("remove an instance")
 
 
 def _refuse(call: str, *_: object, **__: object) -> NoReturn:

@@ -68,3 +68,8 @@ class Span:
     start: int
     end: int
     via: tuple[tuple[Span, str], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """Return these characters."""
+        return self.source.text[self.start : self.end]

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
 from pathlib import Path
+from threading import get_ident
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
-from tidelog.errors import InputWarning, Problem, UsageError, quote, wrong_argument
+from tidelog.errors import InputWarning, PendingWarning, Problem, UsageError, quote, wrong_argument
 from tidelog.io import at_hand, declaration, encode, read_facts, with_declaration
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
+from tidelog.language import read
 from tidelog.language.syntax import Directive, Program, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory
@@ -29,7 +31,7 @@ from tidelog.programs import Reading
 from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
 from tidelog.reading import Reads, RelationReads
-from tidelog.ruleset import RuleSet
+from tidelog.ruleset import Earlier, RuleSet
 from tidelog.storage.equal_rows import equal_rows
 from tidelog.subscribers import SubscribedChange, Subscribers
 from tidelog.turns import Turns
@@ -50,6 +52,10 @@ class Verbs(Reads, ABC, Generic[Made]):
     def __init__(self, turns: Turns | None = None) -> None:
         super().__init__(turns)
         self._subscribers: Subscribers[Made] = Subscribers()
+        self._warns = True
+        """True until a read was warned of changes that wait."""
+        self._changer: int | None = None
+        """The thread that has last changed something."""
 
     @property
     @abstractmethod
@@ -122,13 +128,26 @@ class Verbs(Reads, ABC, Generic[Made]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and not self.turns.closed and self._has_changes():
+            warn_of_pending("the block ends", "they are dropped", stacklevel=3)
         self.close()
+
+    def _has_changes(self) -> bool:
+        """Return True if facts or rules wait, and not only declarations."""
+        return self.has_pending
+
+    def _note_read(self) -> None:
+        is_own = self._changer == get_ident() and self.turns.transaction is None
+        if self._warns and is_own and self._has_changes():
+            self._warns = False
+            warn_of_pending("views are read", "the views are those of the last commit", stacklevel=4)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """`_using` for what changes something, which waits for other threads' transactions."""
         with Interrupts().holding(self.turns.changing), self._using():
+            self._changer = get_ident()
             yield
 
 
@@ -365,10 +384,26 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         """Return True if changes of facts or rules wait for `commit`."""
         return self.workspace.has_pending
 
+    def _has_changes(self) -> bool:
+        rules, before = self.workspace.program.rules, self.workspace.committed.checked.rules
+        return bool(self.workspace.facts) or (rules is not before and rules != before)
+
     @property
     def rules(self) -> RuleSet:
-        """Return the rules by name, with `add` and `remove`."""
+        """Return the rules by name, with `add`, `replace` and `remove`."""
         return RuleSet(self)
+
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        self._check_usable()
+        self.load(read(text, name="<text>"), replace=replace)
+
+    def _remove_rules(self, *names: str) -> None:
+        with self._changing():
+            self.workspace.remove_rules(*names)
+
+    def _remove_instance(self, name: str) -> None:
+        with self._changing(), changing_within_memory:
+            self.workspace.remove_instance(name)
 
     def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
         """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function
@@ -398,6 +433,13 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
         return self.engine.hyper_nodes
+
+
+def warn_of_pending(when: str, effect: str, stacklevel: int) -> None:
+    """Warn (E0617) that changes wait."""
+    hint = "call `commit()`, or `rollback()` to drop them; a `transaction()` commits at its end"
+    problem = Problem("E0617", f"{when} while changes wait for `commit`: {effect}", hint=hint, severity="warning")
+    warnings.warn(str(problem), PendingWarning, stacklevel=stacklevel)
 
 
 def _text_of(program: Program | Reading) -> Program:

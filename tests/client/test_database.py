@@ -204,7 +204,7 @@ def test_rules_come_and_go_by_name_as_in_any_database() -> None:
         assert repr(db.rules).splitlines()[-1] == "other: path(x, x) :- edge(x, _)."
         assert list(db.rules) == ["step", "other"]
         with pytest.warns(DeprecationWarning, match=r"rules\.remove"):
-            db.remove_rules("other")
+            db.remove_rules("other")  # type: ignore[attr-defined]
         db.commit()
         assert list(db.rules) == ["step"]
 
@@ -267,8 +267,8 @@ def test_what_would_change_and_why() -> None:
         (proof,) = db.explain("path", (1, 3))
         assert [step["relation"] for step in proof["steps"]] == ["edge", "edge", "path"]
         assert db.why_not("path", (4, 1))["attempts"][0]["failed"] == "edge(4, 1)"
-        assert db.undo("path", (1, 3)) == [[["edge", [1, 2]]], [["edge", [2, 3]]]]
-        assert db.repair("path", (4, 9), limit=1) == [[["edge", [4, 9]]]]
+        assert db.ways_to_remove("path", (1, 3)) == [[["edge", [1, 2]]], [["edge", [2, 3]]]]
+        assert db.ways_to_derive("path", (4, 9), limit=1) == [[["edge", [4, 9]]]]
         assert db.blame("path", (1, 3))["epoch"] == 1
         db.check()
         assert db.stats()["relations"]["path"] == 6

@@ -44,15 +44,15 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
     "query(…, s=…)": (VALUES, lambda db, value: db.query("mixed(s, _, _, _)", s=value)),
     **{
         f"{verb}(…)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)(value, (1, 2)))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "undo", "repair", "blame", "insert", "delete")
+        for verb in ("explain", "why_not", "ways_to_remove", "ways_to_derive", "blame", "insert", "delete")
     },
     **{
         f"{verb}('edge', …)": (ROWS, lambda db, value, verb=verb: getattr(db, verb)("edge", value))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "undo", "repair", "blame")
+        for verb in ("explain", "why_not", "ways_to_remove", "ways_to_derive", "blame")
     },
     **{
         f"{verb}(…, limit=…)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", (1, 2), limit=value))  # type: ignore[misc]
-        for verb in ("explain", "undo")
+        for verb in ("explain", "ways_to_remove")
     },
     "load": (VALUES, lambda db, value: commit_after(db, db.load, value)),
     "load(…, replace)": (

@@ -540,7 +540,8 @@ def test_verbs_that_change_a_database_are_refused(db: tidelog.Database) -> None:
     snapshot = db.snapshot()
     calls: list[Callable[[], object]] = [
         lambda: snapshot.insert("e", [(1, 2)]), snapshot.commit, lambda: snapshot.transaction(dry_run=True),
-        lambda: snapshot.undo("t", (0, 1)), lambda: snapshot.options(timeout=1), lambda: snapshot.load(PROGRAM),
+        lambda: snapshot.ways_to_remove("t", (0, 1)), lambda: snapshot.options(timeout=1),
+        lambda: snapshot.load(PROGRAM),
         lambda: snapshot.rules.add("far(x, x) :- e(x, _)."), lambda: snapshot.rules.remove("first"),
         lambda: snapshot.rules.remove_instance("first"),
     ]  # fmt: skip

@@ -120,7 +120,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
     },
     "transaction(dry_run=…)": (VALUES, lambda db, value: db.transaction(dry_run=value)),
     "explain(all=…)": (VALUES, lambda db, value: db.explain("e", (1, 2), all=value)),
-    "undo(rules=…)": (VALUES, lambda db, value: db.undo("e", (1, 2), rules=value)),
+    "undo(rules=…)": (VALUES, lambda db, value: db.ways_to_remove("e", (1, 2), rules=value)),
     "to_dict(rows=…)": (VALUES, lambda db, value: db.commit()["e"].to_dict(rows=value)),
     "subscribe(…, print)": (VALUES, lambda db, value: db.subscribe(value, print)),
     "subscribe('e', …)": (VALUES, lambda db, value: db.subscribe("e", value)),

@@ -62,7 +62,7 @@ def examined(*temperatures: int) -> Mapping[str, TurbineView]:
     farm.put({CONTROL: documents.control_document(rows)})
     for turbine, temperature in zip(rows[0], temperatures, strict=True):
         farm.read(temperature, turbine)
-    farm.network.changes.add_rules(RULES.read_text("utf-8"))
+    farm.network.changes.rules.add(RULES.read_text("utf-8"))
     farm.network.changes.insert("examined", [(CONTROL, story.ROW)])
     farm.network.rest(lambda _: None)
     farm.look()

@@ -31,7 +31,7 @@ def network() -> Iterator[LocalNetwork]:
             for turbine in row:
                 farm.read(41 if turbine == BROKEN else 20, turbine)
         processes.changes.insert("examined", [(CONTROL, story.ROW)])
-        processes.changes.add_rules(RULES.read_text("utf-8"))
+        processes.changes.rules.add(RULES.read_text("utf-8"))
         processes.rest(lambda _: None)
         assert isinstance(processes.changes, LocalNetwork)
         yield processes.changes

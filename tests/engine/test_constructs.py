@@ -77,7 +77,7 @@ class Network(InMemory):
         self.db = tidelog.network.Simulation(text, 5, functors=functions, **options)
 
     def add(self, rule: str) -> None:
-        self.db.add_rules(rule)
+        self.db.rules.add(rule)
 
     def settle(self) -> None:
         self.db.run()

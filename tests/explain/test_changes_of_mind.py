@@ -145,25 +145,25 @@ def test_a_tuple_that_holds_is_not_absent(db: tidelog.Database) -> None:
     with pytest.raises(tidelog.UsageError, match="E0672"):
         db.why_not("e", ("a", "b"))
     with pytest.raises(tidelog.UsageError, match="E0672"):
-        db.repair("e", ("a", "b"))
+        db.ways_to_derive("e", ("a", "b"))
 
 
 # --- what ends it, what begins it ------------------------------------------------------------------------------------
 
 
 def test_what_ends_a_tuple(db: tidelog.Database) -> None:
-    found = list(db.undo("r", ("a", "d")))
+    found = list(db.ways_to_remove("r", ("a", "d")))
     assert [each.facts for each in found] == [
         (("e", ("c", "d")),),
         (("e", ("a", "b")), ("e", ("a", "c"))),
         (("e", ("a", "c")), ("e", ("b", "c"))),
     ]
-    assert [each.rules for each in db.undo("r", ("a", "d"), rules=True)] == [("direct",), ("step",)]
+    assert [each.rules for each in db.ways_to_remove("r", ("a", "d"), rules=True)] == [("direct",), ("step",)]
 
 
 def test_what_begins_a_tuple(db: tidelog.Database) -> None:
-    assert list(db.repair("closed", ("zz", "b")))[:2] == [(("e", ("zz", "b")),), (("e", ("zz", "a")),)]
-    assert list(db.repair("r", ("d", "b"))) == []
+    assert list(db.ways_to_derive("closed", ("zz", "b")))[:2] == [(("e", ("zz", "b")),), (("e", ("zz", "a")),)]
+    assert list(db.ways_to_derive("r", ("d", "b"))) == []
 
 
 def subsets(facts: list[tuple[str, Row]], most: int) -> Iterator[frozenset[tuple[str, Row]]]:
@@ -183,7 +183,7 @@ def test_what_ends_tuples_is_what_brute_force_finds(seed: int) -> None:
                 left = {name: {row for row in rows if (name, row) not in gone} for name, rows in facts.items()}
                 if goal[1] not in evaluate_naive(text, left)[goal[0]]:
                     expected.add(gone)
-        found = [frozenset(each.facts) for each in db.undo(*goal)]
+        found = [frozenset(each.facts) for each in db.ways_to_remove(*goal)]
         assert set(found) == expected
         assert [len(each) for each in found] == sorted(map(len, found))
 
@@ -213,7 +213,7 @@ def test_what_ends_pairs_of_closures_and_paths_is_what_brute_force_finds(seed: i
     for name in ("t", "p"):
         for goal in [(name, row) for row in rng.sample(sorted(db[name]), min(2, len(db[name])))]:
             ends = [gone for gone in subsets(every, len(every)) if not holds(goal, gone)]
-            found = {frozenset(each.facts) for each in db.undo(*goal)}
+            found = {frozenset(each.facts) for each in db.ways_to_remove(*goal)}
             assert found == {gone for gone in ends if not any(other < gone for other in ends)}
             lines = CLOSED.splitlines()
             single = {
@@ -221,7 +221,7 @@ def test_what_ends_pairs_of_closures_and_paths_is_what_brute_force_finds(seed: i
                 for line in lines[2:]
                 if not holds(goal, frozenset(), "\n".join(each for each in lines if each is not line))
             }
-            assert {each.rules[0] for each in db.undo(*goal, rules=True) if len(each.rules) == 1} == single
+            assert {each.rules[0] for each in db.ways_to_remove(*goal, rules=True) if len(each.rules) == 1} == single
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(4)))
@@ -238,7 +238,7 @@ def test_what_begins_tuples_does(seed: int) -> None:
             more = {name: rows | {each for other, each in added if other == name} for name, rows in facts.items()}
             return row in evaluate_naive(text, more)["t"]
 
-        found = [frozenset(each) for each in db.repair("t", row)]
+        found = [frozenset(each) for each in db.ways_to_derive("t", row)]
         single = {frozenset([fact]) for fact in possible if holds(frozenset([fact]))}
         assert {each for each in found if len(each) == 1} == single
         for each in found:

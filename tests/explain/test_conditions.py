@@ -101,7 +101,10 @@ def test_a_witness_is_a_premise(db: tidelog.Database) -> None:
 
 
 def test_what_ends_a_minimum_is_its_witness(db: tidelog.Database) -> None:
-    assert [each.facts for each in db.undo("best", ("a", 4))] == [(("w", ("a", "b", 4)),), (("w", ("a", "c", 1)),)]
+    assert [each.facts for each in db.ways_to_remove("best", ("a", 4))] == [
+        (("w", ("a", "b", 4)),),
+        (("w", ("a", "c", 1)),),
+    ]
 
 
 def test_all_members_are_shown_on_request(db: tidelog.Database) -> None:

@@ -132,7 +132,7 @@ def test_iterators_say_that_they_are_partial(monkeypatch: pytest.MonkeyPatch) ->
     db.options(closures=False, timeout=60)
     db.insert("e", [(99, 0), *((x, y) for x in range(9) for y in range(9))])
     db.commit()
-    found = db.undo("t", (99, 5))
+    found = db.ways_to_remove("t", (99, 5))
     next(found)
     clock, minutes = time.perf_counter, count()
     with monkeypatch.context() as patched:
@@ -140,9 +140,9 @@ def test_iterators_say_that_they_are_partial(monkeypatch: pytest.MonkeyPatch) ->
         assert not found.is_partial
         assert list(found) == []
     assert (found.is_partial, found.count) == (True, 1)
-    assert str(found.limit).startswith("undo of t(99, 5): error[E0501]: the explanation was stopped after")
+    assert str(found.limit).startswith("ways_to_remove of t(99, 5): error[E0501]: the explanation was stopped after")
     assert "; found before: 1" in str(found.limit)
-    assert [each.facts for each in db.undo("t", (99, 0))][:1] == [(("e", (99, 0)),)]
+    assert [each.facts for each in db.ways_to_remove("t", (99, 0))][:1] == [(("e", (99, 0)),)]
 
 
 def test_the_time_of_an_iterator_is_that_of_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,16 +161,16 @@ def test_a_search_for_sets_that_is_cut_short_says_so() -> None:
     db.load(".decl q(x: number, y: number) .decl r(y: number) .decl p(x: number) p(x) :- q(x, y), r(y).")
     db.insert("q", [(0, y) for y in range(20_001)])
     db.commit()
-    found = db.repair("p", (0,))
+    found = db.ways_to_derive("p", (0,))
     assert next(found) == (("r", (0,)),)
     assert (found.is_partial, len(list(found))) == (False, 199)
     assert (found.is_partial, found.count) == (True, 200)
-    assert repr(found) == "<Enumeration of repair of p(0): 200 so far, a limit has ended it>"
-    assert str(found.limit).startswith("repair of p(0): error[E0505]: more than")
+    assert repr(found) == "<Enumeration of ways_to_derive of p(0): 200 so far, a limit has ended it>"
+    assert str(found.limit).startswith("ways_to_derive of p(0): error[E0505]: more than")
     db.insert("r", [(y,) for y in range(20_001)])
     db.commit()
-    with pytest.raises(tidelog.LimitError, match=r"undo of p\(0\): error.E0505.*; found before: 0"):
-        list(db.undo("p", (0,)))
+    with pytest.raises(tidelog.LimitError, match=r"ways_to_remove of p\(0\): error.E0505.*; found before: 0"):
+        list(db.ways_to_remove("p", (0,)))
 
 
 def test_a_fact_that_all_of_very_many_proofs_need_ends_a_tuple() -> None:
@@ -182,8 +182,8 @@ def test_a_fact_that_all_of_very_many_proofs_need_ends_a_tuple() -> None:
     db.insert("q", [(0, y) for y in range(20_001)])
     db.insert("base", [(0,)])
     db.commit()
-    assert next(db.undo("t", (0,))).facts == (("base", (0,)),)
-    found = db.undo("t", (0,), rules=True)
+    assert next(db.ways_to_remove("t", (0,))).facts == (("base", (0,)),)
+    found = db.ways_to_remove("t", (0,), rules=True)
     assert {next(found).rules, next(found).rules} == {("one",), ("two",)}
     assert list(found) == []
     assert found.is_partial

@@ -88,12 +88,12 @@ def test_what_ends_tuples_of_many_derivations_is_what_brute_force_finds(seed: in
         for gone in subsets(every, len(every)):
             if not any(each <= gone for each in expected) and not holds(goal, gone):
                 expected.append(gone)
-        found = [frozenset(each.facts) for each in db.undo(*goal)]
+        found = [frozenset(each.facts) for each in db.ways_to_remove(*goal)]
         assert set(found) == set(expected)
         assert [len(each) for each in found] == sorted(map(len, found))
         if goal[1] not in facts["t"]:
             rules = [line for line in lines[1:] if not holds(goal, frozenset(), RULES.replace(line, ""))]
-            single = [each.rules for each in db.undo(*goal, rules=True) if len(each.rules) == 1]
+            single = [each.rules for each in db.ways_to_remove(*goal, rules=True) if len(each.rules) == 1]
             assert sorted(single) == [(line.partition(":")[0],) for line in rules]
 
 
@@ -103,5 +103,5 @@ def test_facts_that_few_tuples_need_come_first(many: list[Cone]) -> None:
     db.options(strategy="update")
     db.insert("e", [(9, 9), *((i, i + 1) for i in range(5))])
     db.commit()
-    found = [each.facts for each in db.undo("s", (5,))]
+    found = [each.facts for each in db.ways_to_remove("s", (5,))]
     assert found == [(("e", (i, i + 1)),) for i in (4, 3, 2, 1, 0)] + [(("e", (9, 9)),)]

@@ -43,8 +43,8 @@ def test_a_tuple_may_be_a_dict() -> None:
     db = ring(3)
     row = {"y": 1, "x": 0}
     assert db.explain("e", row) == db.explain("e", (0, 1))
-    assert next(db.undo("e", row)).facts == (("e", (0, 1)),)
-    assert db.undo("e", row)._question == "undo of e(0, 1)"
+    assert next(db.ways_to_remove("e", row)).facts == (("e", (0, 1)),)
+    assert db.ways_to_remove("e", row)._question == "ways_to_remove of e(0, 1)"
     assert str(db.why_not("p", {"x": 0})) == str(db.why_not("p", (0,)))
     with pytest.raises(tidelog.UsageError, match=r"E0670.*e\(1, 0\) does not hold"):
         db.explain("e", {"x": 1, "y": 0})
@@ -108,7 +108,7 @@ def test_a_wrong_number_is_named() -> None:
 # --- relations -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", ["explain", "why_not", "blame", "undo", "repair"])
+@pytest.mark.parametrize("verb", ["explain", "why_not", "blame", "ways_to_remove", "ways_to_derive"])
 @pytest.mark.parametrize("row", [(0, 1), (0, 2)])
 def test_an_inline_relation_has_no_tuples_to_explain(verb: str, row: tuple[int, int]) -> None:
     db = ring(3)
@@ -133,7 +133,10 @@ def test_a_relation_that_is_not_there_yet_or_any_more_is_unknown() -> None:
 
 @pytest.mark.parametrize(
     ("call", "ask"),
-    [("undo", lambda db: db.undo("c", (0, 3))), ("repair", lambda db: db.repair("p", (0,)))],
+    [
+        ("ways_to_remove", lambda db: db.ways_to_remove("c", (0, 3))),
+        ("ways_to_derive", lambda db: db.ways_to_derive("p", (0,))),
+    ],
 )
 def test_sets_are_not_searched_beside_other_changes(call: str, ask: Callable[[tidelog.Database], object]) -> None:
     db = ring(3)
@@ -148,7 +151,10 @@ def test_sets_are_not_searched_beside_other_changes(call: str, ask: Callable[[ti
 
 @pytest.mark.parametrize(
     ("call", "starts", "ask"),
-    [("undo", [(1,)], lambda db: db.undo("p", (0,))), ("repair", [], lambda db: db.repair("p", (0,)))],
+    [
+        ("ways_to_remove", [(1,)], lambda db: db.ways_to_remove("p", (0,))),
+        ("ways_to_derive", [], lambda db: db.ways_to_derive("p", (0,))),
+    ],
 )
 def test_changes_of_another_thread_end_no_search(
     call: str, starts: list[tuple[int]], ask: Callable[[tidelog.Database], Any]
@@ -175,7 +181,7 @@ def test_an_error_ends_a_search_and_is_not_its_end(monkeypatch: pytest.MonkeyPat
     db = ring(3)
     db.insert("s", [(1,)])
     db.commit()
-    found = db.undo("p", (0,))
+    found = db.ways_to_remove("p", (0,))
     next(found)
     with monkeypatch.context() as patched:
         patched.setattr(tidelog.Database, "_tried", lambda *_: 1 / 0)
@@ -189,8 +195,8 @@ def test_an_error_ends_a_search_and_is_not_its_end(monkeypatch: pytest.MonkeyPat
     "ask",
     [
         lambda db: db.explain("c", (0, 3), all=True),
-        lambda db: db.undo("c", (0, 3)),
-        lambda db: db.repair("p", (0,)),
+        lambda db: db.ways_to_remove("c", (0, 3)),
+        lambda db: db.ways_to_derive("p", (0,)),
     ],
 )
 def test_explanations_are_those_of_the_epoch_in_which_they_are_asked_for(

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import tidelog
 from tests.io.samples import A_ROW_OF_EACH, EDGE, EVERY, NAMED, dictionary, relation
 from tidelog.errors import SetupError, UsageError
 from tidelog.io import encode
@@ -75,6 +76,38 @@ def test_tables_for_other_libraries() -> None:
     assert list(kept.to_pandas().itertuples(index=False, name=None)) == rows
     assert kept.to_polars().rows() == rows
     assert pl.DataFrame(kept).rows() == rows
+
+
+def test_short_names_of_the_tables() -> None:
+    kept = held([("a", 1), ("b", 2), ("c", 3)], NAMED)
+    assert kept.schema == {"name": "symbol", "n": "number"}
+    assert kept.rows() == [("a", 1), ("b", 2), ("c", 3)]
+    assert kept.arrow().to_pylist() == [{"name": name, "n": n} for name, n in kept.rows()]
+    assert kept.arrow().equals(kept.to_arrow())
+    assert kept.df().equals(kept.to_pandas())
+    assert kept.pl().equals(kept.to_polars())
+
+
+def test_the_first_tuples_are_a_relation_that_stays() -> None:
+    with tidelog.connect() as db:
+        db.load(".decl e(x: number)")
+        db.insert("e", [(n,) for n in range(30)])
+        db.commit()
+        first = db["e"].head(3)
+        assert len(db["e"].head()) == 10
+        assert len(db["e"].head(99)) == 30
+        assert first.rows() == [(0,), (1,), (2,)]
+        assert db["e"].head(0).schema == {"x": "number"}
+        db.clear("e")
+        db.commit()
+        assert first.rows() == [(0,), (1,), (2,)]
+        assert db["e"].head(2).rows() == []
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "3", None, True, 2**70])
+def test_a_number_of_tuples_is_a_number(count: Any) -> None:
+    with pytest.raises(UsageError, match=r"E0635.*`count`"):
+        held([("a", 1)], NAMED).head(count)
 
 
 def test_records_in_tables() -> None:

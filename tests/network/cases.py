@@ -245,11 +245,11 @@ def _change(rng: random.Random, simulation: Simulation, world: World, names: lis
         if absent and rng.random() < 0.6:
             name = rng.choice(absent)
             world.rules[name] = spare[name]
-            simulation.add_rules(spare[name])
+            simulation.rules.add(spare[name])
         elif present:
             name = rng.choice(present)
             del world.rules[name]
-            simulation.remove_rule(name)
+            simulation.rules.remove(name)
         return
     relation = rng.choice(list(world.case.base))
     facts = world.facts[relation]

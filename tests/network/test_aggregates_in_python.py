@@ -255,7 +255,7 @@ def test_rules_that_aggregate_travel_and_leave_others_alone() -> None:
     )
     one.insert("e", [("a", 1), ("a", 2)])
     two.insert("e", [("b", 2)])
-    one.add_rules(MORE)
+    one.rules.add(MORE)
     settle(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 2), ("a", 3)}
     assert two["r"] == {("b", 2)}
@@ -264,7 +264,7 @@ def test_rules_that_aggregate_travel_and_leave_others_alone() -> None:
     again = load(dump(two.machine), given=functions_of(Counted()))
     again.renew()
     assert again.book.refused == {}
-    one.remove_rule("more")
+    one.rules.remove("more")
     settle(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 2)}
     assert two.machine.book.refused == {}
@@ -281,7 +281,7 @@ def test_rules_of_others_that_fail_are_set_aside() -> None:
         for name in "ab"
     )
     two.insert("e", [("b", 6), ("b", 7)])
-    one.add_rules(MORE)
+    one.rules.add(MORE)
     settle(wires, one, two)
     assert two["r"] == {("b", 6), ("b", 7)}
     assert "[E0647]" in two.machine.book.refused["more"]
@@ -289,7 +289,7 @@ def test_rules_of_others_that_fail_are_set_aside() -> None:
     two.insert("e", [("b", 9)])
     assert ("b", 9) in two["r"]
     with pytest.raises(UsageError) as caught:
-        two.add_rules(MORE.replace("more", "again"))
+        two.rules.add(MORE.replace("more", "again"))
     assert caught.value.code == "E0647"
     assert "again" not in two.machine.book.rules
 

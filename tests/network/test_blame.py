@@ -95,10 +95,10 @@ class Script:
     def _change_rule(self, name: str) -> None:
         if name in self.rules:
             del self.rules[name]
-            self.network.remove_rule(name)
+            self.network.rules.remove(name)
             self.db.rules.remove(name)
         else:
-            self.network.add_rules(self.texts[name])
+            self.network.rules.add(self.texts[name])
             self.db.rules.add(self.texts[name])
             self.rules[name] = self.network.changes
 
@@ -211,8 +211,8 @@ def test_an_answer_names_nodes_and_versions() -> None:
     assert str(network.blame("reachable", ("a", "d"))) == (
         'reachable("a", "d") holds since change 2\n  fact: link("c", "d")   [node c]'
     )
-    network.remove_rule("r2")
-    network.add_rules(".decl shut(@x: symbol) r2: reachable(@s, d) :- link(@s, z), reachable(@z, d), !shut(@z).")
+    network.rules.remove("r2")
+    network.rules.add(".decl shut(@x: symbol) r2: reachable(@s, d) :- link(@s, z), reachable(@z, d), !shut(@z).")
     network.run()
     found = network.blame("reachable", ("a", "c"))
     assert (
@@ -245,7 +245,7 @@ def test_a_tuple_of_the_program_alone_holds_since_the_beginning() -> None:
     assert str(found) == (
         'reachable("a", "b") holds since the beginning\n  fact: link("a", "b")   [node a]\n  rule: r1'
     )
-    network.add_rules("r3: reachable(@s, s) :- link(@s, d), known(d).")
+    network.rules.add("r3: reachable(@s, s) :- link(@s, d), known(d).")
     network.run()
     assert str(network.blame("reachable", ("a", "a"))).splitlines()[1:] == ["  rule: r3   [version 1]"]
     assert str(network.blame("known", ("b",))) == 'known("b") holds since the beginning\n  fact: known("b")'
@@ -423,7 +423,7 @@ def test_processes_and_the_restart_of_one(tmp_path: Path, monkeypatch: pytest.Mo
         assert str(first).startswith(f'reachable("a", "c") holds since {time_of(first):%Y-%m-%d %H:%M:%S}.')
         assert "UTC\n" in str(first)
         assert network.blame("reachable", ("c", "c")).since == 0
-        network.add_rules("r3: reachable(@d, s) :- link(@s, d).")
+        network.rules.add("r3: reachable(@d, s) :- link(@s, d).")
         assert network.settle(30)
         assert network.blame("reachable", ("b", "a")).rules == ("r3",)
 
@@ -444,8 +444,8 @@ def test_processes_and_the_restart_of_one(tmp_path: Path, monkeypatch: pytest.Mo
         third = network.blame("reachable", ("c", "a"))
         assert third.facts == (("link", ("c", "a")),)
         assert time_of(third) > time_of(second)
-        network.remove_rule("r3")
-        network.add_rules("r3: reachable(@d, s) :- link(@s, d).")
+        network.rules.remove("r3")
+        network.rules.add("r3: reachable(@d, s) :- link(@s, d).")
         assert time_of(network.blame("reachable", ("b", "a"))) == time_of(third), "by way of c"
         network.delete("link", [("c", "a")])
         assert time_of(network.blame("reachable", ("b", "a"))) > time_of(third)

@@ -37,9 +37,9 @@ def test_nodes_follow_their_facts_and_rules() -> None:
     assert set(network["reach"]) == {("a", "b"), ("d", "d")}
     assert set(network["same"]) == pairs("ab", "d")
     assert set(network["cheapest"]) == {("a", "x")}
-    network.add_rules("back: step(@d, s) :- link(@s, d).")
+    network.rules.add("back: step(@d, s) :- link(@s, d).")
     network.run()
     assert set(network["reach"]) == {("a", "b"), ("b", "a"), ("a", "a"), ("d", "d")}
-    network.remove_rule("near")
+    network.rules.remove("near")
     network.run()
     assert set(network["reach"]) == {("a", "a"), ("b", "a"), ("d", "d")}

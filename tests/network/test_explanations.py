@@ -96,7 +96,7 @@ def test_random_programs_with_deletions_and_rules_that_travel() -> None:
             network.insert(name, rng.sample(rows, rng.randrange(1, len(rows) + 1)))
         network.run(rng.randrange(40))
         for rule in case.spare:
-            network.add_rules(rule)
+            network.rules.add(rule)
         for name in facts:
             network.delete(name, [row for row in network[name] if rng.random() < 0.2])
         network.run()
@@ -158,7 +158,7 @@ def test_inline_relations_equivalences_and_witnesses() -> None:
     network = network_of(CONSTRUCTS, 3)
     network.insert("link", [("a", "b"), ("b", "c"), ("d", "d")])
     network.insert("cost", [("a", "x", 3), ("a", "y", 2), ("a", "z", 2), ("c", "x", 1)])
-    network.add_rules("back: step(@d, s) :- link(@s, d).")
+    network.rules.add("back: step(@d, s) :- link(@s, d).")
     network.run()
     assert assert_proven(network, random.Random(3), 100) > 20
 
@@ -280,14 +280,14 @@ def test_conditions_hold_at_every_node() -> None:
 
 def test_rules_that_travel_show_the_version_that_derived() -> None:
     network = line()
-    network.add_rules("back: reachable(@d, s) :- link(@s, d).")
+    network.rules.add("back: reachable(@d, s) :- link(@s, d).")
     network.run()
     expected = """\
 reachable("b", "a")   [back version 1, node a]
 └─ link("a", "b")   [fact, node a]"""
     assert str(network.explain("reachable", ("b", "a"))) == expected
-    network.remove_rule("back")
-    network.add_rules("back: reachable(@d, s) :- link(@s, d), s != d.")
+    network.rules.remove("back")
+    network.rules.add("back: reachable(@d, s) :- link(@s, d), s != d.")
     network.run()
     proof = network.explain("reachable", ("b", "a"))
     assert proof.goal.reason == "back version 3, node a"
@@ -476,7 +476,7 @@ def test_proofs_of_a_busy_network_are_right_as_far_as_they_go() -> None:
             name, row = rng.choice(facts)
             (network.insert if rng.random() < 0.7 else network.delete)(name, [row])
             if number == 15:
-                network.add_rules(case.spare[0])
+                network.rules.add(case.spare[0])
             network.run(rng.randrange(8))
             if rng.random() < 0.1:
                 network.cut("ab", "cd")

@@ -264,7 +264,7 @@ def test_rules_that_call_functors_travel_and_leave_others_alone() -> None:
     wires, one, two = both(PLAIN, a={"g": lambda x: x * 10})
     one.insert("e", [("a", 1)])
     two.insert("e", [("b", 2)])
-    one.add_rules(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
+    one.rules.add(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
     settle(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 10)}
     assert two["r"] == {("b", 2)}
@@ -274,7 +274,7 @@ def test_rules_that_call_functors_travel_and_leave_others_alone() -> None:
     assert one.machine.book.refused == {}
     again = load(dump(two.machine))
     assert again.book.refused == two.machine.book.refused
-    one.remove_rule("more")
+    one.rules.remove("more")
     settle(wires, one, two)
     assert one["r"] == {("a", 1)}
     assert two.machine.book.refused == {}
@@ -284,7 +284,7 @@ def test_a_node_evaluates_a_rule_once_it_has_the_function(tmp_path: Path) -> Non
     wires = SimulatedNetwork(seed=2)
     with Node("a", PLAIN, wires.transport("a"), store=tmp_path / "a") as one:
         one.insert("e", [("a", 1)])
-        one.add_rules(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
+        one.rules.add(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
         assert one["r"] == {("a", 1)}
         one.insert("e", [("a", 2)])
     with Node("a", PLAIN, wires.transport("a"), store=tmp_path / "a", functors={"g": lambda x: x * 10}) as one:
@@ -336,7 +336,7 @@ def test_rules_of_others_that_fail_are_set_aside(functor: str, rule: str, code: 
     wires, one, two = both(PLAIN, b=given)
     two.machine.limit(Limits(steps=2_000))
     two.insert("e", [("b", 7), ("b", 8)])
-    one.add_rules(f".functor {functor}\nmore: r(@n, {rule}) :- e(@n, x).")
+    one.rules.add(f".functor {functor}\nmore: r(@n, {rule}) :- e(@n, x).")
     settle(wires, one, two)
     assert two["r"] == {("b", 7), ("b", 8)}
     assert f"[{code}]" in two.machine.book.refused["more"]
@@ -344,7 +344,7 @@ def test_rules_of_others_that_fail_are_set_aside(functor: str, rule: str, code: 
     two.insert("e", [("b", 9)])
     assert ("b", 9) in two["r"]
     with pytest.raises((UsageError, LimitError)) as caught:
-        two.add_rules(f".functor {functor}\nagain: r(@n, {rule}) :- e(@n, x).")
+        two.rules.add(f".functor {functor}\nagain: r(@n, {rule}) :- e(@n, x).")
     assert caught.value.code == code
     assert "again" not in two.machine.book.rules
 
@@ -353,7 +353,7 @@ def test_two_declarations_of_one_functor() -> None:
     """All nodes alike set the later rule aside."""
     wires, one, two = both(PLAIN, a={"g": lambda x: 1}, b={"g": lambda x: 2})
     one.insert("e", [("a", 1)])
-    one.add_rules(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
+    one.rules.add(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
     change = RuleChange("other", 2, "c", ".functor g(x: symbol): number\nother: r(@n, @g(n)) :- e(@n, x).")
     for each in (one, two):
         each.machine.step([("c", change)])

@@ -64,8 +64,8 @@ def test_the_database_of_a_network_with_functors_and_branches() -> None:
 def test_rules_that_travel_and_facts_of_the_program_that_have_gone() -> None:
     network = network_of(f'{VERDICTS}\nlink("z", "a").')
     network.insert("link", [("a", "b")])
-    network.add_rules("back: near(@y, x) :- link(@x, y).")
-    network.remove_rule("n")
+    network.rules.add("back: near(@y, x) :- link(@x, y).")
+    network.rules.remove("n")
     network.run()
     assert_same(network)
     assert ("z", "a") in network.database()["link"]
@@ -87,11 +87,11 @@ reachable("d", "a") does not hold: no rule derives it
   [r2 at <text>:5:1]
     fails: link(@"d", z)"""
     )
-    assert next(network.repair("reachable", ("d", "a"))) == (("link", ("d", "a")),)
-    assert {each.facts for each in network.undo("reachable", ("a", "d"))} == {
+    assert next(network.ways_to_derive("reachable", ("d", "a"))) == (("link", ("d", "a")),)
+    assert {each.facts for each in network.ways_to_remove("reachable", ("a", "d"))} == {
         (("link", row),) for row in network["link"]
     }
-    assert [each.rules for each in network.undo("reachable", ("a", "d"), rules=True)] == [("r1",), ("r2",)]
+    assert [each.rules for each in network.ways_to_remove("reachable", ("a", "d"), rules=True)] == [("r1",), ("r2",)]
     before = network["reachable"], network.messages
     with network.what_if() as trial:
         trial.delete("link", [("b", "c")])
@@ -111,12 +111,12 @@ def test_answers_are_confirmed_by_the_network(seed: int) -> None:
     network.insert("link", {(rng.choice(nodes), rng.choice(nodes)) for _ in range(4)})
     network.run()
     wanted = rng.choice(sorted({(x, y) for x in nodes for y in nodes} - network["reachable"]))
-    facts = rng.choice(list(network.repair("reachable", wanted)))
+    facts = rng.choice(list(network.ways_to_derive("reachable", wanted)))
     for name, row in facts:
         network.insert(name, [row])
     network.run()
     assert wanted in network["reachable"]
-    for name, row in rng.choice(list(network.undo("reachable", wanted))).facts:
+    for name, row in rng.choice(list(network.ways_to_remove("reachable", wanted))).facts:
         network.delete(name, [row])
     network.run()
     assert wanted not in network["reachable"]
@@ -127,11 +127,11 @@ def test_what_networks_cannot_answer() -> None:
     with pytest.raises(UsageError, match="E0672"):
         network.why_not("reachable", ("a", "d"))
     with pytest.raises(UsageError, match="E0670"):
-        network.undo("reachable", ("d", "a"))
+        network.ways_to_remove("reachable", ("d", "a"))
     with pytest.raises(UsageError, match="E0601"):
         network.why_not("nobody", ("d", "a"))
     with pytest.raises(DataError, match="E04"):
-        network.repair("reachable", ("d",))
+        network.ways_to_derive("reachable", ("d",))
 
 
 def test_what_a_node_cannot_answer() -> None:
@@ -140,7 +140,7 @@ def test_what_a_node_cannot_answer() -> None:
     assert node.asserted("link") == {("a", "b")}
     assert node.asserted("reachable") == set()
     goal = ("reachable", ("a", "c"))
-    for verb in (node.why_not, node.blame, node.undo, node.repair):
+    for verb in (node.why_not, node.blame, node.ways_to_remove, node.ways_to_derive):
         with pytest.raises(UsageError, match=rf"E0677.*`{verb.__name__}` needs the facts of all nodes"):
             verb(*goal)
     with pytest.raises(UsageError, match=r"E0677.*`what_if`"):
@@ -169,11 +169,11 @@ def test_processes() -> None:
         assert network.asserted("link") == {("a", "b"), ("b", "c")}
         assert network.asserted("reachable") == set()
         assert set(network.database()["reachable"]) == network["reachable"]
-        assert next(network.repair("reachable", ("c", "a"))) == (("link", ("c", "a")),)
-        assert [each.facts for each in network.undo("reachable", ("a", "b"))] == [(("link", ("a", "b")),)]
+        assert next(network.ways_to_derive("reachable", ("c", "a"))) == (("link", ("c", "a")),)
+        assert [each.facts for each in network.ways_to_remove("reachable", ("a", "b"))] == [(("link", ("a", "b")),)]
         with network.what_if() as trial:
             trial.delete("link", [("a", "b")])
         assert trial.change is not None
         assert set(trial.change["reachable"].deleted) == {("a", "b"), ("a", "c")}
-        network.add_rules("back: reachable(@y, x) :- link(@x, y).")
+        network.rules.add("back: reachable(@y, x) :- link(@x, y).")
         assert "[back]" in str(network.why_not("reachable", ("c", "z")))

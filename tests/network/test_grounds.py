@@ -65,11 +65,11 @@ def test_a_fact_of_a_recursive_relation_that_goes_takes_what_rests_on_it_along(t
 def test_a_rule_that_goes_takes_what_rests_on_it_along(text: str) -> None:
     simulation = mesh(text)
     before, had = offers(simulation), kept(simulation)
-    simulation.remove_rule("r1")
+    simulation.rules.remove("r1")
     simulation.run()
     assert simulation["reachable"] == set()
     assert offers(simulation) - before <= had
-    simulation.add_rules("r1: reachable(@s, d) :- link(@s, d).")
+    simulation.rules.add("r1: reachable(@s, d) :- link(@s, d).")
     simulation.run()
     assert len(simulation["reachable"]) == 49
 

@@ -211,7 +211,7 @@ def test_an_offer_before_its_rule_counts_when_it_is_said_again() -> None:
     a, b = (Node(name, REACHABILITY, wires.transport(name), peers="ab") for name in "ab")
     b.insert("link", [("b", "a")])
     exchange(wires, a, b)
-    b.add_rules(".decl twin(@x: symbol, y: symbol)\nt: twin(@y, x) :- link(@x, y).")
+    b.rules.add(".decl twin(@x: symbol, y: symbol)\nt: twin(@y, x) :- link(@x, y).")
     kept = []
     while not wires.empty:
         receiver = wires.deliver()
@@ -421,7 +421,7 @@ u: upto(@x, n) :- asked(@x, k), n = range(0, k).
 )
 def test_who_may_change_which_rules(limits: Limits, taken: bool) -> None:
     wires, a = alone(limits=limits)
-    a.add_rules("own: reachable(@s, s) :- link(@s, _).")
+    a.rules.add("own: reachable(@s, s) :- link(@s, _).")
     send(wires, a, RuleChange("x", 5, "b", 'x: reachable(@s, "w") :- link(@s, _).'))
     assert ("x" in a.machine.book.rules) is taken
     assert "own" in a.machine.book.rules
@@ -432,7 +432,7 @@ def test_nobody_uses_up_the_versions() -> None:
     wires, a = alone()
     send(wires, a, RuleChange("x", LARGEST_COUNT, "b", None), RuleChange("y", VERSION_STEP + 1, "b", None))
     assert a.rejected["version too far"] == 2
-    a.add_rules("own: reachable(@s, s) :- link(@s, _).")
+    a.rules.add("own: reachable(@s, s) :- link(@s, _).")
     assert a.machine.book.changes["own"].version == 1
 
 
@@ -495,7 +495,7 @@ def test_a_rule_that_takes_too_much_is_removed_again() -> None:
     _, a = alone(limits=TIGHT)
     a.insert("link", [("a", "y")])
     with pytest.raises(LimitError) as caught:
-        a.add_rules(f"x: reachable(@s, to_string(n)) :- link(@s, _), n = range(0, {HUGE}).")
+        a.rules.add(f"x: reachable(@s, to_string(n)) :- link(@s, _), n = range(0, {HUGE}).")
     assert caught.value.code == "E0507"
     assert a.machine.book.rules == ("r1", "r2")
     assert a["reachable"] == {("a", "y")}
@@ -504,7 +504,7 @@ def test_a_rule_that_takes_too_much_is_removed_again() -> None:
 def test_a_rule_that_is_too_large_does_not_travel() -> None:
     _, a = alone()
     with pytest.raises(LimitError) as caught:
-        a.add_rules("x: reachable(@s, s) :- " + ", ".join("link(@s, _)" for _ in range(300)) + ".")
+        a.rules.add("x: reachable(@s, s) :- " + ", ".join("link(@s, _)" for _ in range(300)) + ".")
     assert caught.value.code == "E0507"
 
 

@@ -43,7 +43,7 @@ def test_its_numbers_never_stand_for_what_was_before() -> None:
 def test_it_hears_of_rules_that_came_before() -> None:
     simulation = Simulation(REACHABILITY, 1)
     simulation.insert("link", RING)
-    simulation.remove_rule("r2")
+    simulation.rules.remove("r2")
     simulation.run()
     simulation.lose("a")
     simulation.insert("link", RING[:1])

@@ -75,10 +75,10 @@ def test_a_rule_that_its_node_rejects_is_none_of_the_network(tmp_path: Path) -> 
     config = NetworkConfig(text, ("a",), functors=(str(path),), facts={"e": [["a", 0]]})
     with LocalNetwork(config) as network:
         with pytest.raises(UsageError, match="E0647"):
-            network.add_rules("one: r(@n, @inverse(x)) :- e(@n, x).")
+            network.rules.add("one: r(@n, @inverse(x)) :- e(@n, x).")
         with pytest.raises(UsageError, match="E0608"):
-            network.remove_rule("one")
+            network.rules.remove("one")
         assert "[one" not in str(network.why_not("r", ("a", 1)))
-        network.add_rules("one: r(@n, x) :- e(@n, x).")
+        network.rules.add("one: r(@n, x) :- e(@n, x).")
         assert str(network.blame("r", ("a", 0))).endswith("rule: one   [version 3]")
         assert str(network.explain("r", ("a", 0))).startswith('r("a", 0)   [one version 3, node a]')

@@ -19,10 +19,10 @@ FILES = "tidelog/network/", "tidelog/reference/"
 STEPS: dict[str, Callable[[Node], object]] = {
     "insert": lambda node: node.insert("link", [("a", "c"), ("a", "d")]),
     "delete": lambda node: node.delete("link", [("a", "b")]),
-    "add_rules": lambda node: node.add_rules("r3: reachable(@x, x) :- link(@x, y)."),
-    "remove_rule": lambda node: node.remove_rule("r1"),
+    "rules.add": lambda node: node.rules.add("r3: reachable(@x, x) :- link(@x, y)."),
+    "rules.remove": lambda node: node.rules.remove("r1"),
 }
-EVERY = {"insert": stride(122), "delete": stride(122), "add_rules": stride(194), "remove_rule": stride(194)}
+EVERY = {"insert": stride(122), "delete": stride(122), "rules.add": stride(194), "rules.remove": stride(194)}
 """So many bytecodes lie between two places that fail."""
 BEHIND = (
     "Journal.append",
@@ -33,8 +33,8 @@ BEHIND = (
     "Node.delete",
     "Node.change",
     "Node.tell",
-    "Node.add_rules",
-    "Node.remove_rule",
+    "Node._add_rules",
+    "Node._remove_rules",
 )
 """What also runs right behind the moment from which on a step lasts."""
 

@@ -221,7 +221,7 @@ def test_a_node_goes_on_from_its_store(tmp_path: Path) -> None:
             a.insert("link", [("a", f"x{round_number}"), ("a", "b")])
             if round_number == 2:
                 b.insert("link", [("b", "y")])
-                a.add_rules("back: reachable(@s, s) :- link(@s, _).")
+                a.rules.add("back: reachable(@s, s) :- link(@s, _).")
             exchange(wires, a, b)
             a.resend()
             assert len(a["link"]) == round_number + 2

@@ -34,7 +34,7 @@ node = Node("a", sys.argv[1], SimulatedNetwork(1).transport("a"), store=sys.argv
 node.insert("link", [("a", "b")])
 number = os.fork()
 if not number:
-    calls = [lambda: node.insert("link", [("a", "c")]), lambda: node.remove_rule("r"), node.ask, node.resend]
+    calls = [lambda: node.insert("link", [("a", "c")]), lambda: node.rules.remove("r"), node.ask, node.resend]
     same = {code_of(call) for call in calls} == {"E0627"} and node["two"] == {("a", "b")}
     node.close()
     os._exit(0 if same else 1)

@@ -101,27 +101,27 @@ def test_rules_in_flight() -> None:
         simulation = Simulation(REACHABILITY, steps, loss=0.1)
         simulation.insert("link", RING)
         simulation.run(steps)
-        simulation.add_rules("r3: reachable(@d, s) :- link(@s, d).")
+        simulation.rules.add("r3: reachable(@d, s) :- link(@s, d).")
         simulation.run(steps)
-        simulation.remove_rule("r2")
+        simulation.rules.remove("r2")
         simulation.run()
         assert simulation["reachable"] == {*RING, *((y, x) for x, y in RING)}
 
 
 def test_a_rule_that_comes_back_changed() -> None:
     simulation = ring()
-    simulation.remove_rule("r1")
+    simulation.rules.remove("r1")
     simulation.run()
     assert simulation["reachable"] == set()
-    simulation.add_rules("r1: reachable(@d, s) :- link(@s, d).")
-    simulation.remove_rule("r2")
+    simulation.rules.add("r1: reachable(@d, s) :- link(@s, d).")
+    simulation.rules.remove("r2")
     simulation.run()
     assert simulation["reachable"] == {(y, x) for x, y in RING}
 
 
 def test_rules_bring_declarations() -> None:
     simulation = ring()
-    simulation.add_rules(".decl loop(@x: symbol)\nloop(@x) :- reachable(@x, x).")
+    simulation.rules.add(".decl loop(@x: symbol)\nloop(@x) :- reachable(@x, x).")
     simulation.run()
     assert simulation["loop"] == {("a",), ("b",), ("c",)}
     simulation.insert("loop", [("z",)])
@@ -135,7 +135,7 @@ def test_a_rule_is_told_once_in_each_direction() -> None:
     simulation = Simulation(REACHABILITY, 1)
     simulation.insert("link", list(pairwise(names)))
     simulation.run()
-    simulation.remove_rule("r2")
+    simulation.rules.remove("r2")
     simulation.run()
     assert simulation.quiet
     messages = sum((node.messages for node in simulation.nodes.values()), Counter[str]())
@@ -145,7 +145,7 @@ def test_a_rule_is_told_once_in_each_direction() -> None:
 
 def test_rules_reach_nodes_that_come_later() -> None:
     simulation = ring()
-    simulation.remove_rule("r2")
+    simulation.rules.remove("r2")
     simulation.insert("link", [("x", "y"), ("y", "z")])
     simulation.run()
     assert {row for row in simulation["reachable"] if row[0] == "x"} == {("x", "y")}
@@ -158,8 +158,8 @@ def test_conflicting_rules_are_set_aside_alike() -> None:
     simulation.insert("e", [("a", "b"), ("b", "a")])
     simulation.run()
     simulation.cut(["a"], ["b"])
-    simulation.node("a").add_rules("s: p(@x, y) :- e(@x, y), !q(@x, y).")
-    simulation.node("b").add_rules("t: q(@x, y) :- e(@x, y), !p(@x, y).")
+    simulation.node("a").rules.add("s: p(@x, y) :- e(@x, y), !q(@x, y).")
+    simulation.node("b").rules.add("t: q(@x, y) :- e(@x, y), !p(@x, y).")
     simulation.run()
     simulation.heal()
     simulation.run()
@@ -257,11 +257,11 @@ def test_what_a_user_does_wrong() -> None:
         ("E0401", DataError, lambda: simulation.insert("link", [("a",)])),
         ("E0601", UsageError, lambda: simulation.insert("links", [("a", "b")])),
         ("E0601", UsageError, lambda: simulation["links"]),
-        ("E0608", UsageError, lambda: simulation.remove_rule("r9")),
-        ("E0620", UsageError, lambda: simulation.add_rules('link("a", "b").')),
-        ("E0221", ProgramError, lambda: simulation.add_rules("r1: reachable(@x, x) :- link(@x, _).")),
-        ("E0313", ProgramError, lambda: simulation.add_rules("reachable(@x, y) :- link(@x, _), link(@y, _).")),
-        ("E0201", ProgramError, lambda: simulation.add_rules("reachable(@x, y) :- road(@x, y).")),
+        ("E0608", UsageError, lambda: simulation.rules.remove("r9")),
+        ("E0620", UsageError, lambda: simulation.rules.add('link("a", "b").')),
+        ("E0221", ProgramError, lambda: simulation.rules.add("r1: reachable(@x, x) :- link(@x, _).")),
+        ("E0313", ProgramError, lambda: simulation.rules.add("reachable(@x, y) :- link(@x, _), link(@y, _).")),
+        ("E0201", ProgramError, lambda: simulation.rules.add("reachable(@x, y) :- road(@x, y).")),
     ):
         with pytest.raises(error) as caught:
             call()

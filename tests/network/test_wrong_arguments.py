@@ -55,8 +55,8 @@ NODE: dict[str, tuple[list[Any], Callable[[Node, Any], object]]] = {
         for verb in ("insert", "delete")
     },
     "insert(stamp=…)": (VALUES, lambda node, value: node.insert("link", [("a", 1)], stamp=value)),
-    "add_rules": (VALUES, lambda node, value: node.add_rules(value)),
-    "remove_rule": (VALUES, lambda node, value: node.remove_rule(value)),
+    "rules.add": (VALUES, lambda node, value: node.rules.add(value)),
+    "rules.remove": (VALUES, lambda node, value: node.rules.remove(value)),
     "node[…]": (VALUES, lambda node, value: node[value]),
     "turn": (SECONDS, lambda node, value: node.turn(value)),
     "run": ([each for each in SECONDS if each is not None], lambda node, value: node.run(value)),
@@ -99,8 +99,10 @@ SIMULATION: dict[str, tuple[list[Any], Callable[[Simulation, Any], object]]] = {
     "localize": (VALUES, lambda _, value: localize(value)),
     **{
         f"{verb}(…)": (VALUES, lambda network, value, verb=verb: getattr(network, verb)(value))  # type: ignore[misc]
-        for verb in ("add_rules", "remove_rule", "cut", "restart", "lose", "node", "asserted", "local")
+        for verb in ("cut", "restart", "lose", "node", "asserted", "local")
     },
+    "rules.add": (VALUES, lambda network, value: network.rules.add(value)),
+    "rules.remove": (VALUES, lambda network, value: network.rules.remove(value)),
     "run": (
         [each for each in VALUES if not isinstance(each, int) or each == 5],
         lambda network, value: network.run(value),
@@ -110,11 +112,11 @@ SIMULATION: dict[str, tuple[list[Any], Callable[[Simulation, Any], object]]] = {
     "explain(tries=…)": (VALUES, lambda network, value: network.explain("link", ("a", 1), tries=value)),
     **{
         f"{verb}('link', …)": (ROWS, lambda network, value, verb=verb: getattr(network, verb)("link", value))  # type: ignore[misc]
-        for verb in ("insert", "delete", "explain", "why_not", "undo", "repair", "blame")
+        for verb in ("insert", "delete", "explain", "why_not", "ways_to_remove", "ways_to_derive", "blame")
     },
     **{
         f"{verb}(…, ('a', 1))": (VALUES, lambda network, value, verb=verb: getattr(network, verb)(value, ("a", 1)))  # type: ignore[misc]
-        for verb in ("insert", "delete", "explain", "why_not", "undo", "repair", "blame")
+        for verb in ("insert", "delete", "explain", "why_not", "ways_to_remove", "ways_to_derive", "blame")
     },
 }
 NETWORK: dict[str, tuple[list[Any], Callable[[LocalNetwork, Any], object]]] = {
@@ -124,8 +126,8 @@ NETWORK: dict[str, tuple[list[Any], Callable[[LocalNetwork, Any], object]]] = {
         for verb in ("insert", "delete")
     },
     "insert('link', …)": (ROWS, lambda network, value: network.insert("link", value)),
-    "add_rules": (VALUES, lambda network, value: network.add_rules(value)),
-    "remove_rule": (VALUES, lambda network, value: network.remove_rule(value)),
+    "rules.add": (VALUES, lambda network, value: network.rules.add(value)),
+    "rules.remove": (VALUES, lambda network, value: network.rules.remove(value)),
     "network[…]": (VALUES, lambda network, value: network[value]),
     "views": ([each for each in VALUES if not isinstance(each, list)], lambda network, value: network.views(value)),
     "settle": (SECONDS, lambda network, value: network.settle(value)),
@@ -137,7 +139,7 @@ NETWORK: dict[str, tuple[list[Any], Callable[[LocalNetwork, Any], object]]] = {
 def test_a_text_with_a_surrogate_is_no_program_and_no_rule() -> None:
     text, rule = f'{LINKS}\nlink("a\ud800", 1).', 'x: link(@x, 1) :- link(@x, 2), x != "\ud800".'
     _, node = alone(LINKS)
-    for call in (lambda: Simulation(text), lambda: made(text, program=...), lambda: node.add_rules(rule)):
+    for call in (lambda: Simulation(text), lambda: made(text, program=...), lambda: node.rules.add(rule)):
         with pytest.raises(ProgramError) as raised:
             call()
         assert raised.value.code == "E0109"

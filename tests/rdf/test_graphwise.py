@@ -226,7 +226,7 @@ REFUSED: dict[str, Callable[[GraphwiseStore], object]] = {
     "a query of the language": lambda store: store.query("rdf:type(x, y)"),
     "the union": lambda store: store.query("SELECT * { ?s ?p ?o }", union=True),
     "inferred patterns": lambda store: store.update("DELETE WHERE { ?x a ?c }", inferred=True),
-    "undo": lambda store: store.undo("http://example.org/rex", TYPE, "http://example.org/Dog"),
+    "ways_to_remove": lambda store: store.ways_to_remove("http://example.org/rex", TYPE, "http://example.org/Dog"),
     "a certificate": lambda store: store.save_certificate("nowhere"),
     "a mirror on disk": lambda store: store.options(mirror="folder"),
     "a view to follow": lambda store: store.subscribe(print, "dogs"),

@@ -85,7 +85,7 @@ def test_everything_comes_back_and_nothing_is_evaluated(tmp_path: Path) -> None:
         assert (set(change["owners"].deleted), change.rules_added) == ({(f"{E}rex", f"{E}ann")}, ())
         assert not store.contains(f"{E}rex", TYPE, f"{E}Animal")
         store.insert(HEAD + ":tom a :Dog ; :new :thing .")
-        store.remove_rule("lonely")
+        store.rules.remove("lonely")
         store.drop_view("owners")
         store.commit()
         store.check()

@@ -83,7 +83,7 @@ def test_rules_have_names_by_which_they_are_removed(tmp_path: Path) -> None:
     assert store.load_n3(PREFIXES + "{ ?x :parent ?y } => { ?x :p ?y } .") == ("n3_2",)
     store.commit()
     for name in ("n3_1", "n3_2", "again_1", "again_2", "family_tree_2"):
-        store.remove_rule(name)
+        store.rules.remove(name)
     store.commit()
     assert sorted(short(row[1]) for row in store.inferred()) == ["child", "child"]
     store.load(str(path))

@@ -60,7 +60,7 @@ def test_rules_come_and_go_with_the_data() -> None:
     store.commit()
     assert names(store, EXAMPLE + "near") == names(store, EXAMPLE + "friend")
     assert len(names(store, EXAMPLE + "near")) == 4
-    store.remove_rule("friends")
+    store.rules.remove("friends")
     change = store.commit()
     assert names(store, EXAMPLE + "near") == set()
     assert len(change.deleted) == 8

@@ -94,7 +94,7 @@ def test_no_rule_has_to_be_there_for_a_query_of_all_triples() -> None:
     program = ".decl v(x: symbol)\nlabelled: v(x) :- triple(x, _, _)."
     store = store_of(triples(DATA), program=program)
     before = set(store.query("triple(s, p, o)"))
-    store.remove_rule("labelled")
+    store.rules.remove("labelled")
     store.commit()
     assert set(store.query("triple(s, p, o)")) == before
     assert len(before) == len(triples(DATA))

@@ -35,7 +35,7 @@ def test_a_transaction_commits_at_its_end(store: Store) -> None:
     assert {TOM in store, STAR in store} == {True}
     with store.transaction() as transaction:
         transaction.delete([("http://x/tom", tidelog.rdf.TYPE, "http://x/Cat")])
-        transaction.remove_rule("famous")
+        transaction.rules.remove("famous")
     assert {TOM in store, STAR in store, store.has_pending} == {False}
 
 
@@ -134,7 +134,7 @@ def test_a_subscriber_may_commit_and_may_fail(store: Store) -> None:
 
 CALLS: dict[str, Callable[[Store], Any]] = {
     "load": lambda store: store.load(RULE),
-    "remove_rule": lambda store: store.remove_rule("famous"),
+    "rules.remove": lambda store: store.rules.remove("famous"),
     "insert": lambda store: store.insert(CAT),
     "delete": lambda store: store.delete(CAT),
     "commit": lambda store: store.commit(),

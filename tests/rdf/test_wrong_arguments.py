@@ -70,11 +70,11 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "replace(…, name)": (VALUES, lambda store, value: store.replace("<urn:a> <urn:b> <urn:c> .", value)),
     **{
         f"{verb}(…)": (VALUES, lambda store, value, verb=verb: getattr(store, verb)(value, value, value))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "blame", "undo", "repair")
+        for verb in ("explain", "why_not", "blame", "ways_to_remove", "ways_to_derive")
     },
     **{
         f"{verb}('near', …)": (ROWS, lambda store, value, verb=verb: getattr(store, verb)("near", value))  # type: ignore[misc]
-        for verb in ("explain", "why_not", "blame", "undo", "repair")
+        for verb in ("explain", "why_not", "blame", "ways_to_remove", "ways_to_derive")
     },
     "explain(all=…)": (VALUES, lambda store, value: store.explain("urn:a", "urn:b", "urn:c", all=value)),
     "why_not(depth=…)": (VALUES, lambda store, value: store.why_not("urn:a", "urn:b", "urn:d", depth=value)),
@@ -85,7 +85,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "save_certificate": (OTHERS + PATHS, lambda store, value: store.save_certificate(value)),
     "options(mirror=…), query": (PATHS, lambda store, value: query_with(store, mirror=value)),
     "solutions.to_text": (VALUES, lambda store, value: store.query("ASK {}").to_text(value)),  # type: ignore[attr-defined]
-    "remove_rule": (VALUES, lambda store, value: store.remove_rule(value)),
+    "rules.remove": (VALUES, lambda store, value: store.rules.remove(value)),
     **{
         f"{verb}(…)": (TRIPLES, lambda store, value, verb=verb: getattr(store, verb)(value))  # type: ignore[misc]
         for verb in ("insert", "delete")

@@ -70,13 +70,13 @@ def test_all_proofs_and_what_ends_and_begins_a_tuple(db: SparkDatabase, here: ti
     proofs = list(db.explain("r", ("a", "d"), all=True))
     assert len(proofs) > 1
     assert proofs == list(here.explain("r", ("a", "d"), all=True))
-    assert [each.facts for each in db.undo("r", ("a", "d"))] == [
+    assert [each.facts for each in db.ways_to_remove("r", ("a", "d"))] == [
         (("e", ("c", "d")),),
         (("e", ("a", "b")), ("e", ("a", "c"))),
         (("e", ("a", "c")), ("e", ("b", "c"))),
     ]
-    assert [each.rules for each in db.undo("r", ("a", "d"), rules=True)] == [("direct",), ("step",)]
-    assert next(db.repair("closed", ("zz", "b"))) == (("e", ("zz", "b")),)
+    assert [each.rules for each in db.ways_to_remove("r", ("a", "d"), rules=True)] == [("direct",), ("step",)]
+    assert next(db.ways_to_derive("closed", ("zz", "b"))) == (("e", ("zz", "b")),)
     assert state(db) == before
 
 
@@ -150,7 +150,7 @@ def test_a_reopened_state_folder_after_changes(
     with tidelog.connect(spark=spark, state=tmp_path / "state") as db:
         filled(db, engine)
         files = {path: path.read_bytes() for path in (tmp_path / "state").glob("*.json")}
-        proofs = db.undo("r", ("a", "d"))
+        proofs = db.ways_to_remove("r", ("a", "d"))
         next(proofs)
         assert {path: path.read_bytes() for path in (tmp_path / "state").glob("*.json")} == files
         db.delete("e", [("a", "c")])
@@ -179,17 +179,17 @@ def test_a_job_that_fails_is_an_error_with_a_hint(spark: SparkSession, monkeypat
         before = state(db)
         with monkeypatch.context() as patched:
             patched.setattr(PartitionedEngine, "matching", failing)
-            for ask in (db.explain, db.why_not, db.undo, db.repair):
+            for ask in (db.explain, db.why_not, db.ways_to_remove, db.ways_to_derive):
                 with pytest.raises(tidelog.SetupError, match=r"E0708.*read the views(.|\n)*hint: ask again"):
                     ask("r", ("a", "d"))
-        sets = db.undo("r", ("a", "d"))
+        sets = db.ways_to_remove("r", ("a", "d"))
         with monkeypatch.context() as patched:
             patched.setattr(PartitionedEngine, "epoch", failing)
             with pytest.raises(tidelog.SetupError, match=r"E0708.*evaluate the trial(.|\n)*hint: try again"):
                 next(sets)
         assert state(db) == before
         assert str(db.explain("r", ("a", "d"))) == PROOFS["r", ("a", "d")]
-        assert next(db.undo("r", ("a", "d"))).facts == (("e", ("c", "d")),)
+        assert next(db.ways_to_remove("r", ("a", "d"))).facts == (("e", ("c", "d")),)
 
 
 CHAIN = ".decl e(x: number, y: number) .decl t(x: number, y: number) t1: t(x, y) :- e(x, y). "

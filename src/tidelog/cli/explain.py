@@ -117,9 +117,9 @@ def _explanations(
     if arguments.blame:
         return [db.blame(relation, values)]
     if arguments.undo:
-        return db.undo(relation, values)
+        return db.ways_to_remove(relation, values)
     if arguments.repair:
-        return db.repair(relation, values)
+        return db.ways_to_derive(relation, values)
     if arguments.all:
         return db.explain(relation, values, all=True, members=members)
     return [why_or_why_not(db, relation, values, members)]

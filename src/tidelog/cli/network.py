@@ -84,9 +84,9 @@ def _follow(network: LocalNetwork, line: str, wait: float) -> None:
         print(HELP, flush=True)
         return
     if ":-" in text and sign == "+":
-        network.add_rules(text)
+        network.rules.add(text)
     elif re.fullmatch(r"\w+", text) and sign == "-":
-        network.remove_rule(text)
+        network.rules.remove(text)
     else:
         relation, row = _fact(network, text)
         (network.insert if sign == "+" else network.delete)(relation, [row])

@@ -140,10 +140,10 @@ def _do(node: Node, command: dict[str, Any]) -> Any:
             return list(map(message_to_json, node.change_rows(relation, rows, False, None)))
         case {"undo": messages}:
             node.tell(map(message_from_json, messages))
-        case {"add": text}:
-            node.add_rules(text)
-        case {"remove": name}:
-            node.remove_rule(name)
+        case {"add": text, "replaces": replaces}:
+            (node.rules.replace if replaces else node.rules.add)(text)
+        case {"remove": names}:
+            node.rules.remove(*names)
         case {"show": relation}:
             return sorted(node.machine.view(relation), key=repr)
         case {"asserted": relation}:

@@ -125,7 +125,7 @@ class Session:
     def _undo(self, text: str) -> str:
         from tidelog.cli.explain import goal_of
 
-        found = list(islice(iter(self.db.undo(*goal_of(text, self.db))), 3))
+        found = list(islice(iter(self.db.ways_to_remove(*goal_of(text, self.db))), 3))
         return "\n\n".join(map(str, found)) or "nothing found"
 
 

@@ -8,34 +8,35 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import get_ident
 from typing import Any, Self
 from urllib.parse import quote as quoted
-from warnings import warn
-
-import numpy as np
 
 from tidelog.change import EqualRows
 from tidelog.client.exchange import Exchange, encoded, error_of
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
 from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
-from tidelog.client.rules import RemoteRules
-from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
+from tidelog.earlier_names import OF_CLIENTS, EarlierNames
+from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, whole, wrong_argument
 from tidelog.io.keys import names_of
 from tidelog.io.rows import place_in
 from tidelog.language import read
 from tidelog.language.reading import preprocessed, text_of
-from tidelog.verbs import callable_one
+from tidelog.ruleset import Earlier, NamedRules
+from tidelog.verbs import callable_one, warn_of_pending
 
 _NOTHING: Mapping[str, str] = {}
 
 
-class RemoteDatabase:
+class RemoteDatabase(EarlierNames):
     """A database behind `tidelog serve`. Changes wait here until `commit`, which sends them as one transaction. Threads
     may share it for reading and `subscribe`.
 
     All verbs raise what the server raises, and UsageError (E0699) where it does not answer. See `connect` for `ca`.
     """
+
+    _earlier_names = OF_CLIENTS
 
     def __init__(self, address: str, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> None:
         self._exchange = Exchange(address, token, ca)
@@ -45,6 +46,12 @@ class RemoteDatabase:
         self._added: list[str] = []
         self._replaced: list[str | dict[str, str]] = []
         self._removed: list[str] = []
+        self._warns = True
+        """True until a read was warned of changes that wait."""
+        self._is_changing = False
+        """True in a transaction, and in `what_if`."""
+        self._changer: int | None = None
+        """The thread that has last changed something."""
         self._key: str | None = None
         """The idempotency key of the changes that wait, once they have been sent."""
         self._followers: list[RemoteFollower] = []
@@ -69,6 +76,7 @@ class RemoteDatabase:
 
     def __getitem__(self, name: str) -> RemoteRelation:
         """Return a relation as of the last epoch. Raise UsageError (E0601) for an unknown name."""
+        self._note_read()
         return self.rows(name)
 
     def rows(self, name: str, *, asserted: bool = False, limit: int | None = None, **values: Any) -> RemoteRelation:
@@ -79,12 +87,13 @@ class RemoteDatabase:
             for column, value in values.items()
         }
         parameters |= {"asserted": "true"} if flag("asserted", asserted) else {}
-        parameters |= {} if limit is None else {"limit": _number("limit", limit)}
+        parameters |= {} if limit is None else {"limit": str(whole("limit", limit))}
         answer = self._exchange.send("GET", _path(name), parameters, headers={"Accept": ARROW})
         return RemoteRelation.of(name, answer)
 
     def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
         """Return the answer to a query as of the last epoch, see `Database.query`."""
+        self._note_read()
         values = {_text("a parameter", name): json_value(each, place_in(name)) for name, each in parameters.items()}
         body = {"query": _text("a query", text), "parameters": values}
         return RemoteRelation.of(
@@ -100,12 +109,12 @@ class RemoteDatabase:
         """Return how far the rules of a relation come towards a tuple that it does not have, as JSON."""
         return self._explained("why-not", relation, values)["absence"]
 
-    def undo(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
+    def ways_to_remove(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
         """Return the smallest sets of facts without which a relation would not have a tuple, as JSON."""
         found: list[Any] = self._explained("undo", relation, values, limit)["removals"]
         return found
 
-    def repair(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
+    def ways_to_derive(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
         """Return the smallest sets of facts that would make a relation have a tuple, as JSON."""
         found: list[Any] = self._explained("repair", relation, values, limit)["additions"]
         return found
@@ -132,11 +141,11 @@ class RemoteDatabase:
         return found
 
     @property
-    def rules(self) -> RemoteRules:
+    def rules(self) -> NamedRules:
         """Return the rules by name, with `add`, `replace` and `remove`."""
-        return RemoteRules(self)
+        return NamedRules(self)
 
-    def _rule_texts(self) -> dict[str, str]:
+    def _named_rules(self) -> dict[str, str]:
         return {str(rule["name"]): rule["text"] for rule in self._read("/v1/rules")["rules"]}
 
     # --- changing ------------------------------------------------------------------------------------------------
@@ -148,20 +157,18 @@ class RemoteDatabase:
         those of `.input`: insert their facts."""
         text = _text_of(program)
         given = text if isinstance(replace, bool) else {"text": text, "earlier": _text_of(replace)}
-        self._key = None
+        self._changes()
         if replace is False:
             self._added.append(text)
         else:
             self._replaced.append(given)
 
-    def remove_rules(self, *names: str) -> None:
-        """Remove rules: the name of 0.2 for `rules.remove`."""
-        warn("`remove_rules` is `rules.remove` now", DeprecationWarning, stacklevel=2)
-        self._forget(names)
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        self.load(text, replace=replace)
 
-    def _forget(self, names: tuple[str, ...]) -> None:
+    def _remove_rules(self, *names: str) -> None:
         found = [_text("the name of a rule", name) for name in names]
-        self._key = None
+        self._changes()
         self._removed += found
 
     def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
@@ -191,9 +198,13 @@ class RemoteDatabase:
         else:
             rows, found = keyed_rows(data, relation, self._columns(relation), names, asserts=asserts)
             self._keys[relation] = names
-        self._key = None
+        self._changes()
         self._facts.setdefault(relation, {}).update(found)
         return len(rows), len(found)
+
+    def _changes(self) -> None:
+        """Note that more changes wait."""
+        self._key, self._changer = None, get_ident()
 
     def _columns(self, name: str) -> Sequence[str]:
         """Return the names of the columns of a relation, which may wait for `commit`. Raise UsageError (E0601)."""
@@ -229,23 +240,27 @@ class RemoteDatabase:
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         """Commit the changes of a block at its end, or drop them when it raises."""
-        self._check_nothing_waits()
-        try:
+        with self._changing():
             yield self
             self.commit()
-        finally:
-            self.rollback()
 
     def what_if(self, act: Callable[[Self], object]) -> RemoteChange:
         """Return the change that the changes of a function would make; they are dropped afterwards."""
-        self._check_nothing_waits()
         given: object = act
         if not callable(given):
             raise wrong_argument("a trial", "a function of the database", act)
-        try:
+        with self._changing():
             act(self)
             return self._sent({"dry_run": "true"}, None)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._check_nothing_waits()
+        self._is_changing = True
+        try:
+            yield
         finally:
+            self._is_changing = False
             self.rollback()
 
     # --- following -----------------------------------------------------------------------------------------------
@@ -261,13 +276,18 @@ class RemoteDatabase:
         """Call `callback` with the change of a relation after each epoch that changes it, in a thread of its own;
         return a function that ends this. `since` is an epoch from which the rows are that you have, by default the last
         one. `missed` is called with the first and the last epoch where the server does not keep changes any more."""
-        last = self.rows(relation, limit=0).epoch if since is None else int(_number("since", since))
+        last = self.rows(relation, limit=0).epoch if since is None else whole("since", since)
         given: object = missed
         if not callable(given):
             raise wrong_argument("`missed`", "a function of two epochs", missed)
         follower = RemoteFollower(self._exchange, _checked_name(relation), last, callable_one(callback), missed)
         self._followers.append(follower)
         return follower.end
+
+    def _note_read(self) -> None:
+        if self._warns and self._changer == get_ident() and not self._is_changing and self.has_pending:
+            self._warns = False
+            warn_of_pending("views are read", "the views are those of the last commit", stacklevel=4)
 
     def close(self) -> None:
         """End all subscriptions, and the connections to the server."""
@@ -278,7 +298,9 @@ class RemoteDatabase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and self.has_pending:
+            warn_of_pending("the block ends", "they are dropped", stacklevel=3)
         self.close()
 
     def __repr__(self) -> str:
@@ -301,7 +323,7 @@ class RemoteDatabase:
             "relation": _checked_name(relation),
             "tuple": encoded(json_value(row, place_in(relation))).decode(),
         }
-        return self._read(f"/v1/{verb}", parameters | ({} if limit is None else {"limit": _number("limit", limit)}))
+        return self._read(f"/v1/{verb}", parameters | ({} if limit is None else {"limit": str(whole("limit", limit))}))
 
     def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
         body: dict[str, Any] = {"rules": {"add": self._added, "replace": self._replaced, "remove": self._removed}}
@@ -337,13 +359,6 @@ def _text(what: str, value: str) -> str:
         raise wrong_argument(what, "a text", value)
     found: str = json_value(value, place_in(what))
     return found
-
-
-def _number(name: str, value: int) -> str:
-    """Return the text of an option that takes a number. Raise UsageError (E0635) for others."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**63:
-        raise wrong_argument(f"`{name}`", "a number, 0 or more", value)
-    return str(value)
 
 
 def _path(name: str) -> str:

@@ -86,7 +86,8 @@ class Explainer:
         rules: bool,
         confirmed: Callable[[Key, Removal], bool],
     ) -> Iterator[Removal]:
-        """Yield the smallest sets of facts, or rules, without which a tuple would not hold, see `Database.undo`."""
+        """Yield the smallest sets of facts, or rules, without which a tuple would not hold, see
+        `Database.ways_to_remove`."""
         search, goal = self._search(relation, values, views, watch)
 
         def removal(parts: frozenset[object]) -> Removal:
@@ -125,7 +126,7 @@ class Explainer:
         watch: Watch,
         confirmed: Callable[[Key, Facts], bool],
     ) -> Iterator[Facts]:
-        """Yield the smallest sets of facts that would make a tuple hold, see `Database.repair`."""
+        """Yield the smallest sets of facts that would make a tuple hold, see `Database.ways_to_derive`."""
         key, derivations = self._absent(relation, values, views)
 
         def facts(keys: frozenset[Key]) -> Facts:

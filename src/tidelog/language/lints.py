@@ -214,7 +214,7 @@ def _is_range(node: Tree) -> bool:
 def _written(variable: Variable) -> str:
     """Return the name as the text has it, because `separate` renames the variables of aggregates."""
     span = variable.span
-    text = variable.name if span is None else span.source.text[span.start : span.end]
+    text = variable.name if span is None else span.text
     return text if variable.name.startswith(f"{text}_") else variable.name
 
 

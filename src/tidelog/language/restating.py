@@ -87,5 +87,5 @@ def _has_own_name(rule: Rule) -> bool:
     names."""
     if rule.name is None or rule.span is None or "." in rule.name:
         return rule.name is not None
-    text = rule.span.source.text[rule.span.start : rule.span.end]
+    text = rule.span.text
     return re.match(rf"{re.escape(rule.name)}\s*:(?!-)", text) is not None

@@ -1,9 +1,9 @@
 """Verbs that need the facts of all nodes at once: a network answers them with a database that has these facts.
 
 A node sends what rules derive, never what nearly matches, and no node tries a change. So an embedded database answers
-`why_not`, `undo`, `repair` and `what_if`. It has the program of the network, its changes of rules included, and the
-facts that nodes assert at that moment: the network comes to rest with the same views if nothing else changes. For
-`blame`, the facts have their stamps there in the place of epochs, and so have the rules.
+`why_not`, `ways_to_remove`, `ways_to_derive` and `what_if`. It has the program of the network, its changes of rules
+included, and the facts that nodes assert at that moment: the network comes to rest with the same views if nothing else
+changes. For `blame`, the facts have their stamps there in the place of epochs, and so have the rules.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tidelog.callables import FunctorSource
+from tidelog.earlier_names import OF_NETWORKS, EarlierNames
 from tidelog.errors import Problem, UsageError
 from tidelog.language.syntax import Program
 from tidelog.network.messages import RuleChange
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.values import declared, shown_rows
+from tidelog.ruleset import Earlier, NamedRules
 
 if TYPE_CHECKING:
     from tidelog.change import Change
@@ -32,15 +34,31 @@ if TYPE_CHECKING:
     from tidelog.transaction import Transaction
 
 
-class NetworkVerbs(ABC):
+class NetworkVerbs(EarlierNames, ABC):
     """The verbs of networks whose nodes can all be asked for their facts, and whose changes all go through them.
 
     `book` is the program `text` with the changes of rules. Raises ProgramError for a wrong program."""
+
+    _earlier_names = OF_NETWORKS
 
     def __init__(self, text: str) -> None:
         self.book = Rulebook(text)
         self._since: dict[str, int] = {}
         """The stamps of the changes of rules, by their names."""
+
+    @property
+    def rules(self) -> NamedRules:
+        """Return the rules by name, with `add`, `replace` and `remove` at one node, from which changes spread. Raise as
+        those of `Node.rules`."""
+        return NamedRules(self)
+
+    def _named_rules(self) -> Mapping[str, object]:
+        return self.book.named_rules()
+
+    @abstractmethod
+    def _add_rules(self, text: str, replace: Earlier) -> None: ...
+    @abstractmethod
+    def _remove_rules(self, *names: str) -> None: ...
 
     def _take(self, changes: Iterable[RuleChange], stamp: int) -> None:
         """Note a change of rules with its stamp."""
@@ -106,15 +124,15 @@ class NetworkVerbs(ABC):
         `database`."""
         return self.database().why_not(relation, values, depth=depth)
 
-    def undo(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> Enumeration[Removal]:
+    def ways_to_remove(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> Enumeration[Removal]:
         """Return the smallest sets of facts, or of rules, without which the network would come to rest without a tuple:
-        see `Database.undo`, and `database`."""
-        return self.database().undo(relation, values, rules=rules)
+        see `Database.ways_to_remove`, and `database`."""
+        return self.database().ways_to_remove(relation, values, rules=rules)
 
-    def repair(self, relation: str, values: Iterable[Any]) -> Enumeration[Facts]:
+    def ways_to_derive(self, relation: str, values: Iterable[Any]) -> Enumeration[Facts]:
         """Return the smallest sets of facts with which the network would come to rest with a tuple: see
-        `Database.repair`, and `database`."""
-        return self.database().repair(relation, values)
+        `Database.ways_to_derive`, and `database`."""
+        return self.database().ways_to_derive(relation, values)
 
     def what_if(self) -> Transaction[Change]:
         """Return a block whose changes are tried on a copy of the network, see `database`: its `change` is what the
@@ -126,7 +144,7 @@ class NetworkVerbs(ABC):
         which of them came in that change: see `Database.blame`, and `database`. The nodes show the tuple when they have
         come to rest after it.
 
-        A call of `insert`, `add_rules` or `remove_rule` is one change. A simulation counts them, see `changes`;
+        A call of `insert`, or of `add` or `remove` of `rules` is one change. A simulation counts them, see `changes`;
         processes note the time. Raise UsageError (E0670) if the network comes to rest without the tuple.
         """
         from tidelog.network.blame import dated, network_blame
@@ -136,20 +154,22 @@ class NetworkVerbs(ABC):
         return network_blame(found, self.book, self._moment)
 
 
-class NodeVerbs:
+class NodeVerbs(EarlierNames):
     """The verbs of explanations that one node cannot answer: each raises UsageError (E0677) with the reason."""
+
+    _earlier_names = OF_NETWORKS
 
     def why_not(self, relation: str, values: Iterable[Any], *, depth: int = 3) -> NoReturn:
         """Raise UsageError (E0677): the tuples that a rule misses may be those of other nodes."""
         raise _lonely("why_not")
 
-    def undo(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> NoReturn:
+    def ways_to_remove(self, relation: str, values: Iterable[Any], *, rules: bool = False) -> NoReturn:
         """Raise UsageError (E0677): other nodes may have other derivations."""
-        raise _lonely("undo")
+        raise _lonely("ways_to_remove")
 
-    def repair(self, relation: str, values: Iterable[Any]) -> NoReturn:
+    def ways_to_derive(self, relation: str, values: Iterable[Any]) -> NoReturn:
         """Raise UsageError (E0677): the tuples that a rule misses may be those of other nodes."""
-        raise _lonely("repair")
+        raise _lonely("ways_to_derive")
 
     def what_if(self) -> NoReturn:
         """Raise UsageError (E0677): other nodes would have to try the change as well."""

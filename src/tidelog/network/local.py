@@ -30,6 +30,7 @@ from tidelog.network.stamps import WallClock
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 from tidelog.network.wire import fact_from_json, reason_from_json
 from tidelog.network.zeromq import new_keys
+from tidelog.ruleset import Earlier, no_earlier
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof
@@ -84,21 +85,21 @@ class LocalNetwork(NetworkVerbs):
         """Retract facts. Raise as `insert`."""
         self._tell({"delete": relation}, self._split(relation, rows))
 
-    def add_rules(self, text: str) -> None:
-        """Add rules at the first node, from which they spread. Raise as `Node.add_rules`."""
-        changes, stamp = self.book.additions(text, self.names[0]), self._clock()
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        replaces = no_earlier(replace)
+        changes, stamp = self.book.additions(text, self.names[0], replaces=replaces), self._clock()
+        undoing = self.book.undoing(changes)
         self._take(changes, stamp)
         try:
-            self._ask(self.names[0], {"add": text})
+            self._ask(self.names[0], {"add": text, "replaces": replaces})
         except UsageError:
-            self._take(self.book.undoing(changes), stamp)  # the node has done the same
+            self._take(undoing, stamp)  # the node has done the same
             raise
 
-    def remove_rule(self, name: str) -> None:
-        """Remove a rule at the first node, from which that spreads."""
-        change, stamp = self.book.removal(name, self.names[0]), self._clock()
-        self._ask(self.names[0], {"remove": name})
-        self._take([change], stamp)
+    def _remove_rules(self, *names: str) -> None:
+        changes, stamp = self.book.removals(names, self.names[0]), self._clock()
+        self._ask(self.names[0], {"remove": names})
+        self._take(changes, stamp)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.copies import Uncopied
-from tidelog.errors import LimitError, Problem, TidelogError, UsageError, flag, quote, wrong_argument
+from tidelog.errors import LimitError, Problem, TidelogError, UsageError, flag, quote, whole, wrong_argument
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
@@ -24,7 +24,6 @@ from tidelog.network.gathering import NodeVerbs
 from tidelog.network.inquiry import Inquiry
 from tidelog.network.journal import Journal
 from tidelog.network.limits import (
-    LARGEST_COUNT,
     MOST_INCARNATIONS,
     MOST_QUESTIONS,
     Limits,
@@ -43,6 +42,7 @@ from tidelog.network.stamps import Clock, WallClock
 from tidelog.network.transport import Transport
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 from tidelog.network.wire import Packet, RefusedError, decode, packets
+from tidelog.ruleset import Earlier, NamedRules, no_earlier
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof
@@ -145,35 +145,43 @@ class Node(NodeVerbs, Uncopied):
     def insert(self, relation: str, rows: Iterable[Any], *, stamp: int | None = None) -> None:
         """Assert facts that live here. Raise UsageError or DataError, or LimitError (E0503) if memory runs out, and
         then change nothing. `stamp` is for networks, which give their own, see `tidelog.network.stamps`."""
-        if not (stamp is None or (type(stamp) is int and 0 <= stamp <= LARGEST_COUNT)):
-            raise wrong_argument("`stamp`", "a number, 0 or more", stamp)
-        self.change_rows(relation, rows, True, stamp)
+        self.change_rows(relation, rows, True, None if stamp is None else whole("stamp", stamp))
 
     @_WITHIN_MEMORY
     def delete(self, relation: str, rows: Iterable[Any]) -> None:
         """Retract facts that live here. Raise as `insert`."""
         self.change_rows(relation, rows, False, None)
 
+    @property
     @_WITHIN_MEMORY
-    def add_rules(self, text: str) -> None:
-        """Add rules, which may bring declarations, at all nodes. Raise ProgramError and UsageError, LimitError (E0507)
-        if a rule is too large, or takes more than the limits of this node allow, UsageError if a functor has no result;
-        the node then removes such rules again."""
-        changes = self.machine.book.additions(text, self.name)
+    def rules(self) -> NamedRules:
+        """Return the rules in force by name, with `add`, `replace` and `remove`, which spread to all nodes.
+
+        `add` and `replace` raise ProgramError and UsageError, LimitError (E0507) if a rule is too large, or takes more
+        than the limits of this node allow, UsageError if a functor has no result; the node then takes them back."""
+        return NamedRules(self)
+
+    def _named_rules(self) -> Mapping[str, object]:
+        return self.machine.book.named_rules()
+
+    @_WITHIN_MEMORY
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        changes = self.machine.book.additions(text, self.name, replaces=no_earlier(replace))
+        undoing = self.machine.book.undoing(changes)
         self.tell(changes)
         held = [change.name for change in changes if self.machine.book.held.get(change.name) is change]
         if held:
             reason = self.machine.book.reasons.get(held[0])
-            self.tell(self.machine.book.undoing(changes))
+            self.tell(undoing)
             if reason is not None:
                 raise UsageError(reason)
             message = f"rule `{held[0]}` exceeds the limits of steps or rows at node {self.name}"
             raise LimitError(Problem("E0507", message, hint="ground more variables, or raise `limits` at all nodes"))
 
     @_WITHIN_MEMORY
-    def remove_rule(self, name: str) -> None:
-        """Remove a rule at all nodes. Raise UsageError (E0608) for an unknown name."""
-        self.tell([self.machine.book.removal(name, self.name)])
+    @_WITHIN_MEMORY
+    def _remove_rules(self, *names: str) -> None:
+        self.tell(self.machine.book.removals(names, self.name))
 
     def tell(self, messages: Iterable[Message]) -> None:
         """Give the node messages of its own user."""

@@ -130,12 +130,14 @@ class Rulebook:
 
     # --- new changes -------------------------------------------------------------------------------------------------
 
-    def additions(self, text: str, author: str) -> tuple[RuleChange, ...]:
-        """Return the changes that add the rules of a text, which may bring declarations. Raise ProgramError if the
-        program with them would be wrong, UsageError (E0620) if the text states facts, LimitError (E0507) if a rule is
-        too large."""
-        if not isinstance(text, str):
-            raise wrong_argument("the rules", "a text", text)
+    def named_rules(self) -> dict[str, Rule]:
+        """Return the rules in force by name."""
+        return {rule.name: rule for rule in self.written.rules if rule.name is not None}
+
+    def additions(self, text: str, author: str, *, replaces: bool = False) -> tuple[RuleChange, ...]:
+        """Return the changes that add the rules of a text, which may bring declarations, and that
+        `replaces` the rules of their names, or that there are none of yet. Raise ProgramError if the program with them
+        would be wrong, UsageError (E0620) if the text states facts, LimitError (E0507) if a rule is too large."""
         _, program = expand([_base(self.text), read(f"{text}\n", name="<text>")])
         if any(not rule.body for rule in program.rules):
             message = "a text of rules for a network contains facts"
@@ -146,10 +148,10 @@ class Rulebook:
         for rule in program.rules:
             name = rule.name or _free(taken)
             taken.add(name)
-            if name in self.rules:
+            if name in self.rules and not replaces:
                 message = f"the network has a rule `{name}` already"
                 raise ProgramError(
-                    Problem("E0221", message, rule.span, hint="remove that rule first, or rename this one")
+                    Problem("E0221", message, rule.span, hint="call `rules.replace`, or rename this one")
                 )
             source = f"{declarations}\n{replace(rule, name=name)}"
             if len(source) > LONGEST_RULE or len(name) > LONGEST_NAME or _literals(rule) > MOST_LITERALS:
@@ -159,16 +161,20 @@ class Rulebook:
         self._check(changes)
         return tuple(changes)
 
-    def removal(self, name: str, author: str) -> RuleChange:
-        """Return the change that removes a rule. Raise UsageError (E0608) for an unknown name."""
-        if not isinstance(name, str) or name not in self.rules:
-            hint = f"use one of {', '.join(self.rules)}" if self.rules else "add a rule first"
-            raise UsageError(Problem("E0608", f"there is no rule {quote_name(name)}", hint=hint))
-        return RuleChange(name, self._next(), author, None)
+    def removals(self, names: Iterable[str], author: str) -> tuple[RuleChange, ...]:
+        """Return the changes that remove rules. Raise UsageError (E0608) for an unknown name."""
+        for name in names:
+            if not isinstance(name, str) or name not in self.rules:
+                hint = f"use one of {', '.join(self.rules)}" if self.rules else "add a rule first"
+                raise UsageError(Problem("E0608", f"there is no rule {quote_name(name)}", hint=hint))
+        return tuple(RuleChange(name, self._next(), author, None) for name in dict.fromkeys(names))
 
     def undoing(self, changes: Iterable[RuleChange]) -> list[RuleChange]:
-        """Return the changes that remove the rules that these changes have added."""
-        return [replace(change, version=self._next(), text=None) for change in changes]
+        """Return the changes that undo these, which the book has not taken yet."""
+        rules = self.named_rules()
+        before = {name: change.text for name, change in self.changes.items() if name in rules}
+        texts = {name: before.get(name) or str(rule) for name, rule in rules.items()}
+        return [replace(each, version=each.version + 1, text=texts.get(each.name)) for each in changes]
 
     def _next(self) -> int:
         return 1 + self.version

@@ -28,6 +28,7 @@ from tidelog.network.rulebook import program_text
 from tidelog.network.snapshot import dump, load
 from tidelog.network.transport import SimulatedNetwork
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
+from tidelog.ruleset import Earlier, no_earlier
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof
@@ -96,13 +97,11 @@ class Simulation(NetworkVerbs):
         """Retract facts."""
         self._base(relation, rows, False)
 
-    def add_rules(self, text: str) -> None:
-        """Add rules at some node, from which they spread. Raise ProgramError, and then add nothing."""
-        self._change(self.book.additions(text, "simulation"))
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        self._change(self.book.additions(text, "simulation", replaces=no_earlier(replace)))
 
-    def remove_rule(self, name: str) -> None:
-        """Remove a rule at some node, from which the change spreads. Raise UsageError (E0608) for an unknown name."""
-        self._change([self.book.removal(name, "simulation")])
+    def _remove_rules(self, *names: str) -> None:
+        self._change(self.book.removals(names, "simulation"))
 
     def cut(self, *parts: Iterable[str]) -> None:
         """Cut the network: no packet gets from one part to another, nor to nodes in no part, until `heal`."""

@@ -144,7 +144,7 @@ def _digest(program: Rules) -> str:
 def _other_rules(folder: str, kept: Mapping[str, Sequence[str]], given: Mapping[str, Sequence[str]]) -> Problem:
     """Return the problem of rules that are not those of a folder."""
     if kept["sets"] == given["sets"]:
-        hint = "leave `rules` out; add and remove rules of programs by store.load and store.remove_rule"
+        hint = "leave `rules` out; add and remove rules of programs by store.rules"
         return Problem("E0657", "the store was made with other programs than these", place=folder, hint=hint)
     was, wanted = (", ".join(each["sets"]) or "no rule set" for each in (kept, given))
     hint = "leave `rules` out, or give another folder, and load the triples there"

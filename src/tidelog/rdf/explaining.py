@@ -79,7 +79,8 @@ class TripleExplainer:
     def ends(
         self, goal: Sequence[Any], now: Now, confirmed: Callable[[tuple[StoredTriple, ...]], bool]
     ) -> Iterator[tuple[StoredTriple, ...]]:
-        """Yield the smallest sets of asserted triples without which a triple would not hold, see `Store.undo`."""
+        """Yield the smallest sets of asserted triples without which a triple would not hold, see
+        `Store.ways_to_remove`."""
         search, key = self._search(goal, now)
         wording = now.wording(search.derivations)
 
@@ -104,7 +105,7 @@ class TripleExplainer:
     def repairs(
         self, goal: Sequence[Any], now: Now, confirmed: Callable[[tuple[StoredTriple, ...]], bool]
     ) -> Iterator[tuple[StoredTriple, ...]]:
-        """Yield the smallest sets of triples that would make a triple hold, see `Store.repair`."""
+        """Yield the smallest sets of triples that would make a triple hold, see `Store.ways_to_derive`."""
         derivations, key, wording = self._absent(goal, now)
 
         def is_repair(keys: frozenset[Key]) -> bool:

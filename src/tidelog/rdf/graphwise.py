@@ -114,9 +114,11 @@ class GraphwiseStore(Store):
             if len(quads):
                 self._closed_mirror.note(numpy.ascontiguousarray(quads[:, :3]), quads)
 
-    def options(self, **options: Any) -> None:
+    def options(self, **options: Any) -> Any:
         """Set limits and strategies, see `Store.options`, of the store and of each closure. The `mirror` is "memory" or
         "off"."""
+        if not options:
+            return super().options()
         with self._changing(), changing_within_memory:
             place = options.get("mirror", MEMORY)
             if not isinstance(place, str) or place not in (OFF, MEMORY):
@@ -126,6 +128,7 @@ class GraphwiseStore(Store):
                 self._closed_mirror.place(options.pop("mirror"))
             for closure in self._closures.stores.values():
                 closure.options(**options)
+        return None
 
     def _end(self) -> None:
         self._closed_mirror.drop()
@@ -310,9 +313,9 @@ class GraphwiseStore(Store):
 
     def blame(self, *goal: Any) -> NoReturn:
         """Raise UsageError (E0679)."""
-        refuse("blame, undo and repair", "use `explain` and `why_not` with a graph")
+        refuse("blame, ways_to_remove and ways_to_derive", "use `explain` and `why_not` with a graph")
 
-    undo = repair = blame
+    ways_to_remove = ways_to_derive = blame
 
     def save_certificate(self, folder: Any) -> NoReturn:
         """Raise UsageError (E0679)."""

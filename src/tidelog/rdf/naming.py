@@ -128,7 +128,7 @@ def _is_group(node: Any) -> bool:
 def _literal(constant: Constant) -> Constant:
     """Return a text or number as a literal of Turtle, in the rule's spelling if Turtle has it as well."""
     span = constant.span
-    written = "" if span is None else span.source.text[span.start : span.end].replace(" ", "")
+    written = "" if span is None else span.text.replace(" ", "")
     if not isinstance(constant.value, str):
         for datatype, spelling in _SPELLINGS.items():
             if spelling.fullmatch(written):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import replace as with_values
 from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
@@ -93,6 +93,7 @@ class Store(N3Verbs):
             lasting.name(self._names, self._database)
         self._names.property(REST)
         self._names.given(TYPE)
+        self._database._warns = False  # Of changes that wait, the store warns.
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
         self._quads = Quads(self._database, self._names, self._triples)
@@ -128,8 +129,9 @@ class Store(N3Verbs):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def load(self, program: str | os.PathLike[str]) -> None:
-        """Add rules from a path (as in `Database.load`) or text, to take effect with the next `commit`.
+    def load(self, program: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Add rules from a path (as in `Database.load`) or text, to take effect with the next `commit`; to `replace`
+        those of their names, see `Database.load`.
 
         The text may have `@prefix` lines, `foaf:knows(x, y)` for a property, `foaf:Person(x)` for a class, `ex:alice`
         for an individual, literals as in Turtle, `xsd:integer(v, n)` for the number of a literal, and `triple(s, p, o)`
@@ -156,14 +158,14 @@ class Store(N3Verbs):
             asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
             more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
             declarations = (*self._undeclared(), *more, *parsed.declarations)
-            self._extend(Reading(replace(parsed, declarations=declarations)))
+            self._extend(Reading(with_values(parsed, declarations=declarations)), replace=flag("replace", replace))
             self._names.has_triples |= bool(more)
             self._prefixes = PrefixTable(known)
 
-    def _extend(self, reading: Reading) -> None:
+    def _extend(self, reading: Reading, *, replace: bool = False) -> None:
         """Add rules in the names of the database. ProgramError."""
         try:
-            self._database.load(reading)
+            self._database.load(reading, replace=replace)
         except ProgramError as error:
             problems = (_hinted(problem) for problem in error.problems)
             raise ProgramError(*problems) from None
@@ -185,12 +187,8 @@ class Store(N3Verbs):
             return
         if kept.compiled is None:
             parsed, _ = prefixes.read(text, self.prefixes, self._names, self._database.relations)
-            kept = replace(kept, program=replace(parsed, declarations=(*undeclared, *parsed.declarations)))
+            kept = with_values(kept, program=with_values(parsed, declarations=(*undeclared, *parsed.declarations)))
         self._extend(kept)
-
-    def remove_rule(self, name: str) -> None:
-        """Remove a rule of a program from the next `commit` on. Raise UsageError (E0608) for an unknown name."""
-        self._database.rules.remove(name)
 
     @property
     def has_pending(self) -> bool:
@@ -236,14 +234,17 @@ class Store(N3Verbs):
         if self._lasting is not None:
             self._lasting.keeper.close()
 
-    def options(self, **options: Any) -> None:
+    def options(self, **options: Any) -> Any:
         """Set limits and strategies, see `Database.options`, and the place of the `mirror` for SPARQL: "memory", the
-        path of an empty folder, or "off"."""
+        path of an empty folder, or "off". Without arguments, return them in a dict."""
+        if not options:
+            return {**self._options.shown(), "mirror": self._mirror.where}
         with self._changing(), changing_within_memory:
             if "mirror" in options:
                 self._mirror.place(options.pop("mirror"))
             self._database.options(**options)
             self._options = self._options.changed(options)
+        return None
 
     def profile(self) -> Profile:
         """Return where the time of the last epochs went, see `Database.profile`."""
@@ -403,6 +404,7 @@ class Store(N3Verbs):
         self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
     ) -> Relation:
         """Return the triples with these terms, any for None; without `inferred`, only the asserted ones."""
+        self._note_read()
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             return self._relation("triples", self._triples.matching(*terms, asserted=not flag("inferred", inferred)))
@@ -431,6 +433,7 @@ class Store(N3Verbs):
         given: object = text
         if not isinstance(given, str):
             raise wrong_argument("a query", "the text of a query", text)
+        self._note_read()
         if is_query(text) or is_update(text):
             return self._solutions(text, parameters)
         with self._changing(), changing_within_memory:
@@ -531,6 +534,7 @@ class Store(N3Verbs):
     def __getitem__(self, name: str) -> Relation:
         """Return a relation that a program declares, "inconsistencies" or "justifications". Raise UsageError (E0601)
         for an unknown name."""
+        self._note_read()
         if self._is_own(name, JUSTIFICATIONS):
             return self.justifications()
         return self._database[self._own(name)]
@@ -590,6 +594,6 @@ def _hinted(problem: Problem) -> Problem:
     """Return a problem of types, with a hint if it is about the value of a property."""
     if problem.code != "E0211" or f"`p{COLON}" not in problem.message:
         return problem
-    return replace(
+    return with_values(
         problem, hint="use n of `xsd:integer(v, n)` for the number of a literal v; values of properties are terms"
     )

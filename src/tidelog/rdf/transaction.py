@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from tidelog.earlier_names import OF_STORES, EarlierNames
 from tidelog.rdf.change import StoreChange
+from tidelog.ruleset import NamedRules
 from tidelog.transaction import ChangeBlock, Committing
 
 
@@ -15,7 +17,8 @@ class ChangingStore(Committing[StoreChange], Protocol):
 
     def load(self, program: str | os.PathLike[str]) -> None: ...
     def load_n3(self, rules: str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]: ...
-    def remove_rule(self, name: str) -> None: ...
+    @property
+    def rules(self) -> NamedRules: ...
     def view(self, name: str, text: str, /) -> None: ...
     def drop_view(self, name: str, /) -> None: ...
     def shapes(
@@ -37,9 +40,11 @@ class ChangingStore(Committing[StoreChange], Protocol):
     def replace(self, data: Any, name: str, format: str | None = None, *, base: str | None = None) -> None: ...
 
 
-class StoreTransaction(ChangeBlock[StoreChange]):
+class StoreTransaction(EarlierNames, ChangeBlock[StoreChange]):
     """The changes of one `with` block over a store. All methods raise UsageError (E0626) outside of the block or in
     another thread."""
+
+    _earlier_names = OF_STORES
 
     def __init__(self, store: ChangingStore, commit: Callable[[], StoreChange] | None = None) -> None:
         super().__init__(store, commit)
@@ -55,10 +60,11 @@ class StoreTransaction(ChangeBlock[StoreChange]):
         self._check()
         return self._store.load_n3(rules, name)
 
-    def remove_rule(self, name: str) -> None:
-        """Remove a rule of a program, see `Store.remove_rule`."""
+    @property
+    def rules(self) -> NamedRules:
+        """`add`, `replace` and `remove` rules, see `Store.rules`."""
         self._check()
-        self._store.remove_rule(name)
+        return self._store.rules
 
     def view(self, name: str, text: str, /) -> None:
         """Add a view in SPARQL, see `Store.view`."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
+from tidelog.earlier_names import OF_STORES, EarlierNames
 from tidelog.errors import flag
 from tidelog.explain.enumeration import Enumeration, Turn
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 TripleSet: TypeAlias = "tuple[StoredTriple, ...]"
 
 
-class TripleVerbs(Verbs[StoreChange]):
+class TripleVerbs(EarlierNames, Verbs[StoreChange]):
     """Verbs over triples that change nothing in the end, and transactions."""
 
+    _earlier_names = OF_STORES
     _justifications: Justifications
 
     @property
@@ -132,25 +134,25 @@ class TripleVerbs(Verbs[StoreChange]):
             with guarded(now.watch):
                 return self._explainer.blame(goal, now)
 
-    def undo(self, *goal: Any) -> Enumeration[TripleSet]:
+    def ways_to_remove(self, *goal: Any) -> Enumeration[TripleSet]:
         """Return the smallest sets of asserted triples, axioms among them, without which a `goal` as in `explain` would
         not hold: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `explain`, and as
         `transaction`."""
         with self._changing(), changing_within_memory:
-            checked(self, "undo()")
+            checked(self, "ways_to_remove()")
             now = self._now()
             found = self._explainer.ends(goal, now, lambda triples: not self._would_hold(goal, [], triples))
-            return self._sets(found, "undo", goal, now)
+            return self._sets(found, "ways_to_remove", goal, now)
 
-    def repair(self, *goal: Any) -> Enumeration[TripleSet]:
+    def ways_to_derive(self, *goal: Any) -> Enumeration[TripleSet]:
         """Return the smallest sets of other triples that would make a `goal` as in `explain` hold, with the ontology as
         it is: an iterator, the smaller ones first. Each has been tried, see `what_if`. Raises as `why_not`, and as
         `transaction`."""
         with self._changing(), changing_within_memory:
-            checked(self, "repair()")
+            checked(self, "ways_to_derive()")
             now = self._now()
             found = self._explainer.repairs(goal, now, lambda triples: self._would_hold(goal, triples, []))
-            return self._sets(found, "repair", goal, now)
+            return self._sets(found, "ways_to_derive", goal, now)
 
     def _sets(self, found: Iterator[TripleSet], verb: str, goal: Sequence[Any], now: Now) -> Enumeration[TripleSet]:
         """Return an iterator of sets, each of which a transaction tries, which must be able to begin then."""

@@ -56,7 +56,7 @@ def obstacle(
 
 def _written(span: Span | None) -> str:
     """Return a literal as the text has it, behind a colon."""
-    return "" if span is None else f": `{' '.join(span.source.text[span.start : span.end].split())}`"
+    return "" if span is None else f": `{' '.join(span.text.split())}`"
 
 
 def _hint(part: CoreLiteral, signs: _Signs, relations: Mapping[str, RelationInfo]) -> str:

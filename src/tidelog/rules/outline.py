@@ -178,5 +178,5 @@ def rule_source(rule: AnyRule) -> str:
     """Return the rule as the user wrote it, with its name."""
     if rule.span is None or not is_written(rule):
         return str(rule)
-    text = " ".join(rule.span.source.text[rule.span.start : rule.span.end].split())
+    text = " ".join(rule.span.text.split())
     return text if text.startswith(f"{rule.origin}:") else f"{rule.origin}: {text}"

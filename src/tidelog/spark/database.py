@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -464,8 +464,10 @@ class SparkDatabase(SparkReads):
 
     # --- engines -------------------------------------------------------------------------------------------------
 
-    def options(self, **options: Any) -> None:
-        """`engine` is "auto" (embedded until there are more than `embedded_limit` facts, then the cluster's),
+    def options(self, **options: Any) -> Any:
+        """Set options, or without arguments return them in a dict.
+
+        `engine` is "auto" (embedded until there are more than `embedded_limit` facts, then the cluster's),
         "embedded" or "cluster". `cluster_folder` is where the cluster engine has its files: a folder that the driver
         and all executors reach, as a path or an address such as `hdfs:///tmp/tidelog`; if nothing is said, the state
         folder, or a temporary one of this machine. A database that is on the cluster already stays where it is.
@@ -474,12 +476,15 @@ class SparkDatabase(SparkReads):
 
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
+        if not options:
+            return {**asdict(self._choice), **self._options.shown()}
         choice, others = self._choice.changed(options)
         changed = self._options.changed(others)
         with self.turns.using:
             self._choice, self._options = choice, changed
             if isinstance(self.engine, PartitionedEngine):
                 self.engine.counting.fixed = choice.partitions
+        return None
 
     def _engine_for(self, incoming: int) -> tuple[Engine[Rows], str | None]:
         """Return the engine of the next epoch, and why it is another one than now."""

@@ -58,6 +58,7 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
         Use or persist it before. With many rows, and on the cluster engine, its rows are read when you use it. Raise
         UsageError (E0601) if there is no relation of this name, SetupError (E0704) if workers cannot read.
         """
+        self._note_read()
         with self._using():
             if not isinstance(name, str) or name not in self._views:
                 self._views[name] = self._view(name)
@@ -95,6 +96,7 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
     def query(self, text: str, /, **parameters: Any) -> DataFrame:
         """Return the answer to a query, see `Database.query`. On the cluster engine, evaluate a query that is more than
         an atom of a relation on the driver if it reads at most `embedded_limit` rows, otherwise on the cluster."""
+        self._note_read()
         with self._using():
             if isinstance(self.engine, Embedded):
                 own = self._answers.answer(text, parameters, self.engine.state, self._options)

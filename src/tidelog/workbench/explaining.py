@@ -60,7 +60,7 @@ async def undo(request: Request, service: Service) -> Response:
 
     def find(relation: str, values: Any, limit: int | None) -> dict[str, Any]:
         by_rules = of_address(request).one("rules") in ("", "true")
-        return _several("removals", service.db.undo(relation, values, rules=by_rules), limit)
+        return _several("removals", service.db.ways_to_remove(relation, values, rules=by_rules), limit)
 
     return await _answered(request, service, find, "rules")
 
@@ -69,7 +69,7 @@ async def repair(request: Request, service: Service) -> Response:
     """Return the smallest sets of facts that would make a relation have a tuple."""
 
     def find(relation: str, values: Any, limit: int | None) -> dict[str, Any]:
-        return _several("additions", service.db.repair(relation, values), limit)
+        return _several("additions", service.db.ways_to_derive(relation, values), limit)
 
     return await _answered(request, service, find)
 

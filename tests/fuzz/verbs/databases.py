@@ -28,7 +28,7 @@ e(1, 2). e(2, 3). e(4, 4). s("a", 1). f(1.5, 7). box.item(1). unit().
 _BEGIN = """
 db = opened(store)
 kept = kept2 = db["e"]; proof = db.explain("path", (1, 2)); shot = db.snapshot(); change = db.commit()
-each = db.undo("path", (1, 2))
+each = db.ways_to_remove("path", (1, 2))
 """
 _RELATIONS = {
     "e": "x number y number", "s": "name symbol n number", "f": "x float u unsigned", "pairs": "p Pair l List",

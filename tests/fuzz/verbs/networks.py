@@ -96,7 +96,7 @@ NETWORKS = Kind(
     begin=_BEGIN,
     state=_state,
     changing=re.compile(
-        r"\b(insert|delete|add_rules|remove_rule|cut|heal|restart|lose|run|node|turn|turns|explain|introduce|resend"
+        r"\b(insert|delete|rules|cut|heal|restart|lose|run|node|turn|turns|explain|introduce|resend"
         r"|network_quiet|ask|pursue|opened|post|deliver|close|Simulation|settled)\b"
     ),
     check="settled(db)",

@@ -114,7 +114,7 @@ TRIPLES = Kind(
     begin=_BEGIN,
     state=_state,
     changing=re.compile(
-        r"\b(insert|delete|replace|load|load_n3|remove_rule|view|drop_view|shapes|update|commit|rollback|options|close"
+        r"\b(insert|delete|replace|load|load_n3|rules|view|drop_view|shapes|update|commit|rollback|options|close"
         r"|opened|subscribe|with)\b"
     ),
     check="db.turns.closed or (db.options(timeout=None, memory=None, max_rows=None), db.check())",

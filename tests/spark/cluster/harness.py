@@ -28,7 +28,7 @@ from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.watch import Watch
 from tidelog.options import DatabaseOptions
 from tidelog.relation import Relation, WordRows
-from tidelog.ruleset import RuleSet
+from tidelog.ruleset import Earlier, RuleSet
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
@@ -104,6 +104,18 @@ class Cluster:
     @property
     def rules(self) -> RuleSet:
         return RuleSet(self)
+
+    def _named_rules(self) -> Mapping[str, object]:
+        return {str(rule.name): rule for rule in self.workspace.committed.checked.texts}
+
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        self.load(text, replace=replace)
+
+    def _remove_rules(self, *names: str) -> None:
+        self.workspace.remove_rules(*names)
+
+    def _remove_instance(self, name: str) -> None:
+        self.workspace.remove_instance(name)
 
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:

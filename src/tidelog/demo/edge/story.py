@@ -143,7 +143,7 @@ def tell(farm: Farm) -> None:
         "The control room sends six rules",
         "By these, turbines find their whole row, and compare with its median.",
     ):
-        changes.add_rules(RULES.read_text("utf-8"))
+        changes.rules.add(RULES.read_text("utf-8"))
     verdict = farm.state[turbine].verdict
 
     with farm.step("The sensor is replaced", "Whoever asked for the reading hears of the new one; the verdict goes."):
@@ -156,7 +156,7 @@ def tell(farm: Farm) -> None:
             farm.read(WARM + number % 2, each)
     with farm.step("The rules are withdrawn", "What they derived goes with them. The alarms rest on none of them."):
         for name in ("r6", "r5", "r4", "r3", "r2", "r1"):
-            changes.remove_rule(name)
+            changes.rules.remove(name)
         changes.delete("examined", [(CONTROL, ROW)])
 
     farm.screen.say("", *figures(farm.steps))

@@ -1,9 +1,10 @@
-"""The verb of a store for rules in N3: `Store` has the rest."""
+"""The verbs of a store over rules by name, and in N3: `Store` has the rest."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
 
@@ -15,6 +16,7 @@ from tidelog.rdf.n3.functions import FUNCTIONS
 from tidelog.rdf.n3.reading import read_rules
 from tidelog.rdf.n3.translating import rule_names, rule_texts
 from tidelog.rdf.shapes.verbs import ShapeVerbs
+from tidelog.ruleset import Earlier, NamedRules, no_earlier
 from tidelog.source import SourceText
 
 _ENDING = ".n3"
@@ -29,12 +31,27 @@ def is_n3(program: object) -> bool:
 
 
 class N3Verbs(ShapeVerbs):
-    """Verbs that take rules in N3."""
+    """Verbs over rules: by name, and in N3."""
+
+    @property
+    def rules(self) -> NamedRules:
+        """Return the rules by name, those of the rule set included, with `add`, `replace` and `remove`."""
+        return NamedRules(self)
+
+    def _named_rules(self) -> Mapping[str, object]:
+        rules = self.database.workspace.committed.checked.texts
+        return {str(rule.name): rule if rule.span is None else rule.span.text for rule in rules}
+
+    def _add_rules(self, text: str, replace: Earlier) -> None:
+        self.load(text, replace=no_earlier(replace))
+
+    def _remove_rules(self, *names: str) -> None:
+        self.database.rules.remove(*names)
 
     def load_n3(self, rules: str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]:
         """Add rules in N3 from a text or the path of a `.n3` file, to take effect with the next `commit`.
 
-        Return their names, by which `remove_rule` removes them: `name` with a number, by default that of the file, and
+        Return their names, by which `rules.remove` removes them: `name` with a number, by default that of the file, and
         `n3` for a text.
 
         Raise DataError (E0460: not N3), ProgramError (E0110: no such file, E0301 and the like: a recursion that no rule

@@ -62,7 +62,7 @@ class Mirror:
     def __init__(self, triples: Triples, quads: Quads) -> None:
         self._triples = triples
         self._quads = quads
-        self._where: str | Path = MEMORY
+        self.where: str | Path = MEMORY
         self._merges = False
         """True if the graph MERGED is there, which a query has asked for."""
         self._copy: MirrorCopy | None = None
@@ -80,7 +80,7 @@ class Mirror:
         """Keep the mirror in "memory", in an empty folder, or not at all, for "off". Raise UsageError (E0603)."""
         if isinstance(where, (str, os.PathLike)) and str(where) in (OFF, MEMORY):
             self.drop()
-            self._where = str(where)
+            self.where = str(where)
             return
         folder = Path(where) if isinstance(where, (str, os.PathLike)) and str(where).strip() else None
         try:
@@ -92,7 +92,7 @@ class Mirror:
                 Problem("E0603", f"mirror must be one of these, found {quote(where)}", hint=hint)
             ) from None
         self.drop()
-        self._where = folder
+        self.where = folder
 
     def drop(self) -> None:
         """Forget everything; the next query makes a new mirror."""
@@ -101,7 +101,7 @@ class Mirror:
     @property
     def is_on_disk(self) -> bool:
         """Return True if the mirror is in a folder."""
-        return isinstance(self._where, Path)
+        return isinstance(self.where, Path)
 
     @property
     def is_there(self) -> bool:
@@ -115,7 +115,7 @@ class Mirror:
             copy = self.shared()
             size = len(copy.store)
             copy.gate.leave()
-        return {"place": str(self._where), "quads": size, "bytes": size * _BYTES if self._where == MEMORY else 0}
+        return {"place": str(self.where), "quads": size, "bytes": size * _BYTES if self.where == MEMORY else 0}
 
     # --- following -----------------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Mirror:
     def shared(self, merges: bool = False) -> MirrorCopy:
         """Bring the mirror to the present epoch, and return the copy as `fresh` does. Raise UsageError (E0665) if the
         mirror is off. The caller has the store."""
-        if self._where == OFF:
+        if self.where == OFF:
             hint = 'call store.options(mirror="memory")'
             raise UsageError(Problem("E0665", "SPARQL needs the mirror, which is switched off", hint=hint))
         copy = self._copy
@@ -184,7 +184,7 @@ class Mirror:
     def _new(self, oxigraph: Any) -> Any:
         if not self.is_on_disk:
             return oxigraph.Store()
-        store = oxigraph.Store(os.fspath(self._where))
+        store = oxigraph.Store(os.fspath(self.where))
         store.clear()
         return store
 

@@ -200,7 +200,7 @@ class SparqlVerbs(GraphVerbs):
             facts = " . ".join(" ".join(map(ntriples, triple)) for triple in proof.triples)
             hint = f"delete one of those from which it follows: {facts}"
         except TidelogError:  # no proof within the limits of the store
-            hint = "store.undo(subject, predicate, object) finds the triples to delete"
+            hint = "store.ways_to_remove(subject, predicate, object) finds the triples to delete"
         return UsageError(Problem("E0667", message, hint=hint))
 
     def view(self, name: str, text: str, /) -> None:
@@ -244,7 +244,7 @@ class SparqlVerbs(GraphVerbs):
         """Add the rules of a view, from the cache of programs if they are there. Raise as `load`."""
 
     @abstractmethod
-    def load(self, program: str | os.PathLike[str]) -> None:
+    def load(self, program: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Add rules."""
 
     def _solutions(self, text: str, given: Mapping[str, Any]) -> Solutions:
