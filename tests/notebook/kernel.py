@@ -16,13 +16,11 @@ _SHOWS = ("display_data", "update_display_data", "execute_result")
 
 @dataclass
 class RanCell:
-    """A cell that has run: its status, the last error, everything that it has shown by media type, and the messages to
-    widgets."""
+    """A cell that has run: its status, the last error, and everything that it has shown by media type."""
 
     status: str = ""
     error: dict[str, Any] = field(default_factory=dict)
     shown: list[dict[str, Any]] = field(default_factory=list)
-    comms: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -42,8 +40,6 @@ class Kernel:
                 found.shown.append(content["data"])
             elif kind == "error":
                 found.error = content
-            elif kind.startswith("comm_"):
-                found.comms.append(content)
             hook(message)
 
         found.status = self.client.execute_interactive(text, timeout=_DEADLINE, output_hook=see)["content"]["status"]

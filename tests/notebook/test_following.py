@@ -1,4 +1,4 @@
-"""Tables that follow a relation: in HTML, as a widget, of a database and of a server."""
+"""Tables that follow a relation: of a database and of a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tidelog
 from tests.notebook.kernel import started
 from tests.workbench.serving import serving
 from tidelog.notebook import follow
-from tidelog.notebook.table import FollowedTable
+from tidelog.notebook.following import FollowedTable
 
 PROGRAM = """
 import tidelog
@@ -32,9 +32,8 @@ def rows(html: str) -> list[list[str]]:
     return [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", html)][1:]
 
 
-def test_a_table_changes_where_it_was_shown_without_a_widget() -> None:
+def test_a_table_changes_where_it_was_shown() -> None:
     with started() as kernel:
-        kernel.run("import sys; sys.modules['anywidget'] = None")
         kernel.run(PROGRAM)
         first = kernel.run("table = follow(db, 'said'); table").shown
         assert rows(first[0]["text/html"]) == [["", "1", "&lt;script&gt;x&lt;/script&gt;"], ["", "2", "b"]]
@@ -47,26 +46,6 @@ def test_a_table_changes_where_it_was_shown_without_a_widget() -> None:
         assert "<caption>said: 2 tuples, +1 -1</caption>" in changed["text/html"]
         kernel.run("table.close()")
         assert kernel.run("db.insert('said', [(4, 'd')]); change = db.commit(); change.errors").shown == [
-            {"text/plain": "()"}
-        ]
-
-
-def test_a_widget_gets_each_change_and_a_page_without_widgets_the_table() -> None:
-    with started() as kernel:
-        kernel.run(PROGRAM)
-        made = kernel.run("table = follow(db, 'said'); table")
-        (shown,) = made.shown
-        model = shown["application/vnd.jupyter.widget-view+json"]["model_id"]
-        assert rows(shown["text/html"]) == [["", "1", "&lt;script&gt;x&lt;/script&gt;"], ["", "2", "b"]]
-        assert shown["text/plain"] == "<WidgetTable of said>"
-        opened, *later = (each["data"]["state"] for each in made.comms if each["comm_id"] == model)
-        assert "export default { render }" in opened["_esm"]
-        assert later[-1]["html"] == shown["text/html"]
-        changed = kernel.run(CHANGE)
-        assert changed.shown == []
-        (html,) = (each["data"]["state"]["html"] for each in changed.comms if each["comm_id"] == model)
-        assert rows(html)[:2] == [["-", "2", "b"], ["+", "3", "&lt;i&gt;c&lt;/i&gt;"]]
-        assert kernel.run("table.close(); db.clear('said'); change = db.commit(); change.errors").shown == [
             {"text/plain": "()"}
         ]
 

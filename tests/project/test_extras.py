@@ -37,7 +37,6 @@ WAYS_IN: dict[str, tuple[str, list[str], str, str]] = {
     "workbench without msgspec": ("msgspec", ["serve", "store"], CLI, "serve"),
     "tools without the SDK": ("mcp", ["serve", "store", "--mcp"], CLI, "serve,mcp"),
     "completion": ("shtab", ["completion", "bash"], CLI, "prompt"),
-    "widget": ("anywidget", [], "import tidelog.notebook.widget", "notebook"),
     "connect(address)": ("httpx", [], "import tidelog; tidelog.connect('http://127.0.0.1:1')", "client"),
     "pandas": ("pandas", [], TABLE + "db['e'].to_pandas()", "pandas"),
     "polars": ("polars", [], TABLE + "db['e'].to_polars()", "polars"),

@@ -337,23 +337,3 @@ def test_the_slowest_rule_shows_the_plan_it_ran_with(serve: Serve, tmp_path: Pat
         save_page(site.db, tmp_path / "run.html")
         page = site.visitor.open((tmp_path / "run.html").as_uri() + "#/profile")
         expect(page.get_by_role("button", name="Slowest rule")).to_be_visible()
-
-
-def test_the_widget_of_notebooks_shows_each_table_it_is_given(browser: Browser) -> None:
-    module = Path(tidelog.__file__).with_name("notebook") / "widget.js"
-    page = browser.new_page()
-    page.evaluate(
-        """async (code) => {
-            const { default: widget } = await import("data:text/javascript," + encodeURIComponent(code));
-            let html = "<table><caption>n: 1 tuple</caption><tr><td>&lt;b&gt;</td></tr></table>", hear = null;
-            const model = { get: () => html, on: (name, act) => { hear = act; } };
-            widget.render({ model, el: document.body });
-            window.change = (next) => { html = next; hear(); };
-        }""",
-        module.read_text("utf-8"),
-    )
-    expect(page.get_by_role("cell", name="<b>")).to_be_visible()
-    page.evaluate("window.change('<table><caption>n: 2 tuples</caption><tr><td>c</td></tr></table>')")
-    expect(page.get_by_text("n: 2 tuples")).to_be_visible()
-    expect(page.get_by_role("cell", name="<b>")).to_have_count(0)
-    page.close()

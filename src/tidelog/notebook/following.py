@@ -1,15 +1,20 @@
 """`follow`: a table of a relation in a notebook that changes with each epoch.
 
-With the package anywidget it is a widget, which any number of cells can show. Without it, or in a page without widgets,
-it is HTML: a cell of a running notebook replaces what it has shown.
+A cell replaces what it has shown, also in the saved notebook: an exported page has the last table.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tidelog.errors import is_installed, wrong_argument
-from tidelog.notebook.table import FollowedTable
+from IPython.display import HTML, DisplayHandle, display
+
+from tidelog.errors import wrong_argument
+from tidelog.markup import change_table
+from tidelog.relation import Relation
 from tidelog.verbs import RelationVerbs
 
 if TYPE_CHECKING:
@@ -26,8 +31,76 @@ def follow(db: RelationVerbs[Any, Any, Any] | RemoteDatabase, relation: str, row
         raise wrong_argument("the first argument", "a database of `tidelog.connect()`", db)
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise wrong_argument("rows", "a number of rows from 1 on", rows)
-    if not is_installed("anywidget"):
-        return FollowedTable(db, relation, rows)
-    from tidelog.notebook.widget import WidgetTable
+    return FollowedTable(db, relation, rows)
 
-    return WidgetTable(db, relation, rows)
+
+class FollowedTable:
+    """A table that follows a relation, in HTML."""
+
+    def __init__(self, db: Any, relation: str, rows: int) -> None:
+        self._db = db
+        self._rows = rows
+        self._shown: list[DisplayHandle] = []
+        self.relation = relation
+        """The name of the relation."""
+        # Changes come in other threads, and one that comes first must not be followed by an older table.
+        self._lock = threading.RLock()
+        with self._lock:
+            self._end: Callable[[], None] = db.subscribe(relation, self._hear)
+            self.html = self._table(None)
+            """The table as of the last epoch."""
+
+    def close(self) -> None:
+        """Follow no longer; the table stays as it is."""
+        self._end()
+
+    def _hear(self, change: Any) -> None:
+        with self._lock:
+            self.html = self._table(change)
+            self._show()
+
+    def _show(self) -> None:
+        """Bring the new table to where it is shown."""
+        for handle in self._shown:
+            handle.update(HTML(self.html))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.relation}>"
+
+    def _ipython_display_(self) -> None:
+        self._shown.append(display(HTML(self.html), display_id=True))
+
+    def _table(self, change: Any) -> str:
+        """Return the table with the rows of a change marked."""
+        heads, first, size = self._now()
+        caption = f"{self.relation}: {size:,} tuple{'s' * (size != 1)}"
+        came: list[list[str]] = []
+        went: list[list[str]] = []
+        if change is not None:
+            counts = _counts(change)
+            caption += f", +{counts[0]:,} -{counts[1]:,}"
+            if getattr(change, "rows", True) is not None:  # A server has sent rows, not only their numbers.
+                came, went = _texts(change.inserted, self._rows), _texts(change.deleted, self._rows)
+        kept = [row for row in first if row not in came][: max(0, self._rows - len(came))]
+        rows = [*(("-", row) for row in went), *(("+", row) for row in came), *(("", row) for row in kept)]
+        return change_table(caption, heads, rows)
+
+    def _now(self) -> tuple[list[str], list[list[str]], int]:
+        """Return the names of the columns, the first rows as texts, and the number of rows."""
+        if isinstance(self._db, RelationVerbs):
+            relation = self._db.local(self.relation)
+            return [column.name for column in relation.columns], _texts(relation, self._rows), len(relation)
+        found = self._db.rows(self.relation, limit=self._rows)
+        return list(found.columns), _texts(found, self._rows), self._db.stats()["relations"][self.relation]
+
+
+def _counts(change: Any) -> tuple[int, int]:
+    """Return how many rows a change, of this process or of a server, has inserted and deleted."""
+    return getattr(change, "sizes", None) or (len(change.inserted), len(change.deleted))
+
+
+def _texts(relation: Any, rows: int) -> list[list[str]]:
+    """Return the first rows of a relation, of this process or of a server, as texts."""
+    if isinstance(relation, Relation):
+        return relation.cells(rows)
+    return [list(map(str, row)) for row in islice(relation, rows)]
