@@ -2,7 +2,7 @@
 
 cells      `%load_ext tidelog`: cells of rules, short messages for Ctrl-C, names as you type
 bar        the progress of long work below a cell
-following  a table of a relation that changes with it;  table  as HTML;  widget  as a widget
+following  a table of a relation that changes with it
 """
 
 from tidelog.notebook.cells import load_ipython_extension
