@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -228,6 +229,63 @@ def test_the_end_of_a_block_is_warned_of_changes_that_go(
 
     if not isinstance(site.db, Simulation):
         assert warnings_of(block) == expected
+
+
+TYPED = """
+.type Pair = [a: number, b: symbol]
+.type List = [head: number, tail: List]
+.type Shape = Circle { r: float } | Box { p: Pair, deep: Shape } | Dot {}
+.decl v(n: number, u: unsigned, f: float, s: symbol, p: Pair, l: List, x: Shape)
+.decl w(s: symbol) .decl unit()
+w(s) :- v(_, _, _, s, _, _, _). unit() :- v(_, _, _, _, _, _, _).
+"""
+
+
+def test_relations_and_changes_of_a_server_are_those_of_a_database() -> None:
+    with tidelog.connect() as own, connected() as (db, _):
+        for each in (own, db):
+            each.load(TYPED)
+            each.commit()
+        circle, box, dot = map(own.branch, ("Circle", "Box", "Dot"))
+        rows = [
+            (-1, 2**64 - 1, 0.5, 'a"\n', (3, "x"), (1, (2, None)), box((4, "y"), circle(-float("inf")))),
+            (2**62, 0, float("inf"), "", None, None, dot()),
+        ]
+        changes = []
+        for each in (own, db):
+            each.insert("v", rows)
+            changes.append(each.commit())
+        mine, found = changes
+        assert list(found) == list(mine)
+        assert "v" in found
+        assert (len(found["edge"].inserted), found["v"].deleted) == (0, set())
+        assert found.report.duplicates == {}
+        for name in ("v", "w", "unit"):
+            for one, other in ((own[name], db[name]), (mine[name].inserted, found[name].inserted)):
+                assert other.columns == one.columns
+                assert other.schema == one.schema
+                assert other == one == set(other)
+                assert sorted(other.arrow().to_pylist(), key=repr) == sorted(one.arrow().to_pylist(), key=repr)
+                assert sorted(repr(other).splitlines()) == sorted(repr(one).splitlines())
+                assert pickle.loads(pickle.dumps(other)) == one
+        assert db.query("v(n, _, _, _, p, _, _)") == own.query("v(n, _, _, _, p, _, _)")
+        assert db["v"].head(1).rows()[0] in own["v"]
+        assert (db["v"] - own["v"]).rows() == []
+        for each in (own, db):
+            each.delete("v", list(db["v"]))
+            each.commit()
+        assert len(own["v"]) == len(db["v"]) == 0
+
+
+def test_of_many_rows_a_server_sends_the_number() -> None:
+    with connected() as (db, _):
+        db.insert("edge", [(n, n + 1_000_000) for n in range(20_000)])
+        change = db.commit()["edge"]
+        assert (len(change.inserted), len(change.deleted), change.has_rows) == (20_000, 0, False)
+        assert change.to_dict() == {"inserted": 20_000, "deleted": 0}
+        for act in (list, repr, set, lambda rows: rows.df(), lambda rows: (1, 2) in rows, lambda rows: rows.head()):
+            with pytest.raises(UsageError, match="E0688"):
+                act(change.inserted)
 
 
 EARLIER = {"undo": "ways_to_remove", "repair": "ways_to_derive"}

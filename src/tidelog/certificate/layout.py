@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tidelog.certificate.certificate import Certificate, PartedCertificate
+from tidelog.io.column_types import columns_as_json
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import RelationInfo
 from tidelog.storage.dictionary import Dictionary
@@ -59,7 +60,7 @@ class Layout:
         relations = [
             {
                 "name": name,
-                "columns": [{"name": column.name, "type": column.type, "kind": column.kind} for column in info.columns],
+                "columns": columns_as_json(info.columns),
                 "auxiliary": info.auxiliary,
                 "stratum": self.strata[name],
                 "file": self.files[name],

@@ -4,10 +4,12 @@ as http://127.0.0.1:7171."""
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidelog.relation import Relation
+
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
@@ -56,16 +58,11 @@ def _answer(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[tupl
 
     if is_address(arguments.store):
         with served(arguments.store, arguments) as server:
-            answer = server.query(arguments.query)
-            return answer.columns, sorted(answer, key=_order)
+            found: Relation = server.query(arguments.query)
+            return list(found.schema), sorted_rows(found)
     with existing(Path(arguments.store), read_only=True, functors=functors_of(arguments)) as db:
         found = db.query(arguments.query)
-        return [column.name for column in found.columns], sorted_rows(found)
-
-
-def _order(row: Iterable[Any]) -> list[tuple[str, Any]]:
-    """Return a key that orders values of one type, and others by the names of their types."""
-    return [(type(value).__name__, value if not isinstance(value, tuple) else str(value)) for value in row]
+        return list(found.schema), sorted_rows(found)
 
 
 def _text(value: Any) -> str:

@@ -58,14 +58,14 @@ class _Printer:
         """Print the tuples of a change, or their numbers where the server sends no more."""
         from tidelog.storage.record_text import format_value
 
-        if change.rows is None:
-            inserted, deleted = change.sizes
-            self._print([f"  {change.name}: {inserted:,} inserted, {deleted:,} deleted"])
+        name, inserted, deleted = change.inserted.name, change.inserted, change.deleted
+        if not change.has_rows:
+            self._print([f"  {name}: {len(inserted):,} inserted, {len(deleted):,} deleted"])
             return
         lines = []
-        for sign, rows in (("-", change.deleted), ("+", change.inserted)):
+        for sign, rows in (("-", deleted), ("+", inserted)):
             texts = sorted(", ".join(map(format_value, row)) for row in rows)
-            lines += [f"{sign} {change.name}({text})" for text in texts]
+            lines += [f"{sign} {name}({text})" for text in texts]
         self._print(lines)
 
     def miss(self, first: int, last: int) -> None:

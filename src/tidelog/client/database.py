@@ -19,6 +19,7 @@ from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, Remote
 from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
 from tidelog.earlier_names import OF_CLIENTS, EarlierNames
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, whole, wrong_argument
+from tidelog.io.column_types import ColumnTypes
 from tidelog.io.keys import names_of
 from tidelog.io.rows import place_in
 from tidelog.language import read
@@ -56,7 +57,7 @@ class RemoteDatabase(EarlierNames):
         """The idempotency key of the changes that wait, once they have been sent."""
         self._followers: list[RemoteFollower] = []
         try:
-            self.relations  # noqa: B018  # It asks the server whether it is there, and understands this client.
+            self._declared()  # It asks the server whether it is there, and understands this client.
         except BaseException:
             self._exchange.close()
             raise
@@ -66,8 +67,24 @@ class RemoteDatabase(EarlierNames):
     @property
     def relations(self) -> tuple[str, ...]:
         """Return the names of the relations, in the order of their declarations."""
+        return tuple(self._declared().columns)
+
+    def _declared(self) -> ColumnTypes:
+        """Return the declared relations, and keep them."""
         found = self._read("/v1/relations")
-        return tuple(each["name"] for each in found["relations"])
+        columns = {each["name"]: each["columns"] for each in found["relations"]}
+        self._types = ColumnTypes.of({"columns": columns, "records": found["records"]})
+        return self._types
+
+    def _change_of(self, document: Mapping[str, Any], *, rules: bool) -> RemoteChange:
+        """Return the change of an epoch that has perhaps changed declarations, from its form in JSON."""
+        types = self._types
+        if rules or not document.get("changes", {}).keys() <= types.columns.keys():
+            types = self._declared()
+        if "types" in document:
+            own = ColumnTypes.of(document["types"])
+            types = ColumnTypes({**types.columns, **own.columns}, {**types.records, **own.records})
+        return RemoteChange(document, types)
 
     @property
     def epoch(self) -> int:
@@ -212,11 +229,11 @@ class RemoteDatabase(EarlierNames):
         for each in (declaration for text in texts for declaration in read(f"{text}\n", name="<text>").declarations):
             if each.name == name:
                 return [attribute.name for attribute in each.attributes]
-        known = {each["name"]: each["columns"] for each in self._read("/v1/relations")["relations"]}
+        known = self._declared().columns
         if name not in known:
             hint = f"use one of: {', '.join(known)}"
             raise UsageError(Problem("E0601", f"the relation {name!r} is not declared", hint=hint))
-        return [column["name"] for column in known[name]]
+        return [column.name for column in known[name]]
 
     @property
     def has_pending(self) -> bool:
@@ -280,7 +297,9 @@ class RemoteDatabase(EarlierNames):
         given: object = missed
         if not callable(given):
             raise wrong_argument("`missed`", "a function of two epochs", missed)
-        follower = RemoteFollower(self._exchange, _checked_name(relation), last, callable_one(callback), missed)
+        follower = RemoteFollower(
+            self._exchange, _checked_name(relation), last, callable_one(callback), missed, self._change_of
+        )
         self._followers.append(follower)
         return follower.end
 
@@ -336,7 +355,7 @@ class RemoteDatabase(EarlierNames):
         sent = {"change": "rows", **parameters}
         answer = self._exchange.send("POST", "/v1/transactions", sent, body=body, headers=headers).json()
         answer.get("report", {})["duplicates"] = dict(self._duplicates)  # The server gets each row once.
-        return RemoteChange(answer)
+        return self._change_of(answer, rules=key is not None and any((self._added, self._replaced, self._removed)))
 
     def _check_nothing_waits(self) -> None:
         if self.has_pending:

@@ -34,6 +34,7 @@ class RemoteFollower:
         last: int,
         callback: Callable[[RemoteRelationChange], object],
         missed: Callable[[int, int], object],
+        change_of: Callable[..., RemoteChange],
     ) -> None:
         self._exchange = exchange
         self._relation = relation
@@ -41,6 +42,7 @@ class RemoteFollower:
         """The last epoch that the function has heard of."""
         self._callback = callback
         self._missed = missed
+        self._change_of = change_of
         self._ended = threading.Event()
         self._answer: httpx.Response | None = None
         self._thread = threading.Thread(target=self._run, name=f"changes of {relation}", daemon=True)
@@ -89,8 +91,8 @@ class RemoteFollower:
         if name == "missed":
             self._call(self._missed, data["from"], data["to"])
         elif name == "change":
-            change = RemoteChange(data)
-            if self._relation in list(change):
+            change = self._change_of(data, rules=data.get("rules", False))
+            if self._relation in change:
                 self._call(self._callback, change[self._relation])
         self.last = data["epoch"]
 

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Set
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from tidelog.errors import Problem, UsageError, wrong_argument
+from numpy.typing import NDArray
+
+from tidelog.change import Change, RelationChange
+from tidelog.engine import NodeReport, Report
+from tidelog.errors import Problem, UsageError
+from tidelog.io import encode
+from tidelog.io.column_types import METADATA, ColumnTypes
+from tidelog.io.columns import encode_table
+from tidelog.io.json_values import with_branches
+from tidelog.io.rows import place_in
+from tidelog.language.syntax import Column, Kind, RecordType, RelationType
+from tidelog.relation import Relation, RowSource, WordRows
+from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:
     import httpx
-    import pandas
-    import pyarrow as pa
 
 ARROW = "application/vnd.apache.arrow.stream"
 
 
-class RemoteRelation(Set[tuple[Any, ...]]):
-    """The tuples of a relation or of an answer as of an epoch: a set, also as a table. Records are tuples, nil is None,
-    and values with branches are text."""
+class RemoteRelation(Relation):
+    """The tuples of a relation or of an answer as of an `epoch`, which stay as they are."""
 
-    def __init__(self, name: str, epoch: int, table: pa.Table) -> None:
-        self.name = name
+    def __init__(self, name: str, source: RowSource, epoch: int) -> None:
+        super().__init__(name, source)
         self.epoch = epoch
         """The number of the epoch that the rows are of."""
-        self._table = table
-        self._rows: frozenset[tuple[Any, ...]] | None = None
 
     @classmethod
     def of(cls, name: str, answer: httpx.Response) -> RemoteRelation:
@@ -34,115 +43,105 @@ class RemoteRelation(Set[tuple[Any, ...]]):
         import pyarrow as pa
 
         table = pa.ipc.open_stream(io.BytesIO(answer.content)).read_all()
-        return cls(name, int(answer.headers["tidelog-epoch"]), table)
+        types = ColumnTypes.of(json.loads(table.schema.metadata[METADATA]))
+        (columns,) = types.columns.values()
+        dictionary = Dictionary(types.records)
+        words = encode_table(table, RelationType(name, columns), dictionary, place_in(name), order=range(len(columns)))
+        return cls(name, WordRows(columns, dictionary, words), int(answer.headers["tidelog-epoch"]))
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Return the names of the columns."""
-        return tuple(self._table.column_names)
+
+class CountedRows:
+    """Rows of which a server has sent only the number. What asks for the rows raises UsageError (E0688)."""
+
+    def __init__(self, name: str, columns: tuple[Column, ...], dictionary: Dictionary, count: int) -> None:
+        self.columns = columns
+        self.dictionary = dictionary
+        self._name = name
+        self._count = count
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return self._count
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self._set)
+    def words(self, count: int | None = None) -> NDArray[Any]:
+        self._refuse()
 
-    def __contains__(self, row: object) -> bool:
-        try:
-            return (tuple(row) if isinstance(row, list) else row) in self._set
-        except TypeError:  # of what has no hash
-            return False
+    def batches(self) -> Iterator[NDArray[Any]]:
+        self._refuse()
 
-    @property
-    def _set(self) -> frozenset[tuple[Any, ...]]:
-        if self._rows is None:
-            columns = [[plain(value) for value in column.to_pylist()] for column in self._table.columns]
-            self._rows = frozenset(zip(*columns, strict=True) if columns else [()] * len(self))
-        return self._rows
+    def has(self, words: tuple[int, ...]) -> bool:
+        self._refuse()
 
-    @classmethod
-    def _from_iterable(cls, rows: Iterable[tuple[Any, ...]]) -> frozenset[tuple[Any, ...]]:  # type: ignore[override]
-        return frozenset(rows)
-
-    def to_arrow(self) -> pa.Table:
-        """Return a pyarrow Table."""
-        return self._table
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return a pandas DataFrame. Raise ImportError if pandas is not installed."""
-        frame: pandas.DataFrame = self._table.to_pandas()
-        return frame
-
-    def __repr__(self) -> str:
-        return f"<RemoteRelation {self.name}: {len(self):,} tuples of epoch {self.epoch}>"
+    def _refuse(self) -> NoReturn:
+        message = f"the server has sent only how many tuples of {self._name} have changed: {self._count:,}"
+        raise UsageError(Problem("E0688", message, hint="look at their number, `len`, and read the relation again"))
 
 
 @dataclass(frozen=True)
-class RemoteRelationChange:
-    """The net change of a relation. Of many rows the server sends only the `sizes`: the numbers of inserted and of
-    deleted tuples."""
+class RemoteRelationChange(RelationChange):
+    """The exact net change of a relation in an epoch of a server, which may have sent only the numbers of tuples."""
 
-    name: str
-    sizes: tuple[int, int]
-    rows: tuple[frozenset[tuple[Any, ...]], frozenset[tuple[Any, ...]]] | None
-
-    @classmethod
-    def of(cls, name: str, document: Mapping[str, Any]) -> RemoteRelationChange:
-        """Return the change that a part of an answer in JSON has."""
-        inserted, deleted = document["inserted"], document["deleted"]
-        if isinstance(inserted, int):
-            return cls(name, (inserted, deleted), None)
-        rows = frozenset(map(plain, inserted)), frozenset(map(plain, deleted))
-        return cls(name, (len(inserted), len(deleted)), rows)
-
-    @property
-    def inserted(self) -> frozenset[tuple[Any, ...]]:
-        """Return the inserted tuples. Raise UsageError (E0688) where the server has sent only their number."""
-        return self._all[0]
-
-    @property
-    def deleted(self) -> frozenset[tuple[Any, ...]]:
-        """Return the deleted tuples. Raise UsageError (E0688) where the server has sent only their number."""
-        return self._all[1]
-
-    @property
-    def _all(self) -> tuple[frozenset[tuple[Any, ...]], frozenset[tuple[Any, ...]]]:
-        if self.rows is None:
-            message = f"the server has sent only how many tuples of {self.name} came and went: {sum(self.sizes):,}"
-            raise UsageError(Problem("E0688", message, hint="look at `sizes`, and read the relation again"))
-        return self.rows
+    has_rows: bool = True
+    """False if `inserted` and `deleted` have no more than a length."""
 
 
-class RemoteChange(Mapping[str, RemoteRelationChange]):
-    """The changes of an epoch by relation; a relation that has not changed is empty. `report` is that of the engine, as
-    JSON has it; `repeated` says that the epoch happened before, `rules` that it changed rules or declarations."""
+class RemoteChange(Change):
+    """The change of an `epoch` of a server. `repeated` says that the epoch happened before, `rules` that it changed
+    rules or declarations."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(self, document: Mapping[str, Any], types: ColumnTypes) -> None:
         self.epoch: int = document["epoch"]
-        self.report: Mapping[str, Any] = document.get("report", {})
         self.rules: bool = document.get("rules", False)
         self.repeated: bool = document.get("repeated", False)
-        self._parts = {name: RemoteRelationChange.of(name, part) for name, part in document.get("changes", {}).items()}
-
-    def __getitem__(self, name: str) -> RemoteRelationChange:
-        given: object = name
-        if not isinstance(given, str):
-            raise wrong_argument("a relation", "its name", name)
-        return self._parts.get(name) or RemoteRelationChange(name, (0, 0), (frozenset(), frozenset()))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parts)
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __repr__(self) -> str:
-        parts = ", ".join(f"{name} +{each.sizes[0]} -{each.sizes[1]}" for name, each in self._parts.items())
-        return f"<RemoteChange of epoch {self.epoch}: {parts or 'nothing'}>"
+        self.report = _report(document.get("report", {}))
+        self.errors = ()
+        changes: Mapping[str, Any] = document.get("changes", {})
+        self._relations = {name: RelationType(name, columns) for name, columns in types.columns.items()}
+        self._order = {name: number for number, name in enumerate(types.columns)}
+        self._changed = changes.keys()
+        self._part = cache(lambda name: _part(self._relations[name], changes.get(name, _NOTHING), types.records))
 
 
-def plain(value: Any) -> Any:
-    """Return a value of JSON or of Arrow as Python has it in tuples."""
-    if isinstance(value, dict):
-        return tuple(map(plain, value.values()))
-    return tuple(map(plain, value)) if isinstance(value, list) else value
+_NOTHING: Mapping[str, Any] = {"inserted": [], "deleted": []}
+
+
+def _part(relation: RelationType, found: Mapping[str, Any], records: Mapping[Kind, RecordType]) -> RemoteRelationChange:
+    """Return the change of a relation from a part of an answer in JSON."""
+    dictionary, name, columns = Dictionary(records), relation.name, relation.columns
+    both: list[RowSource] = []
+    for rows in (found["inserted"], found["deleted"]):
+        if isinstance(rows, int):
+            both.append(CountedRows(name, columns, dictionary, rows))
+            continue
+        plain = [
+            [_value(value, column.kind, records) for value, column in zip(row, columns, strict=True)] for row in rows
+        ]
+        values = with_branches(plain, relation, dictionary, place_in(name))
+        both.append(WordRows(columns, dictionary, encode(values, relation, dictionary)))
+    inserted, deleted = (Relation(name, source) for source in both)
+    return RemoteRelationChange(inserted, deleted, not any(isinstance(each, CountedRows) for each in both))
+
+
+def _value(value: Any, kind: Kind, records: Mapping[Kind, RecordType]) -> Any:
+    """Return a value of JSON, with floats in place of the texts that stand for those that JSON lacks."""
+    if kind == "float" and isinstance(value, str):
+        return float(value)
+    if kind not in records or not isinstance(value, list):
+        return value
+    branch = [value[0]] if records[kind].branches else []
+    fields = records[kind].parts(branch[0].removeprefix("$") if branch else None)
+    return [
+        *branch,
+        *(_value(part, each.kind, records) for part, each in zip(value[len(branch) :], fields, strict=True)),
+    ]
+
+
+def _report(found: Mapping[str, Any]) -> Report:
+    """Return the report of an epoch from its form in JSON; an empty one of what only says that an epoch happened."""
+    nodes = (
+        NodeReport(tuple(each["relations"]), tuple(each["rules"]), *(each[key] for key in _OF_NODES))
+        for each in found.get("nodes", ())
+    )
+    return Report(found.get("seconds", 0.0), tuple(nodes), duplicates=found.get("duplicates", {}))
+
+
+_OF_NODES = ("strategy", "reason", "seconds", "impact")

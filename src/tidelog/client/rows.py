@@ -17,8 +17,10 @@ from tidelog.io.encode import check_array, is_pandas, pandas_order, unreadable
 from tidelog.io.keys import key_positions, with_columns
 from tidelog.io.rows import Locator, place_in, row_values, wrong_length
 from tidelog.io.values import NAN_HINT
+from tidelog.language.branches import Branch
 from tidelog.language.syntax import Column, RelationType
 from tidelog.storage.column_names import match_columns
+from tidelog.storage.record_text import format_value
 
 Noted = dict[Hashable, tuple[list[Any], bool]]
 """Rows by what says that another one takes their place, and whether they are asserted."""
@@ -114,6 +116,8 @@ def _json(value: Any, place: Locator, row: int | None) -> Any:
     match value:
         case str() if surrogate_in(value) is None:
             return value
+        case Branch():
+            return format_value(value)
         case list() | tuple():
             return [_json(part, place, row) for part in value]
         case Mapping() if all(isinstance(name, str) for name in value):

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import HTML, DisplayHandle, display
 
 from tidelog.errors import wrong_argument
 from tidelog.markup import change_table
-from tidelog.relation import Relation
 from tidelog.verbs import RelationVerbs
 
 if TYPE_CHECKING:
@@ -77,10 +75,9 @@ class FollowedTable:
         came: list[list[str]] = []
         went: list[list[str]] = []
         if change is not None:
-            counts = _counts(change)
-            caption += f", +{counts[0]:,} -{counts[1]:,}"
-            if getattr(change, "rows", True) is not None:  # A server has sent rows, not only their numbers.
-                came, went = _texts(change.inserted, self._rows), _texts(change.deleted, self._rows)
+            caption += f", +{len(change.inserted):,} -{len(change.deleted):,}"
+            if getattr(change, "has_rows", True):  # A server may have sent only their numbers.
+                came, went = change.inserted.cells(self._rows), change.deleted.cells(self._rows)
         kept = [row for row in first if row not in came][: max(0, self._rows - len(came))]
         rows = [*(("-", row) for row in went), *(("+", row) for row in came), *(("", row) for row in kept)]
         return change_table(caption, heads, rows)
@@ -89,18 +86,6 @@ class FollowedTable:
         """Return the names of the columns, the first rows as texts, and the number of rows."""
         if isinstance(self._db, RelationVerbs):
             relation = self._db.local(self.relation)
-            return [column.name for column in relation.columns], _texts(relation, self._rows), len(relation)
+            return list(relation.schema), relation.cells(self._rows), len(relation)
         found = self._db.rows(self.relation, limit=self._rows)
-        return list(found.columns), _texts(found, self._rows), self._db.stats()["relations"][self.relation]
-
-
-def _counts(change: Any) -> tuple[int, int]:
-    """Return how many rows a change, of this process or of a server, has inserted and deleted."""
-    return getattr(change, "sizes", None) or (len(change.inserted), len(change.deleted))
-
-
-def _texts(relation: Any, rows: int) -> list[list[str]]:
-    """Return the first rows of a relation, of this process or of a server, as texts."""
-    if isinstance(relation, Relation):
-        return relation.cells(rows)
-    return [list(map(str, row)) for row in islice(relation, rows)]
+        return list(found.schema), found.cells(self._rows), self._db.stats()["relations"][self.relation]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from tidelog.io.column_types import columns_as_json, records_as_json
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Atom, CheckedProgram, Rule
 from tidelog.language.trees import walk
@@ -18,7 +19,8 @@ Description = TypeVar("Description")
 
 
 def relations_of(snapshot: Snapshot) -> dict[str, Any]:
-    """Return all relations with their columns, their numbers of tuples and the names of their rules."""
+    """Return all relations with their columns, their numbers of tuples and the names of their rules, and the types of
+    records."""
     program = snapshot.program
     rules: dict[str, list[str]] = {}
     for rule in program.texts:
@@ -27,15 +29,14 @@ def relations_of(snapshot: Snapshot) -> dict[str, Any]:
     found = [
         {
             "name": name,
-            "columns": [
-                {"name": each.name, "type": each.type, "kind": each.kind} for each in program.relations[name].columns
-            ],
+            "columns": columns_as_json(program.relations[name].columns),
             "size": len(snapshot[name]),
             "rules": rules.get(name, []),
         }
         for name in snapshot.relations
     ]
-    return {"epoch": snapshot.epoch, "relations": found}
+    records = records_as_json(program.records.values())
+    return {"epoch": snapshot.epoch, "relations": found, "records": records}
 
 
 def rules_of(snapshot: Snapshot) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def _plain(summary: str, *, is_open: bool = True) -> PathOperation:
 _PAGE = ("epoch", "relation", "columns", "total", "rows", "cursor")
 _OPERATIONS: dict[str, dict[str, PathOperation]] = {
     "/v1/relations": {
-        "get": PathOperation("All relations with their columns, sizes and rules", ("epoch", "relations"))
+        "get": PathOperation("All relations with their columns, sizes and rules", ("epoch", "relations", "records"))
     },
     "/v1/relations/{name}": {
         "get": PathOperation(

@@ -10,6 +10,7 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from tidelog.io.column_types import METADATA, ColumnTypes
 from tidelog.io.json_values import json_text, rows_text
 from tidelog.io.text_reader import TextFormat
 from tidelog.io.text_writer import text_of
@@ -59,7 +60,7 @@ def respond(request: Request, service: Service, answer: PagedAnswer, limit: int 
             "columns": [{"name": each.name, "type": str(each.type)} for each in page.columns],
             "total": len(answer.relation),
         }
-        text = json.dumps(document, ensure_ascii=False)[:-1] + f', "rows": [{_rows(page)}], "cursor": '
+        text = json.dumps(document, ensure_ascii=False)[:-1] + f', "rows": [{_rows(page, dictionary)}], "cursor": '
         text += json.dumps(_kept(service, answer)) + "}"
         return Response(text, media_type=JSON.media_type, headers=headers)
     page = answer.page(limit)
@@ -68,16 +69,16 @@ def respond(request: Request, service: Service, answer: PagedAnswer, limit: int 
         if format is NDJSON
         else text_of(page.words(), page.columns, dictionary, _CSV)
         if format is CSV
-        else _arrow(page)
+        else _arrow(page, dictionary)
     )
     return StreamingResponse(_closing(parts, answer), media_type=format.media_type, headers=headers)
 
 
-def _rows(page: Relation) -> str:
+def _rows(page: Relation, dictionary: Dictionary) -> str:
     """Return the rows as JSON, without the brackets around them: some at a time, so that other threads can run."""
     words = page.words()
     parts = (words[start : start + _AT_ONCE] for start in range(0, len(words), _AT_ONCE))
-    return ", ".join(rows_text(part, page.columns, page.dictionary)[1:-1] for part in parts)
+    return ", ".join(rows_text(part, page.columns, dictionary)[1:-1] for part in parts)
 
 
 def _kept(service: Service, answer: PagedAnswer) -> str | None:
@@ -118,12 +119,14 @@ def _lines(page: Relation, dictionary: Dictionary) -> Iterator[bytes]:
         yield ("\n".join(lines) + "\n").encode()
 
 
-def _arrow(page: Relation) -> Iterator[bytes]:
+def _arrow(page: Relation, dictionary: Dictionary) -> Iterator[bytes]:
     import pyarrow as pa
 
-    table = page.to_arrow()
+    types = ColumnTypes({page.name: page.columns}, dictionary.types.reached(page.columns)).to_dict()
+    table = page.arrow()
+    schema = table.schema.with_metadata({METADATA: json.dumps(types, ensure_ascii=False)})
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, schema) as writer:
         for batch in table.to_batches(max_chunksize=_CHUNK):
             writer.write_batch(batch)
             yield sink.getvalue()

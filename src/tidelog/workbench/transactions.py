@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from tidelog.change import Change
 from tidelog.errors import Problem, ProgramError
+from tidelog.io.column_types import ColumnTypes
 from tidelog.io.json_values import with_branches
 from tidelog.io.keys import key_positions, with_columns
 from tidelog.io.rows import place_in
@@ -110,14 +111,14 @@ def _made(
             with db.what_if() as tried:
                 _apply(service, tried, changes, tables)
             assert tried.change is not None
-            return {"epoch": service.epoch, "dry_run": True, **_told(tried.change, rows=rows)}
+            return {"epoch": service.epoch, "dry_run": True, **_told(service, tried.change, rows=rows)}
         known = None if key is None else service.requests.epoch_of(key, data)
         if known is not None:
             return {"epoch": known, "repeated": True}
         with service.requests.noting(key, data, service.epoch + 1), db.transaction() as transaction:
             _apply(service, transaction, changes, tables)
         assert transaction.change is not None
-        return {"epoch": service.epoch, **_told(transaction.change, rows=rows)}
+        return {"epoch": service.epoch, **_told(service, transaction.change, rows=rows)}
 
 
 def _apply(
@@ -169,10 +170,17 @@ def _table(name: str, data: bytes) -> Any:
         raise bad_request(message, "write it with pyarrow.ipc.new_stream") from None
 
 
-def _told(change: Change, *, rows: bool) -> dict[str, Any]:
-    """Return the report of an epoch and its changes; numbers of rows where there are many."""
+def _told(service: Service, change: Change, *, rows: bool) -> dict[str, Any]:
+    """Return the report of an epoch and its changes; numbers of rows where there are many, otherwise with the types of
+    the columns."""
     found = {}
     for name in change:
         size = len(change[name].inserted) + len(change[name].deleted)
         found[name] = change[name].to_dict(rows=rows and size <= _SHOWN)
-    return {"report": change.report.to_dict(every=False), "changes": found}
+    told = {"report": change.report.to_dict(every=False), "changes": found}
+    if not rows or not found:
+        return told
+    columns = {name: change[name].inserted.columns for name in found}
+    every = [column for each in columns.values() for column in each]
+    records = service.db.workspace.dictionary.types.reached(every)
+    return {**told, "types": ColumnTypes(columns, records).to_dict()}
