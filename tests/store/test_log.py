@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.depth import stride
-from tests.store.disks import damages
+from tests.store.disks import Killed, damages
 from tests.store.test_damage import files_of
 from tests.suite import FIRST_SEED, views
 from tidelog.durable.files import checksum
@@ -123,6 +123,34 @@ def test_what_a_killed_process_wrote_is_on_the_disk_before_others_build_on_it() 
         assert ("late", 7) in rows
         db.load("more: t(x) :- f(x).")
         db.commit()  # The manifest names the log.
+        for seed in range(20):
+            with opened(disk.crashed(random.Random(seed))) as found:
+                assert set(found["e"]) == rows
+
+
+def test_a_log_that_a_killed_process_has_just_created_does_not_go() -> None:
+    """It may have been killed before the folder was on the disk: the next one writes an epoch into this log."""
+    is_over = False
+
+    def kill(operation: str, name: str) -> None:
+        nonlocal is_over
+        is_over |= (operation, name) == ("sync folder", "logs")
+        if is_over:
+            raise Killed
+
+    disk = killed(0)
+    db = opened(disk)
+    db.insert("e", [("early", 6)])
+    disk.before = kill
+    with pytest.raises(Killed):
+        db.commit()
+    disk = disk.left()
+    assert LOG in disk.contents()
+    with opened(disk) as db:
+        db.insert("e", [("late", 7)])
+        db.commit()
+        rows = set(db["e"])
+        assert ("late", 7) in rows
         for seed in range(20):
             with opened(disk.crashed(random.Random(seed))) as found:
                 assert set(found["e"]) == rows

@@ -185,10 +185,9 @@ class CommitLog:
         marks = self._files.create(done)
         try:
             marks.write(b"." * self.end.records)
-            if self._files.kind(place) is not None:
-                return self._files.extend(place, self.end.size), marks
-            log = self._files.create(place)
-            try:
+            exists = self._files.kind(place) is not None
+            log = self._files.extend(place, self.end.size) if exists else self._files.create(place)
+            try:  # Whoever has created it may have been killed before the folder was on the disk.
                 self._files.sync_folder(FOLDER)
             except BaseException:
                 log.close()
