@@ -11,12 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+# A busy machine is no fault of a test: no limits of time.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 os.environ.setdefault("TIDELOG_KERNELS", "compiled")  # Tests are of the code that large databases run.
 
 

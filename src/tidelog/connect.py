@@ -67,7 +67,8 @@ def connect(
         hint = "call connect() without it, and then `db.load(text)` or `db.rules.add(text)`"
         raise UsageError(Problem("E0610", "connect takes a folder, and this is the text of a program", hint=hint))
     if isinstance(folder, str) and _ADDRESS.match(folder):
-        return _remote(folder, token, ca, is_alone=spark is None and state is None and not functors)
+        has_none = isinstance(functors, (tuple, list)) and not functors  # Some arguments have no truth value.
+        return _remote(folder, token, ca, is_alone=spark is None and state is None and has_none)
     if token is not None or ca is not None:
         hint = 'give the address of a server: connect("http://127.0.0.1:7171", token=…)'
         raise UsageError(Problem("E0610", "connect takes token= and ca= for a server only", hint=hint))

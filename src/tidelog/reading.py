@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidelog.copies import Uncopied
-from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
-from tidelog.language.branches import class_of
-from tidelog.language.declarations import did_you_mean
+from tidelog.errors import wrong_argument
+from tidelog.language.declarations import branch_named
 from tidelog.language.readable import added, check_readable
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.watch import Watch, guarded, reading_within_memory
@@ -96,13 +95,7 @@ class RelationReads(Reads, ABC):
     def branch(self, name: str) -> type[Any]:
         """Return the class of the values of a branch of an algebraic data type: `Cons = db.branch("Cons")`, and then
         `Cons(1, Nil())` is a value of its type. Raise UsageError (E0616) if no type has such a branch."""
-        records = self.workspace.program.records.values()
-        found = {branch.name: branch for type_ in records for branch in type_.branches}
-        if not isinstance(name, str) or name not in found:
-            near = did_you_mean(quote_name(name), found)
-            message = f"no type has a branch {quote_name(name):.60}"
-            raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
-        return class_of(found[name])
+        return branch_named(name, self.workspace.program.records.values())
 
     def draw(self) -> RuleGraph:
         """Return the rule graph of the last epoch, with its hyper-nodes: a notebook shows it as a picture if pygraphviz

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy
+import pandas
 import pytest
 
 import tidelog
@@ -34,6 +35,10 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
     "RemoteDatabase": (VALUES, lambda _, value: RemoteDatabase(value)),
     "connect(…, token)": (VALUES, lambda db, value: tidelog.connect(address_of(db), token=value).close()),
     "connect(…, ca)": (VALUES, lambda db, value: tidelog.connect("https://127.0.0.1:1", token=None, ca=value)),
+    "connect(…, functors)": (
+        [*VALUES, pandas.Series([1]), numpy.array([1, 2])],
+        lambda db, value: tidelog.connect(address_of(db), token=None, functors=value).close(),  # type: ignore[call-overload]
+    ),
     "db[…]": (VALUES, lambda db, value: db[value]),
     **{
         f"rows(…, {name}=…)": (VALUES, lambda db, value, name=name: db.rows("edge", **{name: value}))  # type: ignore[misc]

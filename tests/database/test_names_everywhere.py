@@ -247,6 +247,9 @@ def test_relations_and_changes_of_a_server_are_those_of_a_database() -> None:
             each.load(TYPED)
             each.commit()
         circle, box, dot = map(own.branch, ("Circle", "Box", "Dot"))
+        assert [db.branch(name) for name in ("Circle", "Box", "Dot")] == [circle, box, dot]
+        with pytest.raises(UsageError, match="E0616"):
+            db.branch("Square")
         rows = [
             (-1, 2**64 - 1, 0.5, 'a"\n', (3, "x"), (1, (2, None)), box((4, "y"), circle(-float("inf")))),
             (2**62, 0, float("inf"), "", None, None, dot()),
@@ -280,7 +283,7 @@ def test_relations_and_changes_of_a_server_are_those_of_a_database() -> None:
 def test_of_many_rows_a_server_sends_the_number() -> None:
     with connected() as (db, _):
         db.insert("edge", [(n, n + 1_000_000) for n in range(20_000)])
-        change = db.commit()["edge"]
+        change: Any = db.commit()["edge"]
         assert (len(change.inserted), len(change.deleted), change.has_rows) == (20_000, 0, False)
         assert change.to_dict() == {"inserted": 20_000, "deleted": 0}
         for act in (list, repr, set, lambda rows: rows.df(), lambda rows: (1, 2) in rows, lambda rows: rows.head()):

@@ -118,6 +118,9 @@ def step(
     except BaseException as error:  # Polars panics by one that is no Exception.
         trace = traceback.extract_tb(error.__traceback__)
         last = max((place for place, each in enumerate(trace) if each.filename == "<string>"), default=0)
+        asks_for_none = isinstance(error, AttributeError) and trace[-1].name == "__getattr__"
+        if asks_for_none and not must_end_well:
+            return ""
         if must_end_well or any(SOURCE in Path(each.filename).parents for each in trace[last:]):  # else by an argument
             return f"{type(error).__name__} in {Path(trace[-1].filename).name}, {trace[-1].name}: {error}"
     if ends_well and changing.search(statement):

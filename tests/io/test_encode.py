@@ -206,7 +206,7 @@ def test_few_rows_need_no_arrow() -> None:
     assert done.stdout == "[]\n"
 
 
-@settings(max_examples=cases(200), deadline=None)
+@settings(max_examples=cases(200))
 @given(ROWS)
 def test_every_row_comes_back_from_every_library(rows: list[Any]) -> None:
     known = dictionary()

@@ -73,7 +73,7 @@ def test_every_format_keeps_a_relation_without_columns(
     assert read(relation("flag"), tmp_path, filename=path.name, **options) == rows
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(ROWS)
 def test_every_format_keeps_every_row(rows: list[Any]) -> None:
     for options in FORMATS:

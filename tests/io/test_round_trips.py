@@ -76,7 +76,7 @@ def rejection(rows: list[Any], kind: RelationType, options: GivenOptions) -> str
     return ""
 
 
-@settings(max_examples=cases(60), deadline=None)
+@settings(max_examples=cases(60))
 @given(tables(), st.sampled_from(PLAIN))
 def test_a_plain_text_reads_back_or_is_rejected(table: tuple[RelationType, list[Any]], options: GivenOptions) -> None:
     kind, rows = table
@@ -87,7 +87,7 @@ def test_a_plain_text_reads_back_or_is_rejected(table: tuple[RelationType, list[
     assert sorted(map(repr, back(rows, kind, options))) == sorted(map(repr, rows))
 
 
-@settings(max_examples=cases(60), deadline=None)
+@settings(max_examples=cases(60))
 @given(tables(), st.sampled_from(EXACT))
 def test_every_other_format_reads_back(table: tuple[RelationType, list[Any]], options: GivenOptions) -> None:
     kind, rows = table

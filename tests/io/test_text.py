@@ -180,7 +180,7 @@ def test_what_is_written() -> None:
     assert written([("",), ("a",)], WORD, QUOTED) == '""\na\n'
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ROWS, st.booleans(), st.sampled_from([",", ";", "\t"]))
 def test_quoted_text_keeps_every_row(rows: list[Any], headers: bool, delimiter: str) -> None:
     form = TextFormat(delimiter, headers, quoted=True)
@@ -190,7 +190,7 @@ def test_quoted_text_keeps_every_row(rows: list[Any], headers: bool, delimiter: 
 SAFE = st.text(st.characters(codec="utf-8", exclude_characters="\t\n\r"), max_size=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(SAFE, st.floats(allow_nan=False), PAIRS.filter(lambda p: p is None or "\n" not in p[1]))))
 def test_plain_text_keeps_every_row_without_line_ends_and_tabs(rows: list[Any]) -> None:
     rows = [row for row in rows if row[2] is None or not set("\t\r") & set(row[2][1])]

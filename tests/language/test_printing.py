@@ -242,7 +242,7 @@ def attributes_of(least: int, most: int = 0) -> Any:
 everything = st.one_of(Syntax(soft=True).programs(), Syntax(soft=False).programs())
 
 
-@settings(max_examples=cases(200), deadline=None)
+@settings(max_examples=cases(200))
 @given(everything)
 def test_programs_survive_printing(program: Program) -> None:
     found = read(f"{program}\n")

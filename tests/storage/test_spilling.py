@@ -319,7 +319,7 @@ def test_random_scripts_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 SIZES = st.sampled_from([1, 5_000, 140_000, 300_000, 5_000_000])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from(["grow", "clear", "spill", "lease", "roomy", "short"]), SIZES), max_size=9))
 def test_a_block_keeps_its_contents_wherever_it_lies(tmp_path: Path, steps: list[tuple[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:

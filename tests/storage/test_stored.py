@@ -86,7 +86,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(steps, st.sampled_from([32, 64]))
 def test_insertions_and_deletions_agree_with_a_set(script: list[tuple[bool, Rows]], bits: int) -> None:
     stored = StoredRelation(Catalog(bits), 3)

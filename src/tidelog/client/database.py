@@ -23,6 +23,8 @@ from tidelog.io.column_types import ColumnTypes
 from tidelog.io.keys import names_of
 from tidelog.io.rows import place_in
 from tidelog.language import read
+from tidelog.language.branches import Branch
+from tidelog.language.declarations import branch_named
 from tidelog.language.reading import preprocessed, text_of
 from tidelog.ruleset import Earlier, NamedRules
 from tidelog.verbs import callable_one, warn_of_pending
@@ -107,6 +109,10 @@ class RemoteDatabase(EarlierNames):
         parameters |= {} if limit is None else {"limit": str(whole("limit", limit))}
         answer = self._exchange.send("GET", _path(name), parameters, headers={"Accept": ARROW})
         return RemoteRelation.of(name, answer)
+
+    def branch(self, name: str) -> type[Branch]:
+        """Return the class of the values of a branch, see `Database.branch`. Raise UsageError (E0616)."""
+        return branch_named(name, self._declared().records.values())
 
     def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
         """Return the answer to a query as of the last epoch, see `Database.query`."""

@@ -12,10 +12,11 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from tidelog.callables import GivenFunctions
-from tidelog.errors import Problem
+from tidelog.errors import Problem, UsageError, quote_name
 from tidelog.language import foreign
 from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.branched import branch_names, branched
+from tidelog.language.branches import Branch, class_of
 from tidelog.language.syntax import (
     PRIMITIVES,
     Attribute,
@@ -197,6 +198,16 @@ def declared_functor(
     elif declared is not None:
         hint = f"write `{name} x : {{ … }}`: it is an aggregate"
     return Problem("E0270", f"the {word} `{name}` is not declared", place, hint=hint)
+
+
+def branch_named(name: str, records: Iterable[RecordType]) -> type[Branch]:
+    """Return the class of the values of a branch of one of these types. Raise UsageError (E0616) if none has it."""
+    found = {branch.name: branch for type_ in records for branch in type_.branches}
+    if not isinstance(name, str) or name not in found:
+        near = did_you_mean(quote_name(name), found)
+        message = f"no type has a branch {quote_name(name):.60}"
+        raise UsageError(Problem("E0616", message, hint=near or "load a program that declares it"))
+    return class_of(found[name])
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
