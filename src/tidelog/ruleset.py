@@ -44,22 +44,25 @@ class NamedRules(Uncopied, Mapping[str, str]):
     def __init__(self, database: Ruled) -> None:
         self._ruled = database
 
+    @property
+    def _rules(self) -> Mapping[str, object]:
+        return self._ruled._named_rules()
+
     def __iter__(self) -> Iterator[str]:
         """Yield the names."""
-        return iter(self._ruled._named_rules())
+        return iter(self._rules)
 
     def __len__(self) -> int:
-        return len(self._ruled._named_rules())
+        return len(self._rules)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._ruled._named_rules()
+        return isinstance(name, str) and name in self._rules
 
     def __getitem__(self, name: str) -> str:
         """Return the text of a rule. Raise UsageError (E0608) for an unknown name."""
-        rules = self._ruled._named_rules()
-        if not isinstance(name, str) or name not in rules:
-            raise unknown_rule(name, list(rules))
-        return str(rules[name])
+        if name not in self:
+            raise unknown_rule(name, list(self))
+        return str(self._rules[name])
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the text of a rule, or `default`."""
@@ -92,7 +95,7 @@ class NamedRules(Uncopied, Mapping[str, str]):
             self._ruled._remove_rules(*names)
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self._ruled._named_rules().values())) or "<no rules>"
+        return "\n".join(map(str, self._rules.values())) or "<no rules>"
 
 
 class RuleSet(NamedRules):

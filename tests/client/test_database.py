@@ -360,6 +360,21 @@ def test_a_commit_that_is_repeated_happens_once(monkeypatch: pytest.MonkeyPatch)
         assert (1, 5) in db["path"]
 
 
+def test_rules_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with connected() as (db, _):
+        read, reads = db._read, list[str]()
+
+        def noting(path: str) -> object:
+            reads.append(path)
+            return read(path)
+
+        monkeypatch.setattr(db, "_read", noting)
+        rules = db.rules
+        assert dict(rules) == {name: rules[name] for name in rules.names}
+        assert len(rules) > 1
+        assert reads == ["/v1/rules"]
+
+
 def _sizes(change: RemoteRelationChange) -> tuple[int, int]:
     return len(change.inserted), len(change.deleted)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,9 @@ from tidelog.language import check, read
 from tidelog.rules import compile_program
 from tidelog.rules.lints import warnings
 
+SOURCE = Path(__file__).parents[2] / "src/tidelog"
+HINT = 3
+"""The place of the hint among the arguments of a problem behind its code."""
 PAGE = (Path(__file__).parents[2] / "docs/reference/errors.md").read_text(encoding="utf-8")
 
 
@@ -49,3 +53,21 @@ def codes(path: Path) -> list[str]:
     except ProgramError as error:
         return [problem.code for problem in error.problems]
     return [problem.code for problem in warnings(checked, core)]
+
+
+SELF_EVIDENT = ("E0820", "E0901")
+"""A proof that is rejected says what is wrong with it; an internal error asks for a report."""
+
+
+def test_every_error_has_a_hint() -> None:
+    lacking = []
+    for module in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="Problem"), args=[ast.Constant(value=code), *rest], keywords=keywords):
+                    has_hint = len(rest) > HINT or any(each.arg in ("hint", None) for each in keywords)
+                    if code not in SELF_EVIDENT and not has_hint:
+                        lacking.append(f"{module.relative_to(SOURCE)}:{node.lineno}: {code}")
+                case _:
+                    pass
+    assert not lacking, "\n".join(lacking)

@@ -41,7 +41,16 @@ from tidelog.cli import (
 )
 from tidelog.cli.progress import shown_on_terminal
 from tidelog.collecting import rarely_collected
-from tidelog.errors import DataError, InputWarning, InternalError, LimitError, Problem, TidelogError, UsageError
+from tidelog.errors import (
+    DataError,
+    InputWarning,
+    InternalError,
+    LimitError,
+    PendingWarning,
+    Problem,
+    TidelogError,
+    UsageError,
+)
 
 COMMANDS = (
     run,
@@ -82,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(apply.as_options(given)) if given else None
         with shown_on_terminal(), catch_warnings():
-            simplefilter("ignore", InputWarning)  # Commands read the files themselves.
+            simplefilter("ignore", InputWarning)  # Commands read the files themselves,
+            simplefilter("ignore", PendingWarning)  # and commit what they are told to.
             status: int = prompt.execute() if parsed is None else parsed.execute(parsed)
         sys.stdout.flush()
         return status
@@ -158,9 +168,8 @@ def _as_tidelog_error(error: Exception) -> TidelogError:
             Problem("E0503", "the machine ran out of memory", hint="set --max-rows to stop the evaluation earlier")
         )
     if isinstance(error, OSError) and error.filename is not None:
-        return UsageError(
-            Problem("E0650", f"cannot use this file: {error.strerror or error}", place=os.fsdecode(error.filename))
-        )
+        message, hint = f"cannot use this file: {error.strerror or error}", "check the path, and its permissions"
+        return UsageError(Problem("E0650", message, place=os.fsdecode(error.filename), hint=hint))
     if _is_of_output(error):
         hint = "make room on the disk, or write to another one"
         return DataError(Problem("E0412", f"the output cannot be written: {error.strerror}", hint=hint))

@@ -7,7 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from threading import get_ident
 from typing import Any, Self
 from urllib.parse import quote as quoted
@@ -30,6 +30,14 @@ from tidelog.ruleset import Earlier, NamedRules
 from tidelog.verbs import callable_one, warn_of_pending
 
 _NOTHING: Mapping[str, str] = {}
+
+
+class RemoteRules(NamedRules):
+    """The rules of a server, which are read once."""
+
+    @cached_property
+    def _rules(self) -> Mapping[str, object]:
+        return self._ruled._named_rules()
 
 
 class RemoteDatabase(EarlierNames):
@@ -165,8 +173,8 @@ class RemoteDatabase(EarlierNames):
 
     @property
     def rules(self) -> NamedRules:
-        """Return the rules by name, with `add`, `replace` and `remove`."""
-        return NamedRules(self)
+        """Return the rules by name as of the epoch in which they are first read, with `add`, `replace` and `remove`."""
+        return RemoteRules(self)
 
     def _named_rules(self) -> dict[str, str]:
         return {str(rule["name"]): rule["text"] for rule in self._read("/v1/rules")["rules"]}
@@ -180,7 +188,7 @@ class RemoteDatabase(EarlierNames):
         those of `.input`: insert their facts."""
         text = _text_of(program)
         given = text if isinstance(replace, bool) else {"text": text, "earlier": _text_of(replace)}
-        self._changes()
+        self._note_change()
         if replace is False:
             self._added.append(text)
         else:
@@ -191,7 +199,7 @@ class RemoteDatabase(EarlierNames):
 
     def _remove_rules(self, *names: str) -> None:
         found = [_text("the name of a rule", name) for name in names]
-        self._changes()
+        self._note_change()
         self._removed += found
 
     def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
@@ -221,11 +229,11 @@ class RemoteDatabase(EarlierNames):
         else:
             rows, found = keyed_rows(data, relation, self._columns(relation), names, asserts=asserts)
             self._keys[relation] = names
-        self._changes()
+        self._note_change()
         self._facts.setdefault(relation, {}).update(found)
         return len(rows), len(found)
 
-    def _changes(self) -> None:
+    def _note_change(self) -> None:
         """Note that more changes wait."""
         self._key, self._changer = None, get_ident()
 

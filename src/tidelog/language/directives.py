@@ -67,7 +67,8 @@ def _option(key: str, value: str | int | bool, directive: Directive) -> Problem 
     if type(value) is not sort:
         shown = str(value).lower() if isinstance(value, bool) else value
         message = f"the option `{key}` of `.{directive.name}` takes {_SORTS[sort]}, found `{shown}`"
-        return Problem("E0108", message, directive.span)
+        hint = {bool: f"write {key}=true or {key}=false", int: f"write {key}=1", str: f'write {key}="…"'}[sort]
+        return Problem("E0108", message, directive.span, hint=hint)
     formats = FORMATS.get(directive.name, (str(value),))
     if key == "IO" and value not in formats:
         hint = did_you_mean(str(value), formats) or f"use one of {', '.join(formats)}"

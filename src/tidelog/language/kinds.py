@@ -200,7 +200,8 @@ class _Inference:
             return self._declared(term, slots)
         if term.name == COUNTER:
             if slots:
-                self.problems.append(Problem("E0210", f"`autoinc` takes no arguments, found {len(slots)}", term.span))
+                message = f"`autoinc` takes no arguments, found {len(slots)}"
+                self.problems.append(Problem("E0210", message, term.span, hint="write autoinc()"))
             return Slot(kind="number", reason=Reason("`autoinc()` gives {}", term.span))
         if term.name in UNSUPPORTED_FUNCTORS:
             hint = UNSUPPORTED_FUNCTORS[term.name]
@@ -211,9 +212,9 @@ class _Inference:
             wanted = str(signature.least) if signature.least == signature.most else f"{signature.least} or more"
             wanted = "2 or 3" if signature.most == 3 > signature.least else wanted
             noun = "argument" if wanted == "1" else "arguments"
-            self.problems.append(
-                Problem("E0210", f"`{term.name}` takes {wanted} {noun}, found {len(slots)}", term.span)
-            )
+            message = f"`{term.name}` takes {wanted} {noun}, found {len(slots)}"
+            hint = f"write {term.name}({', '.join('xyz'[: signature.least])})"
+            self.problems.append(Problem("E0210", message, term.span, hint=hint))
             return Slot(kind=BROKEN)
         shown = "-" if term.name == "neg" else term.name
         shared = Slot()
@@ -258,7 +259,9 @@ class _Inference:
             count, noun = len(declared.parameters), "operand" if isinstance(term, Aggregate) else "argument"
             notes = ((declared.span, f"`{declared.name}` is declared here"),) if declared.span else ()
             message = f"`{word}` takes {count} {noun}{'s' * (count != 1)}, found {len(slots)}"
-            self.problems.append(Problem("E0210", message, term.span, notes))
+            names = ", ".join(column.name for column in declared.parameters)
+            hint = f"pass {names}" if names else "pass nothing"
+            self.problems.append(Problem("E0210", message, term.span, notes, hint))
             return False
         for part, slot, column in zip(terms, slots, declared.parameters, strict=True):
             self.expect(slot, column.kind, Reason(f"`{word}` takes {{}}", part.span, declared.span), part)
@@ -483,7 +486,9 @@ class _Inference:
             subject = f"a record `{kind}` has" if record.branch is None else f"the branch `{record.branch}` has"
             fields = "1 field" if len(columns) == 1 else f"{len(columns)} fields"
             message = f"{subject} {fields}, found {len(parts)}"
-            self.problems.append(Problem("E0209", message, record.span, notes))
+            names = ", ".join(column.name for column in columns)
+            hint = f"give values for {names}" if names else "leave the values out"
+            self.problems.append(Problem("E0209", message, record.span, notes, hint))
             for part in parts:
                 part.root().kind = BROKEN
             return

@@ -258,7 +258,8 @@ def unknown_directive(token: Token, locate: Locate) -> Problem:
 def unsupported_directive(token: Token, locate: Locate) -> Problem:
     feature = lexer.UNSUPPORTED_DIRECTIVES[str(token)]
     verb = "are" if feature.endswith("s") else "is"
-    return Problem("E0190", f"{feature} {verb} not supported yet", span_of(token, locate))
+    hint = "leave it out; docs/reference/differences.md says what else differs from Soufflé"
+    return Problem("E0190", f"{feature} {verb} not supported yet", span_of(token, locate), hint=hint)
 
 
 def too_deep(span: Span) -> Problem:

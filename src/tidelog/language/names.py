@@ -34,7 +34,8 @@ def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
         elif len(relation.columns) != len(atom.args):
             message = f"`{atom.relation}` takes {_arguments(len(relation.columns))}, found {len(atom.args)}"
             notes = ((relation.span, "declared here"),) if relation.span else ()
-            problems.append(Problem("E0208", message, atom.span, notes))
+            hint = f"write {relation.name}({', '.join(column.name for column in relation.columns)})"
+            problems.append(Problem("E0208", message, atom.span, notes, hint))
     return problems
 
 

@@ -138,7 +138,8 @@ def read_body(text: str, name: str = "<query>") -> tuple[Literal, ...]:
     if mistakes or unbalanced:
         raise ProgramError(*mistakes or unbalanced)
     if len(found) != 1 or len(program.rules) != 1:
-        raise ProgramError(Problem("E0101", "expected the body of one rule", Span(source, 0, len(text))))
+        hint = "write literals with commas between them, such as edge(x, y), x < y"
+        raise ProgramError(Problem("E0101", "expected the body of one rule", Span(source, 0, len(text)), hint=hint))
     return program.rules[0].body
 
 

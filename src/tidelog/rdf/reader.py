@@ -216,7 +216,8 @@ def _written(value: Any) -> str:
     """Return a term as N-Triples has it. Raise DataError (E0465) for a text that would not stay one term."""
     symbol = term(value)
     if not symbol.startswith(('"', NESTED)) and _NO_TERM.search(symbol.removeprefix("_:")):
-        raise DataError(Problem("E0465", f"expected a term, found {quote(value)}"))
+        hint = "pass an IRI, a blank node such as _:b, or a literal, such as tidelog.rdf.literal(5)"
+        raise DataError(Problem("E0465", f"expected a term, found {quote(value)}", hint=hint))
     return ntriples(symbol)
 
 

@@ -26,7 +26,8 @@ def resumed(opened: Callable[[], PartitionedEngine], workspace: Workspace[Facts]
         meaning = engine.committed.meaning
         if meaning != MEANING or made is None or replace(made, facts=()) != replace(draft.core, facts=()):
             message = "another version of tidelog has made the partitions"
-            raise DataError(Problem("E0682", message, place=engine.folder.address))
+            hint = "open it with that version, or begin with an empty folder"
+            raise DataError(Problem("E0682", message, place=engine.folder.address, hint=hint))
         try:
             with working(), step("restore partitions"):
                 engine.unsettled()  # All of them have to be restored for that.

@@ -48,8 +48,11 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
         # rdflib counts bytes, and keeps what it has found to itself.
         place, why = int(error._i), str(error._why)
         start = min(len(data[:place].decode(errors="ignore")), max(0, len(source.text) - 1))
-        problem = Problem("E0460", f"the N3 text cannot be parsed here: {why}", Span(source, start, start + 1))
-        raise DataError(problem) from None
+        message, hint = (
+            f"the N3 text cannot be parsed here: {why}",
+            "look before this place; the reason is that of rdflib",
+        )
+        raise DataError(Problem("E0460", message, Span(source, start, start + 1), hint=hint)) from None
     except RecursionError:
         hint = "give names to the inner parts"
         raise DataError(Problem("E0460", "the parts of the N3 text are nested too deeply", whole, hint=hint)) from None
