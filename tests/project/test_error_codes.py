@@ -66,8 +66,8 @@ def test_every_error_has_a_hint() -> None:
             match node:
                 case ast.Call(func=ast.Name(id="Problem"), args=[ast.Constant(value=code), *rest], keywords=keywords):
                     has_hint = len(rest) > HINT or any(each.arg in ("hint", None) for each in keywords)
-                    if code not in SELF_EVIDENT and not has_hint:
-                        lacking.append(f"{module.relative_to(SOURCE)}:{node.lineno}: {code}")
+                    if str(code) not in SELF_EVIDENT and not has_hint:
+                        lacking.append(f"{module.relative_to(SOURCE)}:{node.lineno}: {code!r}")
                 case _:
                     pass
     assert not lacking, "\n".join(lacking)
