@@ -232,7 +232,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         Raise UsageError for another name or value (E0603), or a folder that cannot be used (E0656); then set nothing.
         """
         if not options:
-            return self._options.shown()
+            return self._options.to_dict()
         changed = self._options.changed(options)
         with self.turns.using:
             self._options = changed

@@ -39,7 +39,7 @@ class DatabaseOptions(EpochOptions):
     def changed(self, options: Mapping[str, Any]) -> DatabaseOptions:
         """Return these with others set. UsageError for another name or a wrong value (E0603), or for a folder that
         cannot be used (E0656)."""
-        known = list(self.shown())
+        known = list(self.to_dict())
         for name, value in options.items():
             _check(name, value, known)
         if isinstance(options.get("memory"), str):
@@ -48,7 +48,7 @@ class DatabaseOptions(EpochOptions):
             options = {**options, "spill": spill_folder(options["spill"])}
         return replace(self, **options)
 
-    def shown(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the options by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 

@@ -91,8 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(apply.as_options(given)) if given else None
         with shown_on_terminal(), catch_warnings():
-            simplefilter("ignore", InputWarning)  # Commands read the files themselves,
-            simplefilter("ignore", PendingWarning)  # and commit what they are told to.
+            # Commands read the files themselves, and say by their exit code what they have committed.
+            simplefilter("ignore", InputWarning)
+            simplefilter("ignore", PendingWarning)
             status: int = prompt.execute() if parsed is None else parsed.execute(parsed)
         sys.stdout.flush()
         return status

@@ -97,6 +97,10 @@ class Rulebook:
         """Return the names of the rules in force."""
         return self._assembled.rules
 
+    def named_rules(self) -> dict[str, Rule]:
+        """Return the rules in force by name."""
+        return {rule.name: rule for rule in self.written.rules if rule.name is not None}
+
     def is_news(self, change: RuleChange) -> bool:
         """Return True if a change is newer than the known one of its rule."""
         known = self.changes.get(change.name)
@@ -130,14 +134,11 @@ class Rulebook:
 
     # --- new changes -------------------------------------------------------------------------------------------------
 
-    def named_rules(self) -> dict[str, Rule]:
-        """Return the rules in force by name."""
-        return {rule.name: rule for rule in self.written.rules if rule.name is not None}
-
     def additions(self, text: str, author: str, *, replaces: bool = False) -> tuple[RuleChange, ...]:
-        """Return the changes that add the rules of a text, which may bring declarations, and that
-        `replaces` the rules of their names, or that there are none of yet. Raise ProgramError if the program with them
-        would be wrong, UsageError (E0620) if the text states facts, LimitError (E0507) if a rule is too large."""
+        """Return the changes that add the rules of a text, which may bring declarations. If it `replaces` rules, those
+        of the same names go; otherwise raise ProgramError (E0221) for such a name. Raise ProgramError also if the
+        program with them would be wrong, UsageError (E0620) if the text states facts, LimitError (E0507) if a rule is
+        too large."""
         _, program = expand([_base(self.text), read(f"{text}\n", name="<text>")])
         if any(not rule.body for rule in program.rules):
             message = "a text of rules for a network contains facts"

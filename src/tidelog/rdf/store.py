@@ -238,7 +238,7 @@ class Store(N3Verbs):
         """Set limits and strategies, see `Database.options`, and the place of the `mirror` for SPARQL: "memory", the
         path of an empty folder, or "off". Without arguments, return them in a dict."""
         if not options:
-            return {**self._options.shown(), "mirror": self._mirror.where}
+            return {**self._options.to_dict(), "mirror": self._mirror.where}
         with self._changing(), changing_within_memory:
             if "mirror" in options:
                 self._mirror.place(options.pop("mirror"))

@@ -477,7 +477,7 @@ class SparkDatabase(SparkReads):
         Raises UsageError (E0603) for another name or value, and then sets nothing.
         """
         if not options:
-            return {**asdict(self._choice), **self._options.shown()}
+            return {**asdict(self._choice), **self._options.to_dict()}
         choice, others = self._choice.changed(options)
         changed = self._options.changed(others)
         with self.turns.using:

@@ -111,14 +111,14 @@ def _made(
             with db.what_if() as tried:
                 _apply(service, tried, changes, tables)
             assert tried.change is not None
-            return {"epoch": service.epoch, "dry_run": True, **_told(service, tried.change, rows=rows)}
+            return {"epoch": service.epoch, "dry_run": True, **_change_document(service, tried.change, rows=rows)}
         known = None if key is None else service.requests.epoch_of(key, data)
         if known is not None:
             return {"epoch": known, "repeated": True}
         with service.requests.noting(key, data, service.epoch + 1), db.transaction() as transaction:
             _apply(service, transaction, changes, tables)
         assert transaction.change is not None
-        return {"epoch": service.epoch, **_told(service, transaction.change, rows=rows)}
+        return {"epoch": service.epoch, **_change_document(service, transaction.change, rows=rows)}
 
 
 def _apply(
@@ -170,17 +170,17 @@ def _table(name: str, data: bytes) -> Any:
         raise bad_request(message, "write it with pyarrow.ipc.new_stream") from None
 
 
-def _told(service: Service, change: Change, *, rows: bool) -> dict[str, Any]:
+def _change_document(service: Service, change: Change, *, rows: bool) -> dict[str, Any]:
     """Return the report of an epoch and its changes; numbers of rows where there are many, otherwise with the types of
     the columns."""
     found = {}
     for name in change:
         size = len(change[name].inserted) + len(change[name].deleted)
         found[name] = change[name].to_dict(rows=rows and size <= _SHOWN)
-    told = {"report": change.report.to_dict(every=False), "changes": found}
+    document = {"report": change.report.to_dict(every=False), "changes": found}
     if not rows or not found:
-        return told
+        return document
     columns = {name: change[name].inserted.columns for name in found}
     every = [column for each in columns.values() for column in each]
     records = service.db.workspace.dictionary.types.reached(every)
-    return {**told, "types": ColumnTypes(columns, records).to_dict()}
+    return {**document, "types": ColumnTypes(columns, records).to_dict()}
