@@ -9,7 +9,8 @@ from warnings import warn
 
 OF_DATABASES: Mapping[str, str] = {"undo": "ways_to_remove", "repair": "ways_to_derive"}
 OF_CLIENTS: Mapping[str, str] = {**OF_DATABASES, "remove_rules": "rules.remove"}
-OF_STORES: Mapping[str, str] = {**OF_DATABASES, "remove_rule": "rules.remove"}
+OF_BLOCKS: Mapping[str, str] = {"remove_rule": "rules.remove"}
+OF_STORES: Mapping[str, str] = {**OF_DATABASES, **OF_BLOCKS}
 OF_NETWORKS: Mapping[str, str] = {**OF_STORES, "add_rules": "rules.add"}
 
 

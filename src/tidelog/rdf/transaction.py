@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tidelog.earlier_names import OF_STORES, EarlierNames
+from tidelog.earlier_names import OF_BLOCKS, EarlierNames
 from tidelog.rdf.change import StoreChange
 from tidelog.ruleset import NamedRules
 from tidelog.transaction import ChangeBlock, Committing
@@ -44,7 +44,7 @@ class StoreTransaction(EarlierNames, ChangeBlock[StoreChange]):
     """The changes of one `with` block over a store. All methods raise UsageError (E0626) outside of the block or in
     another thread."""
 
-    _earlier_names = OF_STORES
+    _earlier_names = OF_BLOCKS
 
     def __init__(self, store: ChangingStore, commit: Callable[[], StoreChange] | None = None) -> None:
         super().__init__(store, commit)
