@@ -1,7 +1,5 @@
 """`python -m tidelog` is the command line `tidelog`."""
 
-import sys
+from tidelog.cli import run_process
 
-from tidelog.cli import main
-
-sys.exit(main())
+run_process()

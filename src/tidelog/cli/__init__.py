@@ -25,6 +25,6 @@
 Command modules import the engine inside `execute`, so that `tidelog --help` answers at once.
 """
 
-from tidelog.cli.entry import main
+from tidelog.cli.entry import main, run_process
 
-__all__ = ["main"]
+__all__ = ["main", "run_process"]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import atexit
 import errno
-import gc
 import os
 import sys
+import threading
 from collections.abc import Sequence
-from typing import Any, TypeGuard
+from contextlib import suppress
+from typing import Any, NoReturn, TypeGuard
 from warnings import catch_warnings, simplefilter
 
 from tidelog.cli import (
@@ -86,7 +87,6 @@ REPORT_HINT = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (those of the process if None) and return the exit code."""
     parsed: argparse.Namespace | None = None
-    atexit.register(_keep_garbage)
     try:
         given = sys.argv[1:] if arguments is None else arguments
         parsed = parser().parse_args(apply.as_options(given)) if given else None
@@ -111,6 +111,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_as_tidelog_error(error), as_json=as_json, every=getattr(parsed, "all_errors", False))
 
 
+def run_process() -> NoReturn:
+    """Run the command line of this process and end it with the exit code, without tearing the interpreter down.
+
+    A thread of Arrow may still hold memory of Python when the command is done. Where it gives that back while the
+    interpreter goes, the process aborts (apache/arrow#34314). Nor does a search for garbage delay the end.
+    """
+    status = main()
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads that are no daemons
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status)
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser that rejects what it does not know with its own usage. argparse passes that on to the outermost parser,
     whose usage has no word about the command."""
@@ -121,13 +136,6 @@ class CommandParser(argparse.ArgumentParser):
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
-
-
-def _keep_garbage() -> None:
-    """End the process without a search for garbage, which takes longer than all else at the end. DuckDB complains of
-    objects that are left then, so that its garbage has to go."""
-    if "duckdb" not in sys.modules:
-        gc.freeze()
 
 
 def parser() -> argparse.ArgumentParser:
