@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import re
 
@@ -154,6 +155,46 @@ def test_a_log_that_a_killed_process_has_just_created_does_not_go() -> None:
         for seed in range(20):
             with opened(disk.crashed(random.Random(seed))) as found:
                 assert set(found["e"]) == rows
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "it failed")])
+def test_an_opening_that_fails_anywhere_leaves_what_there_is(error: BaseException) -> None:
+    """It must not write a manifest before it knows what the folder has."""
+    number = 0
+    while True:
+        disk, left = killed(2), number
+
+        def fail(operation: str, name: str) -> None:
+            nonlocal left
+            left -= 1
+            if left == -1:
+                raise error
+
+        disk.before = fail
+        try:
+            opened(disk)
+        except (KeyboardInterrupt, UsageError, DataError):
+            pass
+        is_over, disk.before = left >= 0, None
+        for found in (disk.left(), disk.crashed(random.Random(number))):
+            with opened(found) as db:
+                assert (set(db["e"]), db.stats()["store"]["epoch"]) == ({("s0", 0), ("s1", 1)}, 3), number
+        if is_over:
+            break
+        number += 1
+    assert number > 20
+
+
+def test_a_damaged_program_does_not_cost_the_store() -> None:
+    disk = killed(2)
+    (program,) = (name for name in disk.contents() if name.startswith("programs/"))
+    data = files_of(disk)[program]
+    disk.change(program, data + b"\n")
+    with pytest.raises(DataError, match="E0682"):
+        opened(disk)
+    disk.change(program, data)
+    with opened(disk) as db:
+        assert set(db["e"]) == {("s0", 0), ("s1", 1)}
 
 
 @pytest.mark.parametrize("name", [LOG, f"{LOG}.done"])

@@ -125,7 +125,7 @@ class StateFolder:
                     self._log.keep()
                     self._clean(there)
         except BaseException:
-            self.close()
+            self._release()  # It writes nothing: this process may not know yet what the folder has.
             raise
 
     @property
@@ -365,6 +365,9 @@ class StateFolder:
                 if self._log.sealed():
                     self._replace(self.manifest)
             self.drop_old()
+        self._release()
+
+    def _release(self) -> None:
         if self._owner is not None:
             self._owner.release()
             self._owner = None
@@ -424,13 +427,13 @@ class StateFolder:
         """Read the manifest and the commits after it, as they are at one moment."""
         while True:
             manifest = self._read()
-            self._log = CommitLog(self._files, manifest.number + 1)
-            commits = self._log.read() if self._files.appends else []
+            log = CommitLog(self._files, manifest.number + 1)
+            commits = log.read() if self._files.appends else []
             if self._read() == manifest:  # Another process may have replaced it, where this one only reads.
                 break
         for commit in commits:
             manifest = replace(manifest, epoch=manifest.epoch + 1, notes=merged(manifest.notes, commit.notes))
-        self.manifest = self._with_text(manifest)
+        self.manifest, self._log = self._with_text(manifest), log
 
     def _with_text(self, manifest: Manifest) -> Manifest:
         """Return a manifest with the text of its program. Raise DataError (E0682) where the file is damaged."""
