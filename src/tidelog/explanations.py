@@ -13,7 +13,7 @@ from tidelog.earlier_names import EarlierNames
 from tidelog.engine import Outcome
 from tidelog.errors import flag
 from tidelog.explain.enumeration import Enumeration, Turn
-from tidelog.explain.questions import EXPLANATION, MOST_MEMBERS
+from tidelog.explain.questions import DEPTH, EXPLANATION, MOST_MEMBERS
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, guarded
@@ -87,7 +87,7 @@ class ExplainingReads(RelationReads):
             with guarded(watch):
                 return self._explainer.explain(relation, values, self._explained(), watch, members)
 
-    def why_not(self, relation: str, values: Any, *, depth: int = 3) -> Absence:
+    def why_not(self, relation: str, values: Any, *, depth: int = DEPTH) -> Absence:
         """Return why a relation does not have a tuple, as of the last committed epoch: how far the body of each of its
         rules gets, and the same for the tuples that these miss, to a `depth`. A limit leaves rules out, see
         `Absence.is_partial`.

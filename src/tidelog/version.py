@@ -3,6 +3,6 @@
 MEANING = 1
 """The number of what programs mean: views of another one are evaluated anew. 0 took `ord` for a code point."""
 
-INTERFACE = "1"
+INTERFACE = "2"
 """The number of the server's interface, which it sends as `Tidelog-Interface`."""
 __version__ = "0.2.0"

@@ -41,11 +41,11 @@ def test_other_explanations_are_printed(store: str, capsys: pytest.CaptureFixtur
     assert "does not hold" in capsys.readouterr().out
     assert main(["explain", store, GOAL, "--blame"]) == 0
     assert capsys.readouterr().out.startswith('r("a", "d") holds since epoch 1\n')
-    assert main(["explain", store, GOAL, "--undo", "1"]) == 0
+    assert main(["explain", store, GOAL, "--ways-to-remove", "1"]) == 0
     assert capsys.readouterr().out == 'e("c", "d")\n'
-    assert main(["explain", store, 'closed("zz", "b")', "--repair", "1"]) == 0
+    assert main(["explain", store, 'closed("zz", "b")', "--ways-to-derive", "1"]) == 0
     assert capsys.readouterr().out == 'e("zz", "b")\n'
-    assert main(["explain", store, 'r("d", "b")', "--repair", "1"]) == 0
+    assert main(["explain", store, 'r("d", "b")', "--ways-to-derive", "1"]) == 0
     assert capsys.readouterr().out == "nothing found\n"
 
 
@@ -53,7 +53,7 @@ def test_explanations_as_json(store: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["explain", store, GOAL, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["explanations"][0]["steps"][-1]["tuple"] == ["a", "d"]
-    assert main(["explain", store, GOAL, "--undo", "1", "--json"]) == 0
+    assert main(["explain", store, GOAL, "--ways-to-remove", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["explanations"] == [[["e", ["c", "d"]]]]
 
 
@@ -91,7 +91,7 @@ def test_all_members_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "[5 members: e(0), e(1), e(2), e(3), e(4)]" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("sort", ["--not", "--blame", "--all=2", "--undo=1", "--repair=1"])
+@pytest.mark.parametrize("sort", ["--not", "--blame", "--all=2", "--ways-to-remove=1", "--ways-to-derive=1"])
 @pytest.mark.parametrize("form", ["--html", "--dot", "--draw", "--lean"])
 def test_files_have_proofs_only(
     store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], sort: str, form: str
@@ -106,7 +106,7 @@ def test_files_have_proofs_only(
 def test_the_hint_for_a_tuple_that_does_not_hold_names_the_option(
     store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["explain", store, 'r("d", "b")', "--undo", "1"]) == 2
+    assert main(["explain", store, 'r("d", "b")', "--ways-to-remove", "1"]) == 2
     assert "hint: ask with --not for the reason" in capsys.readouterr().err
     assert main(["explain", store, 'r("d", "b")', "--not"]) == 0
     reason = capsys.readouterr().out
@@ -124,7 +124,7 @@ def test_a_search_that_is_cut_short_prints_its_answers(tmp_path: Path, capsys: p
         db.load(".decl q(x: number, y: number) .decl r(y: number) .decl p(x: number) p(x) :- q(x, y), r(y).")
         db.insert("q", [(0, y) for y in range(201)])
         db.commit()
-    assert main(["explain", folder, "p(0)", "--repair", "1000"]) == 3
+    assert main(["explain", folder, "p(0)", "--ways-to-derive", "1000"]) == 3
     shown = capsys.readouterr()
     assert shown.out.count("r(") == 200
     assert "E0505" in shown.err

@@ -113,12 +113,14 @@ def test_the_hint_for_a_tuple_that_does_not_hold(closure: Path, tidelog: Run) ->
     assert tidelog("init", "s", "closure.dl").code == 0
     assert tidelog("explain", "s", "t(3, 1)", "--not").code == 0
     assert "--not" in hint_of(tidelog("explain", "s", "t(3, 1)", "--blame").err)
-    assert hint_of(tidelog("explain", "s", "t(1, 2)", "--not").err) == "ask without --not and --repair for a proof"
+    assert (
+        hint_of(tidelog("explain", "s", "t(1, 2)", "--not").err) == "ask without --not and --ways-to-derive for a proof"
+    )
     assert tidelog("explain", "s", "t(1, 2)").code == 0
     session = Session()
     session.execute(".load closure.dl")
     with pytest.raises(UsageError, match=r"E0670[\s\S]*ask `.why-not` for the reason"):
-        session.execute(".undo t(3, 1)")
+        session.execute(".ways-to-remove t(3, 1)")
     assert session.execute(".why-not t(3, 1)")
     with pytest.raises(UsageError, match=r"E0672[\s\S]*ask `.explain` for a proof"):
         session.execute(".why-not t(1, 2)")

@@ -68,7 +68,7 @@ def test_commands(session: Session, tmp_path: Path) -> None:
     assert session.execute(".rules").splitlines()[0] == "r1: path(x, y) :- edge(x, y)."
     assert "edge(2, 3)   [fact]" in session.execute(".explain path(1, 3)")
     assert "does not hold" in session.execute(".why-not path(3, 1)")
-    assert session.execute(".undo path(1, 2)") == "edge(1, 2)"
+    assert session.execute(".ways-to-remove path(1, 2)") == "edge(1, 2)"
     assert session.execute(".delete edge(1, _)") == "- edge(1, 2)\n- path(1, 2)\n- path(1, 3)"
     assert session.execute("path(1, y)") == "nothing found"
     assert session.execute(".remove r1").startswith("- path(2, 3)")

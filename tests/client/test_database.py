@@ -261,15 +261,21 @@ def test_a_failed_commit_waits_and_a_failed_transaction_does_not() -> None:
 
 def test_what_would_change_and_why() -> None:
     with connected() as (db, _):
-        change = db.what_if(lambda remote: remote.delete("edge", [(2, 3)]))
+        with db.what_if() as trial:
+            trial.delete("edge", [(2, 3)])
+        change = trial.change
+        assert change is not None
+        with pytest.raises(tidelog.UsageError, match="E0626"):
+            trial.insert("edge", [(7, 7)])
+        with db.transaction(), pytest.raises(tidelog.UsageError, match="E0625"):
+            db.commit()
         assert change["path"].deleted == {(1, 3), (1, 4), (2, 3), (2, 4)}
         assert db["path"] == PATHS
-        (proof,) = db.explain("path", (1, 3))
-        assert [step["relation"] for step in proof["steps"]] == ["edge", "edge", "path"]
-        assert db.why_not("path", (4, 1))["attempts"][0]["failed"] == "edge(4, 1)"
-        assert db.ways_to_remove("path", (1, 3)) == [[["edge", [1, 2]]], [["edge", [2, 3]]]]
-        assert db.ways_to_derive("path", (4, 9), limit=1) == [[["edge", [4, 9]]]]
-        assert db.blame("path", (1, 3))["epoch"] == 1
+        assert [step.relation for step in db.explain("path", (1, 3)).steps] == ["edge", "edge", "path"]
+        assert db.why_not("path", (4, 1)).attempts[0].failed == "edge(4, 1)"
+        assert [each.facts for each in db.ways_to_remove("path", (1, 3))] == [(("edge", (1, 2)),), (("edge", (2, 3)),)]
+        assert next(db.ways_to_derive("path", (4, 9))) == (("edge", (4, 9)),)
+        assert db.blame("path", (1, 3)).epoch == 1
         db.check()
         assert db.stats()["relations"]["path"] == 6
 
@@ -333,8 +339,8 @@ def test_a_server_that_is_none_or_of_another_version(monkeypatch: pytest.MonkeyP
         address = address_of(listener)
     with pytest.raises(tidelog.UsageError, match="E0699"):
         tidelog.connect(address, token=None)
-    monkeypatch.setattr("tidelog.client.exchange.INTERFACE", "2")
-    with serving() as server, pytest.raises(tidelog.UsageError, match="it has the interface 1, the client 2"):
+    monkeypatch.setattr("tidelog.client.exchange.INTERFACE", "0")
+    with serving() as server, pytest.raises(tidelog.UsageError, match="it has the interface 2, the client 0"):
         tidelog.connect(server.address, token=None)
     for wrong in ({"state": "x"}, {"functors": (len,)}):
         with pytest.raises(tidelog.UsageError, match="E0610"):

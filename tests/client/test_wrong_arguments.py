@@ -56,8 +56,16 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
         for verb in ("explain", "why_not", "ways_to_remove", "ways_to_derive", "blame")
     },
     **{
-        f"{verb}(…, limit=…)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", (1, 2), limit=value))  # type: ignore[misc]
-        for verb in ("explain", "ways_to_remove")
+        f"{verb}(…, {name}=…)": (
+            VALUES,
+            lambda db, value, verb=verb, name=name: getattr(db, verb)("edge", (1, 2), **{name: value}),  # type: ignore[misc]
+        )
+        for verb, name in (
+            ("explain", "members"),
+            ("explain", "all"),
+            ("why_not", "depth"),
+            ("ways_to_remove", "rules"),
+        )
     },
     "load": (VALUES, lambda db, value: commit_after(db, db.load, value)),
     "load(…, replace)": (
@@ -71,7 +79,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[RemoteDatabase, Any], object]]] = {
         f"{verb}(…, key)": (VALUES, lambda db, value, verb=verb: getattr(db, verb)("edge", [(1, 2)], key=value))  # type: ignore[misc]
         for verb in ("insert", "delete")
     },
-    "what_if": ([each for each in VALUES if not callable(each)], lambda db, value: db.what_if(value)),
+    "transaction(dry_run=…)": (VALUES, lambda db, value: db.transaction(dry_run=value)),
     "subscribe(…)": (VALUES, lambda db, value: db.subscribe(value, print)),
     "subscribe(…, callback)": (
         [each for each in VALUES if not callable(each)],

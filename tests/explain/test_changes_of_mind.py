@@ -148,6 +148,46 @@ def test_a_tuple_that_holds_is_not_absent(db: tidelog.Database) -> None:
         db.ways_to_derive("e", ("a", "b"))
 
 
+def test_the_members_of_an_aggregate_wait_for_the_values_that_they_need() -> None:
+    db = tidelog.connect()
+    db.load(
+        ".decl talk(p: symbol, s: number, e: number) .decl heard(p: symbol, s: number, e: number)\n"
+        "next: heard(p, s, e) :- s = min z : { talk(p, z, _), z >= now }, heard(p, _, now), talk(p, s, e)."
+    )
+    db.insert("talk", [("a", 1, 3), ("a", 5, 7)])
+    db.insert("heard", [("a", 1, 3)])
+    db.commit()
+    assert (
+        str(db.why_not("heard", ("a", 1, 7)))
+        == """\
+heard("a", 1, 7) does not hold: no rule derives it
+  [next at <text>:2:1]
+    fails: talk("a", 1, 7)
+    near: talk("a", 5, 7), talk("a", 1, 3)"""
+    )
+    db.insert("talk", [("a", 2, 7)])
+    db.commit()
+    assert (
+        str(db.why_not("heard", ("a", 2, 7)))
+        == """\
+heard("a", 2, 7) does not hold: no rule derives it
+  [next at <text>:2:1]
+    holds: talk("a", 2, 7)
+    holds: heard("a", 1, 3)
+    fails: 2 = min z : { talk("a", z, _), z >= 3 } (for 2 bindings, the first one shown)"""
+    )
+
+
+def test_a_counter_comes_after_what_it_counts() -> None:
+    db = tidelog.connect()
+    db.load('.decl e(x: symbol) .decl id(x: symbol, n: number)\nid(x, autoinc()) :- e(x), x != "b".')
+    db.insert("e", [("a",), ("b",)])
+    db.commit()
+    assert db["id"] == {("a", 0)}
+    reasons = [db.why_not("id", row).attempts[0].failed for row in (("a", 1), ("c", 0), ("b", 0))]
+    assert reasons == ["1 = autoinc()", 'e("c")', '"b" != "b"']
+
+
 # --- what ends it, what begins it ------------------------------------------------------------------------------------
 
 
@@ -159,6 +199,14 @@ def test_what_ends_a_tuple(db: tidelog.Database) -> None:
         (("e", ("a", "c")), ("e", ("b", "c"))),
     ]
     assert [each.rules for each in db.ways_to_remove("r", ("a", "d"), rules=True)] == [("direct",), ("step",)]
+
+
+def test_a_rule_of_a_declaration_stays() -> None:
+    db = tidelog.connect()
+    db.load(".decl e(x: symbol, y: symbol) .decl s(x: symbol, y: symbol) eqrel\nmerged: s(x, y) :- e(x, y).")
+    db.insert("e", [("a", "b")])
+    db.commit()
+    assert [each.rules for each in db.ways_to_remove("s", ("b", "a"), rules=True)] == [("merged",)]
 
 
 def test_what_begins_a_tuple(db: tidelog.Database) -> None:

@@ -72,9 +72,9 @@ _TYPES = (
     "\xff",
 )
 _PATHS = (
-    "/v1/relations", "/v1/relations/", "/v1/query", "/v1/transactions", "/v1/explain", "/v1/why-not", "/v1/undo",
-    "/v1/repair", "/v1/blame", "/v1/rules", "/v1/graph", "/v1/stats", "/v1/check", "/v1/openapi.json", "/metrics",
-    "/healthz", "/readyz", "/v2", "/",
+    "/v1/relations", "/v1/relations/", "/v1/query", "/v1/transactions", "/v1/explain", "/v1/why-not",
+    "/v1/ways-to-remove", "/v1/ways-to-derive", "/v1/blame", "/v1/program", "/v1/rules", "/v1/graph", "/v1/stats",
+    "/v1/check", "/v1/openapi.json", "/metrics", "/healthz", "/readyz", "/v2", "/",
 )  # fmt: skip
 
 
@@ -103,7 +103,10 @@ class RequestMaker:
 
     def _chosen(self, path: str) -> list[str]:
         rng = self._rng
-        if path in ("/v1/explain", "/v1/why-not", "/v1/undo", "/v1/repair", "/v1/blame") and rng.random() < 0.9:
+        if (
+            path in ("/v1/explain", "/v1/why-not", "/v1/ways-to-remove", "/v1/repair", "/v1/blame")
+            and rng.random() < 0.9
+        ):
             return ["relation", "tuple", *rng.sample(_PARAMETERS, rng.choice((0, 0, 1)))]
         if path == "/v1/transactions" and rng.random() < 0.7:
             return ["dry_run"]

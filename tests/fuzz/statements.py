@@ -97,11 +97,12 @@ def step(
     known: dict[str, Any],
     state: Callable[[], dict[str, Any]],
     changing: re.Pattern[str],
+    asking: re.Pattern[str],
     *,
     must_end_well: bool = False,
 ) -> str:
     """Run a statement; return what is wrong with it, or "". One that ends well may change something if `changing` finds
-    its verb."""
+    its verb; one that `asking` finds lets packets arrive, also where it ends by an error."""
     before, ends_well = state(), False
     try:
         exec(statement, known)
@@ -123,7 +124,7 @@ def step(
             return ""
         if must_end_well or any(SOURCE in Path(each.filename).parents for each in trace[last:]):  # else by an argument
             return f"{type(error).__name__} in {Path(trace[-1].filename).name}, {trace[-1].name}: {error}"
-    if ends_well and changing.search(statement):
+    if (ends_well and changing.search(statement)) or asking.search(statement):
         return ""
     after = state()
     return "" if after == before else f"{'reading' if ends_well else 'an error'} changed {difference(before, after)}"

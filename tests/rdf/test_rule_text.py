@@ -195,3 +195,31 @@ def test_mistakes_have_their_place(text: str, code: str, place: str) -> None:
     assert "ː" not in str(problem).splitlines()[0] or code in ("E0211", "E0208")
     store.commit()
     assert set(store["r"]) == {(EXAMPLE + "ann",)}
+
+
+def test_prefixes_of_dropped_programs_go_with_them() -> None:
+    store = connect()
+    store.prefixes["e"] = "http://one/"
+    before = dict(store.prefixes)
+    prefixes = "@prefix e: <http://two/> .\n@prefix f: <http://two/f/> .\n"
+    program = prefixes + ".decl p(x: symbol)\nr: p(x) :- e:knows(x, _), f:old(x, _)."
+    store.load(program)
+    store.prefixes["mine"] = "http://mine/"
+    assert store.prefixes["f"] == "http://two/f/"
+    store.rollback()
+    assert dict(store.prefixes) == {**before, "mine": "http://mine/"}
+
+    def fail() -> None:
+        with store.transaction():
+            store.load(program)
+            store.load("@prefix g: <http://three/> .\nr(")
+
+    with pytest.raises(ProgramError):
+        fail()
+    assert dict(store.prefixes) == {**before, "mine": "http://mine/"}
+    store.load(program)
+    store.prefixes["f"] = "http://mine/f/"
+    store.commit()
+    store.rollback()
+    assert store.prefixes["e"] == "http://two/"
+    assert store.prefixes["f"] == "http://mine/f/"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import random
 import re
+from contextlib import suppress
 
 import pytest
 
@@ -171,10 +172,8 @@ def test_an_opening_that_fails_anywhere_leaves_what_there_is(error: BaseExceptio
                 raise error
 
         disk.before = fail
-        try:
+        with suppress(KeyboardInterrupt, UsageError, DataError):
             opened(disk)
-        except (KeyboardInterrupt, UsageError, DataError):
-            pass
         is_over, disk.before = left >= 0, None
         for found in (disk.left(), disk.crashed(random.Random(number))):
             with opened(found) as db:

@@ -47,8 +47,8 @@ def test_tools_answer_as_the_paths_do() -> None:
             ("query", {"query": "path(x, y), y > k", "parameters": {"k": 3}}),
             ("explain", {"relation": "path", "tuple": [1, 3]}),
             ("why_not", {"relation": "path", "tuple": [4, 1]}),
-            ("undo", {"relation": "path", "tuple": [1, 3], "limit": 1}),
-            ("repair", {"relation": "path", "tuple": [4, 9], "limit": 1}),
+            ("ways_to_remove", {"relation": "path", "tuple": [1, 3], "limit": 1}),
+            ("ways_to_derive", {"relation": "path", "tuple": [4, 9], "limit": 1}),
             ("blame", EDGE),
             ("rules", {}),
             ("stats", {}),
@@ -60,7 +60,7 @@ def test_tools_answer_as_the_paths_do() -> None:
         found = {name: each.structured_content for (name, _), each in zip(calls, answers, strict=True)}
         assert found["rows"]["rows"] == [[1, 2], [1, 3], [1, 4]]
         assert sorted(found["query"]["rows"]) == [[1, 4], [2, 4], [3, 4]]
-        assert found["undo"]["removals"] == [[["edge", [1, 2]]]]
+        assert found["ways_to_remove"]["removals"] == [[["edge", [1, 2]]]]
         assert found["check"]["ok"] is True
         assert json.loads(answers[0].content[0].text) == found["relations"] == server.read("/v1/relations")
 

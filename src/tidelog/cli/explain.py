@@ -1,9 +1,10 @@
 """`tidelog explain STORE 'reach("a", "d")'`: print why a tuple holds, or why it does not (--not: an error if it does);
-since when (--blame); what would end it (--undo), or begin it (--repair)."""
+since when (--blame); what would end it (--ways-to-remove), or begin it (--ways-to-derive)."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -35,8 +36,10 @@ def add(commands: Commands) -> None:
     sorts.add_argument("--all", metavar="N", type=positive(int), help="print the N smallest proofs")
     sorts.add_argument("--not", dest="absence", action="store_true", help="say why the tuple does not hold")
     sorts.add_argument("--blame", action="store_true", help="say since when the tuple holds, and what brought it")
-    sorts.add_argument("--undo", metavar="N", type=positive(int), help="print N sets of facts that would end it")
-    sorts.add_argument("--repair", metavar="N", type=positive(int), help="print N sets of facts that would begin it")
+    for name, earlier, what in (("ways-to-remove", "undo", "end"), ("ways-to-derive", "repair", "begin")):
+        help_text = f"print N sets of facts that would {what} it"
+        sorts.add_argument(f"--{name}", metavar="N", type=positive(int), help=help_text)
+        sorts.add_argument(f"--{earlier}", metavar="N", type=positive(int), help=argparse.SUPPRESS)
     forms = command.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print the explanation, or the errors, as JSON")
     forms.add_argument("--html", metavar="FILE", type=Path, help="write a page that opens level by level")
@@ -57,11 +60,13 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
     from tidelog.explain.enumeration import Enumeration
     from tidelog.explain.steps import Removal
 
+    _rename(arguments, "undo", "ways_to_remove")
+    _rename(arguments, "repair", "ways_to_derive")
     path = arguments.html or arguments.dot or arguments.lean or arguments.draw
-    others = arguments.all, arguments.absence, arguments.blame, arguments.undo, arguments.repair
+    others = arguments.all, arguments.absence, arguments.blame, arguments.ways_to_remove, arguments.ways_to_derive
     if path is not None and any(others):
         command.error("--html, --dot, --draw and --lean write one proof: print other explanations, or pass --json")
-    advice = hints(E0670="ask with --not for the reason", E0672="ask without --not and --repair for a proof")
+    advice = hints(E0670="ask with --not for the reason", E0672="ask without --not and --ways-to-derive for a proof")
     with advice, existing(arguments.store, read_only=True, functors=functors_of(arguments)) as db:
         relation, values = goal_of(arguments.tuple, db)
         db.options(timeout=arguments.timeout)
@@ -70,8 +75,8 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
             print(path)
             return 0
         every = _explanations(arguments, db, relation, values)
-        found: list[Any] = list(islice(every, arguments.all or arguments.undo or arguments.repair))
-        if arguments.repair:
+        found: list[Any] = list(islice(every, arguments.all or arguments.ways_to_remove or arguments.ways_to_derive))
+        if arguments.ways_to_derive:
             found = list(map(Removal, found))
         limit = every.limit if isinstance(every, Enumeration) else None
         if arguments.json:
@@ -81,6 +86,14 @@ def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> 
         if limit is not None:
             raise limit
     return 0
+
+
+def _rename(arguments: argparse.Namespace, earlier: str, later: str) -> None:
+    """Let an option that was given under its earlier name count, and say so. The names go with the next version."""
+    given = getattr(arguments, earlier)
+    if given is not None:
+        print(f"tidelog: --{earlier} is --{later.replace('_', '-')} now", file=sys.stderr)
+        setattr(arguments, later, given)
 
 
 def _write(arguments: argparse.Namespace, path: Path, proof: Proof) -> None:
@@ -116,9 +129,9 @@ def _explanations(
         return [db.why_not(relation, values)]
     if arguments.blame:
         return [db.blame(relation, values)]
-    if arguments.undo:
+    if arguments.ways_to_remove:
         return db.ways_to_remove(relation, values)
-    if arguments.repair:
+    if arguments.ways_to_derive:
         return db.ways_to_derive(relation, values)
     if arguments.all:
         return db.explain(relation, values, all=True, members=members)

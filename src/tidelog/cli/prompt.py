@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
     from tidelog.change import Change
+    from tidelog.explain.steps import Removal
 
 QUIT = ".quit", "quit", "exit"
 MOST_SHOWN = 20
@@ -32,8 +33,9 @@ edge(1, 2).                  a fact          .delete edge(1, _)   retract facts
 path(x, y) :- edge(x, y).    a rule          .rules               the rules
 .decl edge(x: number, …)     a declaration   .remove r1           remove a rule
 path(1, y), y > 2            a query         .load FILE           load a program
-.explain path(1, 3)          why it holds    .undo path(1, 3)     which facts would end it
-.why-not path(3, 1)          why it does not .profile             where time went
+.explain path(1, 3)          why it holds    .why-not path(3, 1)  why it does not
+.ways-to-remove path(1, 3)   what ends it    .ways-to-derive …    what would begin it
+.profile                     where time went
 help                         this text       quit                 the end"""
 
 
@@ -53,7 +55,8 @@ class Session:
             ".profile": self._profile,
             ".remove": self._remove,
             ".rules": lambda _: repr(self.db.rules),
-            ".undo": self._undo,
+            ".ways-to-derive": self._ways_to_derive,
+            ".ways-to-remove": self._ways_to_remove,
             ".why-not": self._why_not,
         }
         self.commands["help"] = self.commands[".help"]  # Newcomers leave the full stop out.
@@ -122,11 +125,21 @@ class Session:
 
         return str(self.db.why_not(*goal_of(text, self.db)))
 
-    def _undo(self, text: str) -> str:
+    def _ways_to_remove(self, text: str) -> str:
         from tidelog.cli.explain import goal_of
 
-        found = list(islice(iter(self.db.ways_to_remove(*goal_of(text, self.db))), 3))
-        return "\n\n".join(map(str, found)) or "nothing found"
+        return _sets(self.db.ways_to_remove(*goal_of(text, self.db)))
+
+    def _ways_to_derive(self, text: str) -> str:
+        from tidelog.cli.explain import goal_of
+        from tidelog.explain.steps import Removal
+
+        return _sets(map(Removal, self.db.ways_to_derive(*goal_of(text, self.db))))
+
+
+def _sets(found: Iterable[Removal]) -> str:
+    """Return the first sets of facts as text."""
+    return "\n\n".join(map(str, islice(found, 3))) or "nothing found"
 
 
 def is_query(statement: str) -> bool:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from threading import get_ident
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import quote as quoted
 
 from tidelog.change import EqualRows
 from tidelog.client.exchange import Exchange, encoded, error_of
+from tidelog.client.explaining import RemoteEnumeration, ServerExplanations
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
 from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
+from tidelog.client.transaction import RemoteTransaction, check_outside
 from tidelog.earlier_names import OF_CLIENTS, EarlierNames
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, whole, wrong_argument
+from tidelog.explain.absence import Absence
+from tidelog.explain.blame import Blame
+from tidelog.explain.documents import ExplanationReader
+from tidelog.explain.proof import Proof
+from tidelog.explain.questions import DEPTH, MOST_MEMBERS
+from tidelog.explain.steps import Facts, Removal
 from tidelog.io.column_types import ColumnTypes
 from tidelog.io.keys import names_of
 from tidelog.io.rows import place_in
@@ -26,8 +33,11 @@ from tidelog.language import read
 from tidelog.language.branches import Branch
 from tidelog.language.declarations import branch_named
 from tidelog.language.reading import preprocessed, text_of
+from tidelog.language.syntax import CheckedProgram
 from tidelog.ruleset import Earlier, NamedRules
 from tidelog.verbs import callable_one, warn_of_pending
+
+Item = TypeVar("Item")
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -51,6 +61,7 @@ class RemoteDatabase(EarlierNames):
 
     def __init__(self, address: str, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> None:
         self._exchange = Exchange(address, token, ca)
+        self._asked = ServerExplanations(self._exchange)
         self._facts: dict[str, Noted] = {}
         self._keys: dict[str, tuple[str, ...]] = {}
         self._duplicates: Counter[str] = Counter()
@@ -59,8 +70,8 @@ class RemoteDatabase(EarlierNames):
         self._removed: list[str] = []
         self._warns = True
         """True until a read was warned of changes that wait."""
-        self._is_changing = False
-        """True in a transaction, and in `what_if`."""
+        self.block: object = None
+        """The transaction that has begun."""
         self._changer: int | None = None
         """The thread that has last changed something."""
         self._key: str | None = None
@@ -122,6 +133,15 @@ class RemoteDatabase(EarlierNames):
         """Return the class of the values of a branch, see `Database.branch`. Raise UsageError (E0616)."""
         return branch_named(name, self._declared().records.values())
 
+    def local(self, name: str) -> RemoteRelation:
+        """Return the same as `db[name]`."""
+        return self[name]
+
+    @property
+    def program(self) -> CheckedProgram:
+        """Return the program as of the last epoch."""
+        return self._asked.program
+
     def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
         """Return the answer to a query as of the last epoch, see `Database.query`."""
         self._note_read()
@@ -131,28 +151,49 @@ class RemoteDatabase(EarlierNames):
             "query", self._exchange.send("POST", "/v1/query", body=body, headers={"Accept": ARROW})
         )
 
-    def explain(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
-        """Return proofs of a tuple as JSON has them, the smallest first: one, or `limit` of them."""
-        found: list[Any] = self._explained("explain", relation, values, limit)["proofs"]
-        return found
+    @overload
+    def explain(
+        self, relation: str, values: Iterable[Any], *, all: Literal[False] = False, members: int | None = MOST_MEMBERS
+    ) -> Proof: ...
+    @overload
+    def explain(
+        self, relation: str, values: Iterable[Any], *, all: Literal[True], members: int | None = MOST_MEMBERS
+    ) -> RemoteEnumeration[Proof]: ...
 
-    def why_not(self, relation: str, values: Iterable[Any]) -> Any:
-        """Return how far the rules of a relation come towards a tuple that it does not have, as JSON."""
-        return self._explained("why-not", relation, values)["absence"]
+    def explain(
+        self, relation: str, values: Iterable[Any], *, all: bool = False, members: int | None = MOST_MEMBERS
+    ) -> Proof | RemoteEnumeration[Proof]:
+        """Return why a relation has a tuple, as of the last epoch, or an iterator of all proofs, see
+        `Database.explain`. A proof checks itself here: `check()`, and `check(db)` with the views of the server."""
+        shown = {"members": "all" if members is None else str(whole("members", members))}
+        if flag("all", all):
+            return self._explanations("/v1/explain", "proofs", relation, values, ExplanationReader.proof, **shown)
+        document, reader = self._explained("/v1/explain", relation, values, **shown)
+        return reader.proof(document["proofs"][0])
 
-    def ways_to_remove(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
-        """Return the smallest sets of facts without which a relation would not have a tuple, as JSON."""
-        found: list[Any] = self._explained("undo", relation, values, limit)["removals"]
-        return found
+    def why_not(self, relation: str, values: Iterable[Any], *, depth: int = DEPTH) -> Absence:
+        """Return why a relation does not have a tuple, as of the last epoch, see `Database.why_not`."""
+        document, reader = self._explained("/v1/why-not", relation, values, depth=str(whole("depth", depth)))
+        return reader.absence(document["absence"])
 
-    def ways_to_derive(self, relation: str, values: Iterable[Any], limit: int | None = None) -> list[Any]:
-        """Return the smallest sets of facts that would make a relation have a tuple, as JSON."""
-        found: list[Any] = self._explained("repair", relation, values, limit)["additions"]
-        return found
+    def ways_to_remove(
+        self, relation: str, values: Iterable[Any], *, rules: bool = False
+    ) -> RemoteEnumeration[Removal]:
+        """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
+        a tuple, see `Database.ways_to_remove`."""
+        asked = {"rules": "true"} if flag("rules", rules) else {}
+        read = ExplanationReader.removal
+        return self._explanations("/v1/ways-to-remove", "removals", relation, values, read, **asked)
 
-    def blame(self, relation: str, values: Iterable[Any]) -> Any:
-        """Return since which epoch a relation has a tuple, and by which facts and rules, as JSON."""
-        return self._explained("blame", relation, values)["blame"]
+    def ways_to_derive(self, relation: str, values: Iterable[Any]) -> RemoteEnumeration[Facts]:
+        """Return the smallest sets of facts that would make a relation have a tuple, see `Database.ways_to_derive`."""
+        read = ExplanationReader.facts
+        return self._explanations("/v1/ways-to-derive", "additions", relation, values, read)
+
+    def blame(self, relation: str, values: Iterable[Any]) -> Blame:
+        """Return since which epoch a relation has a tuple, and by which facts and rules, see `Database.blame`."""
+        document, reader = self._explained("/v1/blame", relation, values)
+        return reader.blame(document["blame"])
 
     def check(self) -> None:
         """Check the views of the last epoch, in the server. Raise CertificateRejected if one is wrong."""
@@ -262,37 +303,28 @@ class RemoteDatabase(EarlierNames):
 
     def commit(self) -> RemoteChange:
         """Make all changes that wait one epoch. When it raises, they still wait, and nothing has changed in the server.
-        Only after E0699 they may have happened: call it again, they do not happen twice."""
+        Only after E0699 they may have happened: call it again, they do not happen twice. Raise UsageError (E0625) in a
+        block."""
+        check_outside(self, "commit()")
+        return self._commit()
+
+    def _commit(self) -> RemoteChange:
         self._key = self._key or uuid.uuid4().hex
         change = self._sent({}, self._key)
         self.rollback()
         return change
 
-    @contextmanager
-    def transaction(self) -> Iterator[Self]:
-        """Commit the changes of a block at its end, or drop them when it raises."""
-        with self._changing():
-            yield self
-            self.commit()
+    def transaction(self, *, dry_run: bool = False) -> RemoteTransaction:
+        """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
+        With `dry_run` they are dropped in any case, see `what_if`."""
+        if flag("dry_run", dry_run):
+            return RemoteTransaction(self, partial(self._sent, {"dry_run": "true"}, None))
+        return RemoteTransaction(self, self._commit)
 
-    def what_if(self, act: Callable[[Self], object]) -> RemoteChange:
-        """Return the change that the changes of a function would make; they are dropped afterwards."""
-        given: object = act
-        if not callable(given):
-            raise wrong_argument("a trial", "a function of the database", act)
-        with self._changing():
-            act(self)
-            return self._sent({"dry_run": "true"}, None)
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        self._check_nothing_waits()
-        self._is_changing = True
-        try:
-            yield
-        finally:
-            self._is_changing = False
-            self.rollback()
+    def what_if(self) -> RemoteTransaction:
+        """Return a block whose changes are tried: its `change` is the change that they would have made, see
+        `Database.what_if`."""
+        return self.transaction(dry_run=True)
 
     # --- following -----------------------------------------------------------------------------------------------
 
@@ -318,7 +350,7 @@ class RemoteDatabase(EarlierNames):
         return follower.end
 
     def _note_read(self) -> None:
-        if self._warns and self._changer == get_ident() and not self._is_changing and self.has_pending:
+        if self._warns and self._changer == get_ident() and self.block is None and self.has_pending:
             self._warns = False
             warn_of_pending("views are read", "the views are those of the last commit", stacklevel=4)
 
@@ -344,7 +376,10 @@ class RemoteDatabase(EarlierNames):
     def _read(self, path: str, parameters: Mapping[str, str] = _NOTHING) -> Any:
         return self._exchange.send("GET", path, parameters).json()
 
-    def _explained(self, verb: str, relation: str, values: Iterable[Any], limit: int | None = None) -> Any:
+    def _explained(
+        self, path: str, relation: str, values: Iterable[Any], **parameters: str
+    ) -> tuple[Mapping[str, Any], ExplanationReader]:
+        """Return what the server answers to a question about a tuple, and what reads the explanations in it."""
         given: object = values
         try:
             row = None if isinstance(given, (str, bytes, Mapping)) else list(values)
@@ -352,11 +387,28 @@ class RemoteDatabase(EarlierNames):
             row = None
         if row is None:
             raise wrong_argument("a tuple", "the values of a tuple", values)
-        parameters = {
+        question = {
             "relation": _checked_name(relation),
             "tuple": encoded(json_value(row, place_in(relation))).decode(),
         }
-        return self._read(f"/v1/{verb}", parameters | ({} if limit is None else {"limit": str(whole("limit", limit))}))
+        return self._asked.ask(path, {**question, **parameters})
+
+    def _explanations(
+        self,
+        path: str,
+        member: str,
+        relation: str,
+        values: Iterable[Any],
+        read: Callable[[ExplanationReader, Any], Item],
+        **parameters: str,
+    ) -> RemoteEnumeration[Item]:
+        """Return an iterator of the explanations in a member of the server's answers."""
+
+        def ask(most: int) -> tuple[Mapping[str, Any], list[Item]]:
+            document, reader = self._explained(path, relation, values, limit=str(most), **parameters)
+            return document, [read(reader, each) for each in document[member]]
+
+        return RemoteEnumeration(ask)
 
     def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
         body: dict[str, Any] = {"rules": {"add": self._added, "replace": self._replaced, "remove": self._removed}}
@@ -371,16 +423,11 @@ class RemoteDatabase(EarlierNames):
         answer.get("report", {})["duplicates"] = dict(self._duplicates)  # The server gets each row once.
         return self._change_of(answer, rules=key is not None and any((self._added, self._replaced, self._removed)))
 
-    def _check_nothing_waits(self) -> None:
-        if self.has_pending:
-            message = "other changes are pending"
-            raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before"))
-
 
 def _checked_name(name: str) -> str:
     """Return the name of a relation. Raise UsageError (E0601) for what cannot be one."""
     given: object = name
-    if not isinstance(given, str):
+    if not isinstance(given, str) or given in ("", ".", ".."):  # These would be other paths.
         raise UsageError(Problem("E0601", f"there is no relation {quote(name)}", hint="use one of `relations`"))
     return _text("a relation", name)
 

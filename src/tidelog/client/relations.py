@@ -17,7 +17,7 @@ from tidelog.errors import Problem, UsageError
 from tidelog.io import encode
 from tidelog.io.column_types import METADATA, ColumnTypes
 from tidelog.io.columns import encode_table
-from tidelog.io.json_values import with_branches
+from tidelog.io.json_values import value_of_json
 from tidelog.io.rows import place_in
 from tidelog.language.syntax import Column, Kind, RecordType, RelationType
 from tidelog.relation import Relation, RowSource, WordRows
@@ -112,27 +112,13 @@ def _part(relation: RelationType, found: Mapping[str, Any], records: Mapping[Kin
         if isinstance(rows, int):
             both.append(CountedRows(name, columns, dictionary, rows))
             continue
-        plain = [
-            [_value(value, column.kind, records) for value, column in zip(row, columns, strict=True)] for row in rows
+        values = [
+            [value_of_json(item, column.kind, records) for item, column in zip(row, columns, strict=True)]
+            for row in rows
         ]
-        values = with_branches(plain, relation, dictionary, place_in(name))
         both.append(WordRows(columns, dictionary, encode(values, relation, dictionary)))
     inserted, deleted = (Relation(name, source) for source in both)
     return RemoteRelationChange(inserted, deleted, not any(isinstance(each, CountedRows) for each in both))
-
-
-def _value(value: Any, kind: Kind, records: Mapping[Kind, RecordType]) -> Any:
-    """Return a value of JSON, with floats in place of the texts that stand for those that JSON lacks."""
-    if kind == "float" and isinstance(value, str):
-        return float(value)
-    if kind not in records or not isinstance(value, list):
-        return value
-    branch = [value[0]] if records[kind].branches else []
-    fields = records[kind].parts(branch[0].removeprefix("$") if branch else None)
-    return [
-        *branch,
-        *(_value(part, each.kind, records) for part, each in zip(value[len(branch) :], fields, strict=True)),
-    ]
 
 
 def _report(found: Mapping[str, Any]) -> Report:

@@ -47,7 +47,7 @@ class RuleAttempt:
 
     rule: str
     text: str
-    span: Span | None
+    span: Span | None = field(compare=False, repr=False)
     met: tuple[str, ...]
     failed: str | None
     bindings: int
@@ -232,7 +232,7 @@ class Missing:
         if not len(answers):
             return made
         bound, _ = self.first(flat, answers, shown)
-        return replace(made, met=(*made.met, *self.texts(met, bound)), bindings=len(answers))
+        return replace(made, met=(*made.met, *self.texts(flat, met, bound)), bindings=len(answers))
 
     def failed(
         self,
@@ -247,12 +247,19 @@ class Missing:
         """Return an attempt that ends at a literal without a match, for the first of the answers before it."""
         bound, words = self.first(flat, answers, shown)
         near, below = self.around(literal, bound, words, depth)
-        failed = self.wording.literal_text(with_values(literal, bound))
-        return replace(made, met=(*made.met, *self.texts(met, bound)), failed=failed, near=near, below=below)
+        failed = self.text(flat, literal, bound)
+        return replace(made, met=(*made.met, *self.texts(flat, met, bound)), failed=failed, near=near, below=below)
 
-    def texts(self, literals: Iterable[Literal], bound: Mapping[str, Value]) -> Iterator[str]:
+    def texts(self, flat: FlatRule, literals: Iterable[Literal], bound: Mapping[str, Value]) -> Iterator[str]:
         """Yield literals with values, as texts, without those that their rule does not have."""
-        return (self.wording.literal_text(with_values(each, bound)) for each in literals if not is_made(each))
+        return (self.text(flat, each, bound) for each in literals if not is_made(each))
+
+    def text(self, flat: FlatRule, literal: Literal, bound: Mapping[str, Value]) -> str:
+        """Return a literal with values as text."""
+        found = with_values(literal, bound)
+        if isinstance(found, Atom) and found.relation in flat.read:
+            return f"{found.args[-1]} = autoinc()"
+        return self.wording.literal_text(found)
 
     def bindings(self, flat: FlatRule, key: Key, literals: Sequence[Literal]) -> tuple[AnyWords, tuple[str, ...]]:
         """Return the values of the variables of some literals of a rule with its head bound, and these variables."""
@@ -281,7 +288,7 @@ class Missing:
         self, literal: Literal, bound: Mapping[str, Value], words: Mapping[str, int], depth: int
     ) -> tuple[tuple[str, ...], Absence | None]:
         """Return the tuples near a literal without a match, and why it has none."""
-        if not isinstance(literal, Atom) or literal.path is not None:
+        if not isinstance(literal, Atom) or literal.relation not in self.derivations.checked.relations:
             return (), None
         known: dict[int, int] = {}
         for i, (term, kind) in enumerate(zip(literal.args, self.derivations.kinds(literal.relation), strict=True)):

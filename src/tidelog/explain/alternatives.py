@@ -131,10 +131,10 @@ def parts_of(proof: Found, search: ProofSearch, *, rules: bool) -> dict[object, 
 
 
 def names_of_rules(search: ProofSearch, key: Key, way: TupleDerivation) -> tuple[str, ...]:
-    """Return the names of the rules of a derivation; a walk may take all of its relation."""
-    if way.flat is None:
-        return search.derivations.rules_of(key.relation)
-    return () if way.flat.rule.name is None else (way.flat.rule.name,)
+    """Return the names of the rules of a derivation that can go; a walk may take all of its relation. Those that a
+    declaration brings, such as `#symmetric.r`, stay with it."""
+    names = search.derivations.rules_of(key.relation) if way.flat is None else (way.flat.rule.name,)
+    return tuple(name for name in names if name is not None and not name.startswith("#"))
 
 
 def is_grown(cone: Cone, budget: int) -> bool:

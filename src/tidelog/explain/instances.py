@@ -111,14 +111,18 @@ class FlatRule:
     @cached_property
     def order(self) -> tuple[Literal, ...]:
         """The body behind the tuples that are given, in the order in which a search binds its variables best: literals
-        that only test as soon as they can, then tuples with a bound variable, and the fewest open ones."""
+        that only test as soon as they can, then tuples with a bound variable, and the fewest open ones; numbers of
+        counters last."""
         given, *rest = self.body
         ordered: list[Literal] = []
 
         def rank(literal: Literal) -> tuple[int, bool, int]:
             own, bound = set(variables([literal], aggregates=False)), grounded([given, *ordered])
-            if not own <= grounded([given, *ordered, literal]):
+            of_members = set(variables([literal])) & set(variables(self.body, aggregates=False)) - own
+            if not (own <= grounded([given, *ordered, literal]) and of_members <= bound):
                 return 2, False, 0
+            if isinstance(literal, Atom) and literal.relation in self.read:
+                return 1, True, len(own)  # A counter numbers what the rest of the body has found.
             return int(isinstance(literal, Atom)), bool(own) and own.isdisjoint(bound), len(own - bound)
 
         while rest:

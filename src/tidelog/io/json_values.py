@@ -114,6 +114,18 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+def value_of_json(item: Any, kind: Kind, records: Mapping[Kind, RecordType]) -> Any:
+    """Return the value of a kind that `plain` has made an item of."""
+    if kind == "float":
+        return float(item)
+    if kind not in records or item is None:
+        return item
+    branch = records[kind].branch(item[0].removeprefix("$")) if records[kind].branches else None
+    fields, parts = (records[kind].fields, item) if branch is None else (branch.fields, item[1:])
+    values = (value_of_json(part, field.kind, records) for part, field in zip(parts, fields, strict=True))
+    return tuple(values) if branch is None else class_of(branch)(*values)
+
+
 def json_text(value: Value, kind: Kind, dictionary: Dictionary, objects: bool) -> str:
     """Return a value as JSON, records as lists or objects. Python's stack does not limit its depth."""
     pieces: list[str] = []

@@ -176,22 +176,23 @@ class TripleExplainer:
     def _key(self, relation: str, values: tuple[Value, ...], *, encoding: bool = False) -> Key | None:
         """Return a tuple in words, None if no relation can have it. With `encoding`, new terms get words."""
         row: tuple[Value, ...] = values
+        relations = self._database.workspace.committed.checked.relations  # The names know those of pending rules, too.
         if relation == TRIPLES:
             subject, predicate, value = map(str, values)
             known = self._names.classes.get(value) if predicate == TYPE else self._names.properties.get(predicate)
             if is_internal(predicate):
                 return None
-            if known is not None:
+            if known is not None and known in relations:
                 relation, row = known, (subject,) if predicate == TYPE else (subject, value)
             elif predicate == TYPE:
                 relation, row = self._names.property(REST), (subject, value)
-            elif self._names.has_triples:
+            elif TRIPLE in relations:
                 relation = TRIPLE
             else:
                 return None
         elif relation == INCONSISTENCY[:-1]:
             relation = INCONSISTENCY
-        columns = self._database.workspace.committed.checked.relations[relation].columns
+        columns = relations[relation].columns
         dictionary = self._database.workspace.dictionary
         turn = dictionary.encode if encoding else dictionary.find
         words = [turn(value, column.kind) for value, column in zip(row, columns, strict=True)]

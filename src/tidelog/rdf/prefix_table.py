@@ -18,6 +18,32 @@ class PrefixTable(UserDict[str, str]):
     def __init__(self, known: Mapping[str, str]) -> None:
         super().__init__()
         self.data = dict(known)
+        self._before: dict[str, str | None] = {}
+        """Those that programs declare which wait for a commit, with the IRIs before; None where there was none."""
+
+    def declare(self, known: Mapping[str, str]) -> None:
+        """Add the prefixes of a program, until `keep` or `withdraw`."""
+        for prefix, iri in known.items():
+            if self.data.get(prefix) != iri:
+                self._before.setdefault(prefix, self.data.get(prefix))
+                self.data[prefix] = iri
+
+    def keep(self) -> None:
+        """Keep what programs have declared: they are committed."""
+        self._before.clear()
+
+    def withdraw(self) -> None:
+        """Take back what programs have declared: they are dropped."""
+        for prefix, iri in self._before.items():
+            if iri is None:
+                self.data.pop(prefix, None)
+            else:
+                self.data[prefix] = iri
+        self._before.clear()
+
+    def __delitem__(self, prefix: str) -> None:
+        super().__delitem__(prefix)
+        self._before.pop(prefix, None)
 
     def __setitem__(self, prefix: str, iri: str) -> None:
         """Set a prefix."""
@@ -27,6 +53,7 @@ class PrefixTable(UserDict[str, str]):
                 raise wrong_argument(what, "a text", text)
         check_prefix(prefix, iri)
         self.data[str(prefix)] = str(iri)
+        self._before.pop(prefix, None)
 
     def __ior__(self, others: Any) -> Self:  # type: ignore[override, misc]  # That of UserDict has no checks.
         """Set some prefixes."""

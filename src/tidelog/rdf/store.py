@@ -81,8 +81,7 @@ class Store(N3Verbs):
     ) -> None:
         self._prefixes = PrefixTable(PREFIXES)
         self._document_prefixes = {}
-        table = tuple(table)
-        self._table = table
+        self._table = table = tuple(table)
         self._schema = Schema(table)
         self._known = self._schema.facts()
         self._needed = self._schema.reduced(self._known)
@@ -150,8 +149,8 @@ class Store(N3Verbs):
                 return
             given: object = program
             if not isinstance(given, (str, os.PathLike)):
-                hint = "pass the text of a program, or the path of one"
-                raise UsageError(Problem("E0662", f"expected a program, found {quote(program)}", hint=hint))
+                message, hint = f"expected a program, found {quote(program)}", "pass its text, or its path"
+                raise UsageError(Problem("E0662", message, hint=hint))
             with ForeignCode(interrupts):
                 parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
             declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
@@ -160,7 +159,7 @@ class Store(N3Verbs):
             declarations = (*self._undeclared(), *more, *parsed.declarations)
             self._extend(Reading(with_values(parsed, declarations=declarations)), replace=flag("replace", replace))
             self._names.has_triples |= bool(more)
-            self._prefixes = PrefixTable(known)
+            self._prefixes.declare(known)
 
     def _extend(self, reading: Reading, *, replace: bool = False) -> None:
         """Add rules in the names of the database. ProgramError."""
@@ -194,8 +193,8 @@ class Store(N3Verbs):
     def has_pending(self) -> bool:
         """Return True if changes of triples or rules wait for `commit`."""
         workspace = self._database.workspace
-        rules, facts = workspace.program.rules, workspace.facts
-        return bool(self._pending) or bool(facts) or rules != workspace.committed.checked.rules
+        has_rules = workspace.program.rules != workspace.committed.checked.rules
+        return bool(self._pending or workspace.facts) or has_rules
 
     @overload
     def subscribe(self, callback: Callable[[StoreChange], object]) -> Callable[[], None]: ...
@@ -226,6 +225,7 @@ class Store(N3Verbs):
 
     def _drop(self) -> None:
         self._pending = []
+        self._prefixes.withdraw()
         self._database.workspace.rollback()
 
     def _end(self) -> None:
@@ -260,6 +260,7 @@ class Store(N3Verbs):
                 self._lasting.publish(self, earlier, interrupts)
             pending, self._pending = self._pending, []
             self._epochs += 1
+            self._prefixes.keep()
             self._note(pending, change, has_facts)
             return change
 

@@ -1,90 +1,164 @@
-"""/v1/explain, /v1/why-not, /v1/undo, /v1/repair, /v1/blame: why tuples are there, or are not."""
+"""/v1/explain, /v1/why-not, /v1/ways-to-remove, /v1/ways-to-derive, /v1/blame: why tuples are there, or are not."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tidelog.database import Database
+from tidelog.explain.blame import Blame
+from tidelog.explain.documents import blame_document, proof_document
 from tidelog.explain.enumeration import Enumeration
+from tidelog.explain.proof import Proof
+from tidelog.explain.questions import DEPTH, MOST_MEMBERS
+from tidelog.explain.steps import Facts
 from tidelog.io.json_values import with_branches
 from tidelog.io.rows import place_in
 from tidelog.serve.answering import answered
 from tidelog.serve.bodies import Parameters, of_address
 from tidelog.serve.problems import bad_request
-from tidelog.workbench.rows import as_json, limit_of
+from tidelog.snapshots import Snapshot
+from tidelog.workbench.rows import as_json, number_of
 from tidelog.workbench.service import Service
 
 _MOST = 10
 """Explanations of an answer that asks for no other number."""
 
 
+JsonObject: TypeAlias = dict[str, Any]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class TupleQuestion:
+    """What a request asks about a tuple. `instances` asks for all that another process needs to check proofs."""
+
+    relation: str
+    values: tuple[Any, ...]
+    limit: int | None
+    depth: int
+    members: int | None
+    rules: bool
+    instances: bool
+
+    def proof(self, proof: Proof) -> JsonObject:
+        """Return a proof as the answer has it."""
+        return proof_document(proof) if self.instances else proof.to_dict()
+
+    def blame(self, blame: Blame) -> JsonObject:
+        """Return an answer to `blame` as the answer has it."""
+        return blame_document(blame) if self.instances else blame.to_dict()
+
+
 async def explain(request: Request, service: Service) -> Response:
     """Return proofs of a tuple, the smallest first: one, or `limit` of them."""
 
-    def find(relation: str, values: Any, limit: int | None) -> dict[str, Any]:
-        with service.db.snapshot() as snapshot:
-            if limit is None:
-                return {"epoch": snapshot.epoch, "proofs": [_one(snapshot.explain(relation, values))]}
-            found = snapshot.explain(relation, values, all=True)
-            return {"epoch": snapshot.epoch, **_several("proofs", found, limit)}
+    def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
+        if asked.limit is None:
+            proof = db.explain(asked.relation, asked.values, members=asked.members)
+            return {"proofs": [asked.proof(proof)]}
+        found = db.explain(asked.relation, asked.values, all=True, members=asked.members)
+        return _several("proofs", found, asked.proof, asked.limit)
 
-    return await _answered(request, service, find)
+    return await _read(request, service, find, "limit", "members")
 
 
 async def why_not(request: Request, service: Service) -> Response:
     """Return how far the rules of a relation come towards a tuple that it does not have."""
 
-    def find(relation: str, values: Any, _: int | None) -> dict[str, Any]:
-        with service.db.snapshot() as snapshot:
-            return {"epoch": snapshot.epoch, "absence": snapshot.why_not(relation, values).to_dict()}
+    def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
+        return {"absence": db.why_not(asked.relation, asked.values, depth=asked.depth).to_dict()}
 
-    return await _answered(request, service, find)
+    return await _read(request, service, find, "depth")
 
 
 async def blame(request: Request, service: Service) -> Response:
     """Return since which epoch a relation has a tuple, by which facts and rules."""
 
-    def find(relation: str, values: Any, _: int | None) -> dict[str, Any]:
-        with service.db.snapshot() as snapshot:
-            return {"epoch": snapshot.epoch, "blame": snapshot.blame(relation, values).to_dict()}
+    def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
+        return {"blame": asked.blame(db.blame(asked.relation, asked.values))}
 
-    return await _answered(request, service, find)
+    return await _read(request, service, find)
 
 
-async def undo(request: Request, service: Service) -> Response:
+async def ways_to_remove(request: Request, service: Service) -> Response:
     """Return the smallest sets of facts, or with `rules` of rules, without which a tuple would go."""
 
-    def find(relation: str, values: Any, limit: int | None) -> dict[str, Any]:
-        by_rules = of_address(request).one("rules") in ("", "true")
-        return _several("removals", service.db.ways_to_remove(relation, values, rules=by_rules), limit)
+    def find(db: Database, asked: TupleQuestion) -> JsonObject:
+        found = db.ways_to_remove(asked.relation, asked.values, rules=asked.rules)
+        return _several("removals", found, lambda each: [*_facts(each.facts), *each.rules], asked.limit)
 
-    return await _answered(request, service, find, "rules")
+    return await _tried(request, service, find, "limit", "rules")
 
 
-async def repair(request: Request, service: Service) -> Response:
+async def ways_to_derive(request: Request, service: Service) -> Response:
     """Return the smallest sets of facts that would make a relation have a tuple."""
 
-    def find(relation: str, values: Any, limit: int | None) -> dict[str, Any]:
-        return _several("additions", service.db.ways_to_derive(relation, values), limit)
+    def find(db: Database, asked: TupleQuestion) -> JsonObject:
+        return _several("additions", db.ways_to_derive(asked.relation, asked.values), _facts, asked.limit)
 
-    return await _answered(request, service, find)
+    return await _tried(request, service, find, "limit")
 
 
-async def _answered(request: Request, service: Service, find: Any, *more: str) -> Response:
+async def _read(
+    request: Request, service: Service, find: Callable[[Snapshot, TupleQuestion], JsonObject], *more: str
+) -> Response:
+    """Answer what a snapshot says about the tuple of a request, which may have `more` parameters."""
+    asked = _question(request, service, *more)
+
+    def answer() -> JsonObject:
+        with service.db.snapshot() as snapshot:
+            return {**_moment(service, snapshot, asked), **find(snapshot, asked)}
+
+    return as_json(await answered(request, answer, service.limits.memory))
+
+
+async def _tried(
+    request: Request, service: Service, find: Callable[[Database, TupleQuestion], JsonObject], *more: str
+) -> Response:
+    """Answer what trials say about the tuple of a request. They need the database itself."""
+    asked = _question(request, service, *more)
+
+    def answer() -> JsonObject:
+        with service.db.snapshot() as snapshot:
+            moment = _moment(service, snapshot, asked)
+        return {**moment, **find(service.db, asked)}
+
+    return as_json(await answered(request, answer, service.limits.memory))
+
+
+def _moment(service: Service, snapshot: Snapshot, asked: TupleQuestion) -> JsonObject:
+    """Return the epoch of an answer, and which program its instances are of."""
+    program = {"program": service.program_of(snapshot).sha256} if asked.instances else {}
+    return {"epoch": snapshot.epoch, **program}
+
+
+def _question(request: Request, service: Service, *more: str) -> TupleQuestion:
+    """Return what a request asks, which may have `more` parameters. Raise RequestError (E0692)."""
     parameters = of_address(request)
-    allowed = ("relation", "tuple", "limit", *more)
+    allowed = ("relation", "tuple", "instances", *more)
     for name, _ in parameters.pairs:
         if name not in allowed:
             raise bad_request(f"there is no parameter {name!r}", f"use {', '.join(allowed)}")
-    relation, limit = parameters.one("relation"), limit_of(parameters)
+    relation, depth = parameters.one("relation"), number_of(parameters, "depth")
     if relation is None:
         raise bad_request("the parameter `relation` is missing", "pass relation=NAME and tuple=[VALUES] in JSON")
-    values = _values(parameters, service, relation)
-    return as_json(await answered(request, lambda: find(relation, values, limit), service.limits.memory))
+    members = None if parameters.one("members") == "all" else number_of(parameters, "members")
+    return TupleQuestion(
+        relation,
+        _values(parameters, service, relation),
+        number_of(parameters, "limit"),
+        DEPTH if depth is None else depth,
+        MOST_MEMBERS if "members" not in dict(parameters.pairs) else members,
+        parameters.one("rules") in ("", "true"),
+        parameters.one("instances") in ("", "true"),
+    )
 
 
 def _values(parameters: Parameters, service: Service, relation: str) -> tuple[Any, ...]:
@@ -100,17 +174,13 @@ def _values(parameters: Parameters, service: Service, relation: str) -> tuple[An
     return tuple(row)
 
 
-def _several(name: str, found: Any, limit: int | None) -> dict[str, Any]:
-    """Return the first explanations, and whether there may be more."""
+def _several(name: str, found: Enumeration[Item], document: Callable[[Item], Any], limit: int | None) -> JsonObject:
+    """Return the first explanations, whether there may be more, and whether a limit is the reason."""
     most = _MOST if limit is None else limit
     items = list(islice(found, most + 1))
-    partial = isinstance(found, Enumeration) and found.is_partial
-    return {name: [_one(each) for each in items[:most]], "more": len(items) > most or partial}
+    more = len(items) > most
+    return {name: list(map(document, items[:most])), "more": more or found.is_partial, "partial": found.is_partial}
 
 
-def _one(found: Any) -> Any:
-    """Return an explanation as JSON has it: a proof, or facts."""
-    if hasattr(found, "to_dict"):
-        return found.to_dict()
-    facts = found.facts if hasattr(found, "facts") else found
+def _facts(facts: Facts) -> list[Any]:
     return [[name, list(row)] for name, row in facts]

@@ -16,6 +16,7 @@ _ROWS = (_JSON, _NDJSON, "text/csv", "application/vnd.apache.arrow.stream")
 _FLAG = {"type": "string", "enum": ["", "true", "false"]}
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
 _TEXT = {"type": "string"}
+_MEMBERS = {"oneOf": [_NUMBER, {"type": "string", "enum": ["all"]}]}
 _TUPLE = {"relation": _TEXT, "tuple": {**_TEXT, "contentMediaType": _JSON, "contentSchema": {"type": "array"}}}
 
 
@@ -42,6 +43,8 @@ def _plain(summary: str, *, is_open: bool = True) -> PathOperation:
     return PathOperation(summary, types=("text/plain",), is_open=is_open)
 
 
+_WAYS = ("epoch", "more", "partial")
+_OF_WAYS = {"limit": _NUMBER, "instances": _FLAG}
 _PAGE = ("epoch", "relation", "columns", "total", "rows", "cursor")
 _OPERATIONS: dict[str, dict[str, PathOperation]] = {
     "/v1/relations": {
@@ -72,11 +75,18 @@ _OPERATIONS: dict[str, dict[str, PathOperation]] = {
             headers=("Last-Event-ID",),
         )
     },
-    "/v1/explain": {"get": _about("Proofs of a tuple", "epoch", "proofs", limit=_NUMBER)},
-    "/v1/why-not": {"get": _about("Why a relation does not have a tuple", "epoch", "absence", limit=_NUMBER)},
-    "/v1/undo": {"get": _about("What to remove so that a tuple goes", "removals", "more", limit=_NUMBER, rules=_FLAG)},
-    "/v1/repair": {"get": _about("What to add so that a tuple comes", "additions", "more", limit=_NUMBER)},
-    "/v1/blame": {"get": _about("Since which epoch a tuple is there", "epoch", "blame", limit=_NUMBER)},
+    "/v1/explain": {
+        "get": _about("Proofs of a tuple", "epoch", "proofs", limit=_NUMBER, members=_MEMBERS, instances=_FLAG)
+    },
+    "/v1/why-not": {
+        "get": _about("Why a relation does not have a tuple", "epoch", "absence", depth=_NUMBER, instances=_FLAG)
+    },
+    "/v1/ways-to-remove": {
+        "get": _about("What to remove so that a tuple goes", *_WAYS, "removals", **_OF_WAYS, rules=_FLAG)
+    },
+    "/v1/ways-to-derive": {"get": _about("What to add so that a tuple comes", *_WAYS, "additions", **_OF_WAYS)},
+    "/v1/blame": {"get": _about("Since which epoch a tuple is there", "epoch", "blame", instances=_FLAG)},
+    "/v1/program": {"get": PathOperation("The program as one text", ("epoch", "text", "sha256"))},
     "/v1/rules": {"get": PathOperation("The rules with their names and texts", ("epoch", "rules", "hyper_nodes"))},
     "/v1/graph": {
         "get": PathOperation(

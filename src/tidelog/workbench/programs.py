@@ -1,4 +1,4 @@
-"""/v1/rules, /v1/graph, /v1/profile, /v1/stats: the program, and how the engine follows it."""
+"""/v1/program, /v1/rules, /v1/graph, /v1/profile, /v1/stats: the program, and how the engine follows it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,17 @@ from tidelog.serve.answering import answered
 from tidelog.workbench.describing import graph_of, rules_of
 from tidelog.workbench.rows import as_json
 from tidelog.workbench.service import Service
+
+
+async def program(request: Request, service: Service) -> Response:
+    """Return the program as one text without its facts, with the places where its statements were written."""
+
+    def find() -> dict[str, Any]:
+        with service.db.snapshot() as snapshot:
+            found = service.program_of(snapshot)
+            return {"epoch": snapshot.epoch, "text": found.text, "sha256": found.sha256}
+
+    return as_json(await answered(request, find))
 
 
 async def rules(request: Request, service: Service) -> Response:

@@ -24,7 +24,7 @@ from tidelog.storage.record_text import format_value
 from tidelog.workbench.bodies import QueryBody, body_of
 from tidelog.workbench.cursors import PagedAnswer
 from tidelog.workbench.describing import relations_of
-from tidelog.workbench.rows import as_json, limit_of, respond
+from tidelog.workbench.rows import as_json, number_of, respond
 from tidelog.workbench.service import Service
 
 _NAMES = ("order", "descending", "limit", "cursor", "asserted")
@@ -46,7 +46,7 @@ async def relation(request: Request, service: Service) -> Response:
     `asserted`, only asserted facts. With `cursor`, the next rows of an answer."""
     parameters = of_address(request)
     _check_names(parameters)
-    limit = limit_of(parameters)
+    limit = number_of(parameters, "limit")
     cursor = parameters.one("cursor")
     if cursor is not None:
         return await _answered(request, service, lambda: service.cursors.take(cursor), limit)

@@ -36,13 +36,13 @@ _CHUNK = 20_000
 _AT_ONCE = 1_000
 
 
-def limit_of(parameters: Parameters) -> int | None:
-    """Return the number of rows that a request asks for, None without one. Raise RequestError (E0692)."""
-    text = parameters.one("limit")
+def number_of(parameters: Parameters, name: str) -> int | None:
+    """Return the number in a parameter, None without one. Raise RequestError (E0692)."""
+    text = parameters.one(name)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise bad_request(f"limit={text} is no number of rows", "pass a number such as limit=100")
+        raise bad_request(f"{name}={text} is no number", f"pass a number such as {name}=100")
     return int(text)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tidelog.change import Change
 from tidelog.database import Database
+from tidelog.durable.files import checksum
 from tidelog.engine import Prospect
+from tidelog.language.placed import placed_text
+from tidelog.language.syntax import Program
 from tidelog.maintain.deltas import AnyRows
 from tidelog.semantics.user_functors import close_libraries
 from tidelog.serve.bodies import ServerLimits
+from tidelog.snapshots import Snapshot
 from tidelog.store import StoredDatabase
 from tidelog.workbench.change_log import ChangeLog
 from tidelog.workbench.cursors import Cursors
@@ -15,6 +21,15 @@ from tidelog.workbench.feed import EpochFeed
 from tidelog.workbench.history import EpochHistory
 from tidelog.workbench.requests import KnownRequests
 from tidelog.workspace import Draft
+
+
+@dataclass(frozen=True)
+class PrintedProgram:
+    """The text of programs, with the places of their statements, and its SHA-256."""
+
+    programs: tuple[Program, ...]
+    text: str
+    sha256: str
 
 
 class Service:
@@ -38,12 +53,21 @@ class Service:
         self.history = EpochHistory()
         self.checked: dict[str, object] | None = None
         """The result of the last check, None without one."""
+        self._text: PrintedProgram | None = None
 
     @property
     def epoch(self) -> int:
         """Return the number of the last epoch."""
         with self.db.snapshot() as snapshot:
             return snapshot.epoch
+
+    def program_of(self, snapshot: Snapshot) -> PrintedProgram:
+        """Return the program of an epoch as a text, which is made once for epochs without changes of rules."""
+        programs, found = snapshot.workspace.committed.programs, self._text
+        if found is None or found.programs is not programs:
+            text = placed_text(programs)
+            found = self._text = PrintedProgram(programs, text, checksum(text.encode("utf-8", "surrogatepass")))
+        return found
 
     def _seal(self, draft: Draft, prospect: Prospect[AnyRows]) -> None:
         workspace = self.db.workspace

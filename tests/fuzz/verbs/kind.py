@@ -36,6 +36,8 @@ class Kind:
     """What statements have that may change something."""
     check: str
     reopen: str
+    asking: re.Pattern[str] = re.compile("(?!)")
+    """What statements have that ask other nodes, whose packets arrive also before an error; nothing by default."""
     lasting: Callable[[Known], dict[str, Any] | None] = lambda known: None
     """What an object has that is opened again; None if there is nothing of it."""
     tidy: Callable[[Known], object] = lambda known: None
@@ -65,7 +67,8 @@ class Kind:
             for statement in (*statements, self.check, self.reopen):
                 lasting = self.lasting(known) or lasting
                 ends = statement in (self.check, self.reopen)
-                if problem := step(statement, known, lambda: self.state(known), self.changing, must_end_well=ends):
+                verbs = self.changing, self.asking
+                if problem := step(statement, known, lambda: self.state(known), *verbs, must_end_well=ends):
                     return f"{problem}, by {statement}"
                 self.tidy(known)
             found = self.lasting(known)

@@ -6,7 +6,13 @@ import { Trial } from "console/trial";
 import { useWork, Working } from "console/work";
 import { Complaint, html, number, tupleText } from "console/parts";
 
-const KINDS = { explain: "Proof", "why-not": "Why not", undo: "Ways to remove", repair: "Ways to derive", blame: "Blame" };
+const KINDS = {
+  explain: "Proof",
+  "why-not": "Why not",
+  "ways-to-remove": "Ways to remove",
+  "ways-to-derive": "Ways to derive",
+  blame: "Blame",
+};
 
 /** `done` is called after a commit that somebody makes here. */
 export function Tuple({ relation, values, close, done }) {
