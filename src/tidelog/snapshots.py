@@ -20,6 +20,7 @@ from tidelog.maintain.state import EngineState
 from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.meanings import Meanings
+from tidelog.queries.planning import QueryPlan
 from tidelog.relation import Relation
 from tidelog.ruleset import Earlier, RuleSet
 from tidelog.storage.dictionary import Dictionary, locks_of
@@ -80,8 +81,11 @@ class EmbeddedReads(ExplainingReads):
         return self.turns.using
 
     def local(self, name: str) -> Relation:
-        """Return the same as `db[name]`."""
+        """Return the same as `db[name]`, for modules of this package that read databases over Spark as well."""
         return self[name]
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name != "local"]
 
     def query(self, text: str, /, **parameters: Any) -> Relation:
         """Return the answer to a query as of the last committed epoch.
@@ -97,6 +101,13 @@ class EmbeddedReads(ExplainingReads):
         self._note_read()
         with self._using(), reading_within_memory:
             return self._answers.answer(text, parameters, self._plans(), self._options)
+
+    def query_plan(self, text: str, /, **parameters: Any) -> QueryPlan:
+        """Return how `query` would evaluate a query now: the order of its literals, with the bindings that the planner
+        expects. Raise as `query`."""
+        self._note_read()
+        with self._using(), reading_within_memory:
+            return self._answers.plan(text, parameters, self._plans())
 
     def _explained(self) -> EngineViews:
         from tidelog.explain.views import EngineViews

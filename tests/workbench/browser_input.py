@@ -35,6 +35,20 @@ def test_a_query_completes_names_and_shows_its_rows(serve: Serve) -> None:
         expect(text).to_have_value("way(x, y)")
 
 
+def test_a_query_shows_its_plan(serve: Serve) -> None:
+    with serve() as site:
+        page = site.open("query")
+        page.get_by_label("Text of the query").fill("way(x, y), road(y, z), x < z")
+        page.get_by_role("button", name="Plan").click()
+        steps = page.get_by_label("Plan").get_by_role("listitem")
+        expect(steps).to_have_count(3)
+        expect(steps.last).to_contain_text("test x < z about")
+        page.get_by_label("Text of the query").fill("way(x, y), rode(y, z)")
+        expect(page.get_by_label("Plan")).to_have_count(0)
+        page.get_by_role("button", name="Plan").click()
+        expect(page.get_by_role("alert")).to_contain_text("E0201 line 1")
+
+
 def test_an_error_marks_its_place_in_the_text(serve: Serve) -> None:
     with serve() as site:
         page = site.open("query")

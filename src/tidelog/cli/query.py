@@ -4,11 +4,12 @@ as http://127.0.0.1:7171."""
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidelog.relation import Relation
+    from tidelog.client.database import RemoteDatabase
+    from tidelog.database import Database
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -23,14 +24,22 @@ def add(commands: Commands) -> None:
     forms = command.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print the tuples, or the errors, as JSON")
     forms.add_argument("--csv", action="store_true", help="print CSV with a line of names")
+    forms.add_argument("--plan", action="store_true", help="print how the query would be evaluated")
     add_access(command)
     add_functors(command)
     command.set_defaults(execute=execute)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the answer as a table, CSV or JSON, sorted."""
-    columns, rows = _answer(arguments)
+    """Print the answer as a table, CSV or JSON, sorted, or the plan."""
+    from tidelog.io.sorting import sorted_rows
+
+    with _database(arguments) as db:
+        if arguments.plan:
+            print(db.query_plan(arguments.query))
+            return 0
+        found = db.query(arguments.query)
+        columns, rows = list(found.schema), sorted_rows(found)
     if arguments.json:
         from tidelog.cli.report import print_json
 
@@ -49,20 +58,15 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[tuple[Any, ...]]]:
-    """Return the names of the columns and the sorted tuples."""
+def _database(arguments: argparse.Namespace) -> AbstractContextManager[Database | RemoteDatabase]:
+    """Return the store or the database behind the server that was named."""
     from pathlib import Path
 
     from tidelog.cli.shared import existing, functors_of, is_address, served
-    from tidelog.io.sorting import sorted_rows
 
     if is_address(arguments.store):
-        with served(arguments.store, arguments) as server:
-            found: Relation = server.query(arguments.query)
-            return list(found.schema), sorted_rows(found)
-    with existing(Path(arguments.store), read_only=True, functors=functors_of(arguments)) as db:
-        found = db.query(arguments.query)
-        return list(found.schema), sorted_rows(found)
+        return served(arguments.store, arguments)
+    return existing(Path(arguments.store), read_only=True, functors=functors_of(arguments))
 
 
 def _text(value: Any) -> str:

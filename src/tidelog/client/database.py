@@ -34,6 +34,7 @@ from tidelog.language.branches import Branch
 from tidelog.language.declarations import branch_named
 from tidelog.language.reading import preprocessed, text_of
 from tidelog.language.syntax import CheckedProgram
+from tidelog.queries.planning import QueryPlan
 from tidelog.ruleset import Earlier, NamedRules
 from tidelog.verbs import callable_one, warn_of_pending
 
@@ -145,10 +146,15 @@ class RemoteDatabase(EarlierNames):
     def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
         """Return the answer to a query as of the last epoch, see `Database.query`."""
         self._note_read()
-        values = {_text("a parameter", name): json_value(each, place_in(name)) for name, each in parameters.items()}
-        body = {"query": _text("a query", text), "parameters": values}
+        body = _query(text, parameters)
         return RemoteRelation.of(
             "query", self._exchange.send("POST", "/v1/query", body=body, headers={"Accept": ARROW})
+        )
+
+    def query_plan(self, text: str, /, **parameters: Any) -> QueryPlan:
+        """Return how the server would evaluate a query, see `Database.query_plan`."""
+        return QueryPlan.of(
+            self._exchange.send("POST", "/v1/query", body={**_query(text, parameters), "plan": True}).json()
         )
 
     @overload
@@ -439,6 +445,12 @@ def _text(what: str, value: str) -> str:
         raise wrong_argument(what, "a text", value)
     found: str = json_value(value, place_in(what))
     return found
+
+
+def _query(text: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a request for a query. Raise UsageError (E0635), DataError for a value that JSON lacks."""
+    values = {_text("a parameter", name): json_value(each, place_in(name)) for name, each in parameters.items()}
+    return {"query": _text("a query", text), "parameters": values}
 
 
 def _path(name: str) -> str:

@@ -25,6 +25,7 @@ from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.meanings import LastTexts, Meanings, Query, check_text
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, remaining
+from tidelog.queries.planning import QueryPlan, plan_of_body, plan_of_pattern
 from tidelog.relation import Relation, WordRows
 from tidelog.rules.path_forms import has_nodes
 from tidelog.workspace import Workspace
@@ -76,6 +77,13 @@ class Answers:
         if isinstance(query, Pattern):
             return answer(query, self._workspace, engine, options)
         return self._of_body((text, *sorted(values)), query, values, engine, options)
+
+    def plan(self, text: str, values: Mapping[str, object], engine: EngineState) -> QueryPlan:
+        """Return how a query would be evaluated over the views of an engine. Raise as `query`."""
+        query = self.query(text, values)
+        if isinstance(query, Pattern):
+            return plan_of_pattern(query, engine)
+        return plan_of_body(query.evaluation(self._workspace.committed.checked), engine)
 
     def _followed(self) -> Meanings:
         """Return the meanings under the declarations of now. What was compiled under others is forgotten."""

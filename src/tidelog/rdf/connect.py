@@ -136,7 +136,7 @@ def _digest(program: Rules) -> str:
     is_path = isinstance(program, os.PathLike) or ("\n" not in program and program.endswith((".dl", ".n3")))
     try:
         text = Path(program).read_bytes() if is_path else str(program).encode("utf-8", "surrogatepass")
-    except OSError:  # `Store.load` says what is wrong with it.
+    except (OSError, ValueError):  # `Store.load` says what is wrong with it, or with its path.
         text = b""
     return sha256(text).hexdigest()
 

@@ -26,7 +26,7 @@ from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATION_COLUMNS, J
 from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, without
-from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, symbol_of
+from tidelog.rdf.sparql.evaluation import FoundTerms, SparqlPlan, symbol_of
 from tidelog.rdf.sparql.mirror import MEMORY, OFF, Mirror, MirrorCopy
 from tidelog.rdf.sparql.updating import UpdateDraft
 from tidelog.rdf.sparql.words import is_query, is_update
@@ -250,7 +250,7 @@ class GraphwiseStore(Store):
         return closure is not None and closure._triples.holds(*map(symbol_of, quad.triple))
 
     def _asked_wider(
-        self, copy: MirrorCopy, seconds: float | None, plan: QueryPlan, draft: UpdateDraft
+        self, copy: MirrorCopy, seconds: float | None, plan: SparqlPlan, draft: UpdateDraft
     ) -> FoundTerms | None:
         if draft.changes:  # The closures are those of the last commit.
             return None

@@ -134,7 +134,7 @@ class _Planner:
         columns = _keys(literal, bound)
         size = self.statistics.size(literal.relation)
         if not columns:
-            return size
+            return size if literal.args else 1.0
         if len(columns) == len(literal.args):
             return 0.5
         return size / self.statistics.distinct(literal.relation, columns)

@@ -70,6 +70,12 @@ async def query(request: Request, service: Service) -> Response:
             snapshot.close()
             raise
 
+    def plan() -> dict[str, Any]:
+        with service.db.snapshot() as snapshot:
+            return {"epoch": snapshot.epoch, **snapshot.query_plan(body.query, **body.parameters).to_dict()}
+
+    if body.plan:
+        return as_json(await answered(request, plan, service.limits.memory))
     return await _answered(request, service, answer, body.limit)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import tidelog
 from tests.fuzz.statements import OwnError
 from tests.fuzz.verbs.kind import Kind, Known
+from tidelog.storage.record_text import row_text
 
 _PROGRAM = """
 .type Pair = [a: number, b: symbol]  .type List = [head: symbol, tail: List]  .type Unit = []
@@ -83,7 +84,9 @@ def contents(db: tidelog.Database) -> dict[str, Any]:
     """Return the views, facts and rules as of the last epoch."""
     relations = db.workspace.committed.checked.relations.values()
     rows = {
-        each.name: tuple(sorted(map(repr, part)) for part in (db[each.name], db.asserted(each.name)))
+        each.name: tuple(
+            sorted(row_text(each.name, row) for row in part) for part in (db[each.name], db.asserted(each.name))
+        )
         for each in relations
         if "inline" not in each.qualifiers
     }

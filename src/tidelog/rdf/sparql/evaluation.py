@@ -19,7 +19,7 @@ _XML_NAME = re.compile(r"[^\W\d][\w.-]*$")
 
 
 @dataclass(frozen=True)
-class QueryPlan:
+class SparqlPlan:
     """A query that has been checked, with its options as pyoxigraph takes them."""
 
     text: str

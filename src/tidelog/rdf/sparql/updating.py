@@ -18,7 +18,7 @@ from tidelog.errors import DataError, Problem, TidelogError, UsageError
 from tidelog.rdf import reader
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.formats import INFERRED, load
-from tidelog.rdf.sparql.evaluation import FoundTerms, QueryPlan, dataset
+from tidelog.rdf.sparql.evaluation import FoundTerms, SparqlPlan, dataset
 from tidelog.rdf.sparql.mirror import MERGED, named_graphs, read
 from tidelog.rdf.sparql.operations import UpdateOperation
 from tidelog.rdf.sparql.words import words
@@ -28,7 +28,7 @@ _NODE = "urn:tidelog:node:"
 _BLANK_NODE = re.compile(r'"(?:[^"\\]|\\.)*"|_:([^\s"<>]+)')
 _CHUNK = 5_000
 """Solutions that a template gets at a time."""
-Asked = Callable[[QueryPlan, "UpdateDraft"], FoundTerms]
+Asked = Callable[[SparqlPlan, "UpdateDraft"], FoundTerms]
 
 
 class UpdateDraft:
@@ -42,7 +42,7 @@ class UpdateDraft:
         inferred: bool,
         chosen: Mapping[str, Any],
         follows: Callable[[Any], bool],
-        wider: Callable[[QueryPlan, UpdateDraft], FoundTerms | None],
+        wider: Callable[[SparqlPlan, UpdateDraft], FoundTerms | None],
     ) -> None:
         """`chosen` has the graphs that patterns match, as pyoxigraph takes them, if the call names them. `follows`
         returns True for a quad that is not asserted, but follows. `wider` answers a plan over what follows as well, and
@@ -117,10 +117,10 @@ class UpdateDraft:
         (self._insert if operation.verb == "INSERT" else self._delete)(quads)
 
     def _modify(self, operation: UpdateOperation) -> None:
-        plan = QueryPlan(operation.query, {"base_iri": operation.base, "prefixes": dict(operation.prefixes)})
+        plan = SparqlPlan(operation.query, {"base_iri": operation.base, "prefixes": dict(operation.prefixes)})
         graph = operation.behind("WITH")
         if self._chosen:
-            plan = QueryPlan(plan.text, {**plan.options, **self._chosen})
+            plan = SparqlPlan(plan.text, {**plan.options, **self._chosen})
         elif not operation.has("USING"):
             plan = self._within(plan, graph, self._inferred)
         found = self._ask(plan, self)
@@ -135,20 +135,20 @@ class UpdateDraft:
         if templates[0] and not templates[1] and not made[0] and is_default and not self._inferred:
             self._pass_over(operation, within, templates[0], self._within(plan, graph, inferred=True))
 
-    def _pass_over(self, operation: UpdateOperation, within: str, template: str, plan: QueryPlan) -> None:
+    def _pass_over(self, operation: UpdateOperation, within: str, template: str, plan: SparqlPlan) -> None:
         """Note what a deletion would delete if patterns matched what follows, because it deletes nothing."""
         found = self._wider(plan, self)
         if found is not None:
             quads = self._made(operation, within, template, found)
             self._passed += (quad for quad in quads if not self.has(quad) and self._follows(quad))
 
-    def _within(self, plan: QueryPlan, graph: str | None, inferred: bool) -> QueryPlan:
+    def _within(self, plan: SparqlPlan, graph: str | None, inferred: bool) -> SparqlPlan:
         """Return a plan for the graphs of the draft, with what follows or without; `graph` is the default graph if
         WITH names one."""
         options = dataset(self._mirror, inferred)
         if graph is not None:
             options["default_graph"] = [_name(graph), *options["default_graph"][1:]]
-        return QueryPlan(plan.text, {**plan.options, **options, "named_graphs": self._named()})
+        return SparqlPlan(plan.text, {**plan.options, **options, "named_graphs": self._named()})
 
     def _made(self, operation: UpdateOperation, within: str, template: str, found: FoundTerms) -> list[Any]:
         """Return the quads that a template makes of solutions. Blank nodes of these are IRIs meanwhile, because data in

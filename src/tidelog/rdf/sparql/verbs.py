@@ -23,7 +23,7 @@ from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.bodies import too_large
 from tidelog.rdf.sparql.computing import FUNCTIONS
-from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, QueryPlan, collected, dataset, symbol_of
+from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, SparqlPlan, collected, dataset, symbol_of
 from tidelog.rdf.sparql.mirror import Mirror, MirrorCopy, named_graph
 from tidelog.rdf.sparql.operations import NAME, CheckedUpdate, check, operations
 from tidelog.rdf.sparql.problems import failed, refuse
@@ -128,7 +128,7 @@ class SparqlVerbs(GraphVerbs):
         return oxigraph.Quad(*quad.triple, oxigraph.NamedNode(INFERRED)) in mirror
 
     def _asked_wider(
-        self, copy: MirrorCopy, seconds: float | None, plan: QueryPlan, draft: UpdateDraft
+        self, copy: MirrorCopy, seconds: float | None, plan: SparqlPlan, draft: UpdateDraft
     ) -> FoundTerms | None:
         """Return the answer to a query of an update over what follows as well; None if nothing follows."""
         has_inferred = copy.store.contains_named_graph(load().NamedNode(INFERRED))
@@ -138,7 +138,7 @@ class SparqlVerbs(GraphVerbs):
         """Return why a triple holds in a graph."""
         return self.explain(*triple)
 
-    def _asked(self, copy: MirrorCopy, seconds: float | None, plan: QueryPlan, draft: UpdateDraft) -> FoundTerms:
+    def _asked(self, copy: MirrorCopy, seconds: float | None, plan: SparqlPlan, draft: UpdateDraft) -> FoundTerms:
         """Return the answer to a query over the mirror with the changes of a draft, which it has while the query
         begins."""
         if not draft.changes:
@@ -170,7 +170,7 @@ class SparqlVerbs(GraphVerbs):
         finally:
             copy.gate.leave()
 
-    def _begun(self, copy: MirrorCopy, plan: QueryPlan, seconds: float | None) -> Any:
+    def _begun(self, copy: MirrorCopy, plan: SparqlPlan, seconds: float | None) -> Any:
         """Return a query that has begun: pyoxigraph's results, or `TimedQuery` if another process evaluates it."""
         is_apart = seconds is not None or self._is_long(plan.text)
         return TimedQuery(copy, plan, seconds) if is_apart else plan.started(copy.store)
@@ -261,7 +261,7 @@ class SparqlVerbs(GraphVerbs):
         with self._sharing(union, inferred=inferred) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
             with failed(text, _QUERY, **asked):
-                plan = QueryPlan(text, {**asked, **more})
+                plan = SparqlPlan(text, {**asked, **more})
                 running = self._begun(copy, plan, seconds)
         with reading_within_memory, failed(text, _QUERY, **asked):
             found = running.found() if isinstance(running, TimedQuery) else collected(running)
@@ -290,7 +290,7 @@ class SparqlVerbs(GraphVerbs):
         with self._sharing(inferred=True) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
             process = taking(copy)
-        plan = QueryPlan(text, {"base_iri": limits.get("base"), "prefixes": self._declared, **more})
+        plan = SparqlPlan(text, {"base_iri": limits.get("base"), "prefixes": self._declared, **more})
         process.ask(plan, AnswerFormats(formats, self.prefixes, rows))
         return process
 

@@ -5,7 +5,7 @@ import { json } from "console/api";
 import { Code } from "console/code";
 import { useDraft, useLive } from "console/state";
 import { useWork, Working } from "console/work";
-import { Complaint, html, plural, seconds, shown } from "console/parts";
+import { Complaint, html, number, plural, seconds, shown } from "console/parts";
 
 const ROWS = 100;
 const KEPT = 50; // queries of the history
@@ -18,11 +18,13 @@ export function Query() {
   const [text, setText] = useDraft("query", "");
   const [past, setPast] = useDraft("queries", []);
   const [found, setFound] = useDraft("answer", null); // {query, time, columns, rows, total, epoch, cursor}
+  const [plan, setPlan] = useState(null); // {query, epoch, rules}
   const [error, setError] = useState(null);
   const work = useWork();
 
   function type(next) {
     setText(next);
+    setPlan(null);
     setError(null); // Its place is one of the text before.
   }
 
@@ -41,6 +43,17 @@ export function Query() {
     }
   }
 
+  async function explain() {
+    setError(null);
+    try {
+      const answer = await work.run((signal) => json("/v1/query", { method: "POST", body: { query: text, plan: true }, signal }));
+      setPlan(answer ?? null);
+    } catch (problem) {
+      setPlan(null);
+      setError(problem);
+    }
+  }
+
   async function more() {
     try {
       const next = await work.run((signal) => ask({ cursor: found.cursor }, signal));
@@ -53,9 +66,11 @@ export function Query() {
   const examples = [...relations.values()].slice(0, EXAMPLES).map(({ name, columns }) => `${name}(${columns.map((each) => each.name).join(", ")})`);
   return html`<section aria-label="Query">
     <${Code} label="Text of the query" value=${text} change=${type} error=${error} commit=${() => run()} placeholder="an atom, or the body of a rule, such as edge(x, y), x < y" />
-    <button type="button" class="main" disabled=${!text.trim()} onClick=${() => run()}>Run</button> <small>Ctrl+Enter</small>
+    <button type="button" class="main" disabled=${!text.trim()} onClick=${() => run()}>Run</button> <small>Ctrl+Enter</small>${" "}
+    <button type="button" disabled=${!text.trim()} onClick=${explain}>Plan</button>
     <${Working} work=${work} label="The query runs" />
     <${Complaint} error=${error} />
+    ${plan && html`<${Plan} rules=${plan.rules} epoch=${plan.epoch} />`}
     ${found && html`<${Answer} found=${found} more=${more} />`}
     ${!found && !error && work.since === null && html`<p class="quiet">Ask for tuples, for example:</p>
       <ul class="list queries">${examples.map((each) => html`<li><button type="button" class="plain" onClick=${() => run(each)}>${each}</button></li>`)}</ul>`}
@@ -63,6 +78,15 @@ export function Query() {
       <ul class="list queries" aria-label="Queries before">${past.map((each) => html`<li key=${each}>
         <button type="button" class="plain" onClick=${() => run(each)}>${each}</button></li>`)}</ul>
     </details>`}
+  </section>`;
+}
+
+/** How the server would evaluate the query: which literal comes after which. */
+function Plan({ rules, epoch }) {
+  return html`<section class="card" aria-label="Plan">
+    <p>The plan over the views of epoch ${epoch}, with the bindings that the planner expects behind each step:</p>
+    ${rules.map(({ rule, steps }) => html`<p><b>${rule}</b></p>
+      ${steps.length > 0 && html`<ol class="list">${steps.map(({ text, bindings }) => html`<li><code>${text}</code> <small>about ${number(Math.round(bindings))}</small></li>`)}</ol>`}`)}
   </section>`;
 }
 
