@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import pyarrow as pa
 from playwright.sync_api import FilePayload, Page, expect
+from pyarrow import parquet
 
 from tests.workbench.visiting import PROGRAM, Serve, draw_late, visit
 
@@ -171,6 +174,24 @@ def test_a_file_of_100_000_rows_is_committed(serve: Serve) -> None:
         assert len(site.db["road"]) == 100_002
 
 
+def test_a_file_of_parquet_is_read_by_the_server(serve: Serve, tmp_path: Path) -> None:
+    table = pa.table({"number": [7, 2**63 - 1], "text": ["seven", "most"]})
+    parquet.write_table(table, tmp_path / "said.parquet")
+    parquet.write_table(table.rename_columns(["number", "words"]), tmp_path / "other.parquet")
+    with serve() as site:
+        page = site.open("views/said")
+        page.get_by_role("button", name="Put facts in").click()
+        form = page.get_by_label("Facts for said")
+        choose = page.get_by_label("A file, or drop one here")
+        choose.set_input_files(tmp_path / "other.parquet")
+        expect(form.get_by_role("alert")).to_contain_text("E0406 other.parquet: expected the columns text, number")
+        choose.set_input_files(tmp_path / "said.parquet")
+        expect(form.get_by_text("said.parquet: 2 rows")).to_be_visible()
+        page.get_by_role("button", name="Commit").click()
+        expect(page.get_by_text("Committed as epoch 3.")).to_be_visible()
+        assert sorted(site.db["said"]) == [("most", 2**63 - 1), ("seven", 7)]
+
+
 def test_files_are_dropped_and_records_are_lists(serve: Serve) -> None:
     with serve(PROGRAM + ".type Pair = [a: number, b: symbol]\n.decl pair(p: Pair)\n") as site:
         page = site.open("views/pair")
@@ -183,7 +204,7 @@ def test_files_are_dropped_and_records_are_lists(serve: Serve) -> None:
             form.dispatch_event("drop", {"dataTransfer": files})
 
         drop("pairs.parquet", "PAR1")
-        expect(form.get_by_role("alert")).to_contain_text("pairs.parquet: this form takes CSV")
+        expect(form.get_by_role("alert")).to_contain_text("E0411 pairs.parquet: expected Parquet")
         drop("pairs.csv", 'p\n"[7, ""b""]"\n8\n"[9"\n')
         expect(form.get_by_role("alert")).to_contain_text('pairs.csv: line 4: "[9" is no Pair, the type of p')
         drop("pairs.csv", 'p\n"[7, ""b""]"\n')

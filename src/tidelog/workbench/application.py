@@ -24,7 +24,7 @@ from tidelog.errors import TidelogError
 from tidelog.serve.access import AccessToken, Right, check_access
 from tidelog.serve.problems import GONE, RequestError, known, respond, status_of
 from tidelog.version import INTERFACE
-from tidelog.workbench import checking, explaining, following, programs, reading, transactions
+from tidelog.workbench import checking, explaining, files, following, programs, reading, transactions
 from tidelog.workbench.console.page import ASSETS, served
 from tidelog.workbench.health import Metrics, is_alive, is_ready, metrics
 from tidelog.workbench.openapi import document
@@ -50,6 +50,7 @@ class ServerPath:
 PATHS = (
     ServerPath("/v1/relations", reading.relations),
     ServerPath("/v1/relations/{name}", reading.relation),
+    ServerPath("/v1/relations/{name}/decode", files.decode, method="POST"),
     ServerPath("/v1/query", reading.query, method="POST"),
     ServerPath("/v1/explain", explaining.explain),
     ServerPath("/v1/why-not", explaining.why_not),

@@ -58,6 +58,9 @@ _OPERATIONS: dict[str, dict[str, PathOperation]] = {
             types=_ROWS,
         )
     },
+    "/v1/relations/{name}/decode": {
+        "post": PathOperation("The rows of a file for a relation", ("relation", "rows"), {"file": _TEXT}, ("file",))
+    },
     "/v1/query": {"post": PathOperation("The answer to an atom, a path, or the body of a rule", _PAGE, types=_ROWS)},
     "/v1/transactions": {
         "post": PathOperation(

@@ -16,8 +16,12 @@ export function parse(text) {
     typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? "") ? BigInt(context.source) : value);
 }
 
+/** Integers keep all digits; infinities are numbers beyond the range of floats, as the server writes them. */
 export function write(value) {
-  return JSON.stringify(value, (_, each) => (typeof each === "bigint" ? (JSON.rawJSON?.(String(each)) ?? String(each)) : each));
+  return JSON.stringify(value, (_, each) => {
+    const raw = typeof each === "bigint" ? String(each) : each === Infinity ? "1e999" : each === -Infinity ? "-1e999" : null;
+    return raw === null ? each : (JSON.rawJSON?.(raw) ?? raw);
+  });
 }
 
 export const token = () => sessionStorage.getItem(TOKEN) ?? "";
@@ -31,10 +35,11 @@ export function setToken(text) {
 export async function ask(path, { method = "GET", body, headers = {}, signal } = {}) {
   const sent = { ...headers };
   if (token()) sent.Authorization = `Bearer ${token()}`;
-  if (body !== undefined) sent["Content-Type"] = "application/json";
+  const isFile = body instanceof Blob;
+  if (body !== undefined) sent["Content-Type"] = isFile ? "application/octet-stream" : "application/json";
   let response;
   try {
-    response = await fetch(path, { method, headers: sent, body: body === undefined ? undefined : write(body), signal });
+    response = await fetch(path, { method, headers: sent, body: body === undefined || isFile ? body : write(body), signal });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Problem({ detail: "the server does not answer", hint: "start it with `tidelog serve`; the page goes on by itself" }, 0);

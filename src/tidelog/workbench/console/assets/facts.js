@@ -1,6 +1,7 @@
 /** Facts for a relation: a form by its columns, rows as a text, or a file. */
 
 import { useMemo, useState } from "preact/hooks";
+import { json } from "console/api";
 import { rowsOf, valueOf } from "console/csv";
 import { useDraft } from "console/state";
 import { Trial } from "console/trial";
@@ -8,6 +9,14 @@ import { Complaint, html, plural } from "console/parts";
 
 const KEYBOARDS = { number: "numeric", unsigned: "numeric", float: "decimal", symbol: "text" };
 const RECORD = '[1, "a"] or null';
+
+const TABLES = /\.(parquet|arrow|feather|json)$/i; // Files that the server reads for this page.
+
+/** Return the rows of a file for a relation. */
+async function decoded(relation, file) {
+  const path = `/v1/relations/${encodeURIComponent(relation)}/decode?file=${encodeURIComponent(file.name)}`;
+  return (await json(path, { method: "POST", body: file })).rows;
+}
 
 /** Return what a function returns and null, or null and its error. */
 function attempted(act) {
@@ -35,11 +44,11 @@ export function Facts({ relation, done, close }) {
   async function open([chosen]) {
     if (!chosen) return;
     try {
-      if (/\.parquet$/i.test(chosen.name)) throw new Error("this form takes CSV; insert a Parquet file from Python");
-      setFile({ title: chosen.name, rows: rowsOf(await chosen.text(), columns) });
+      const read = TABLES.test(chosen.name) ? decoded(name, chosen) : chosen.text().then((text) => rowsOf(text, columns));
+      setFile({ title: chosen.name, rows: await read });
       setUnread(null);
     } catch (error) {
-      setUnread(new Error(`${chosen.name}: ${error.message}`));
+      setUnread(Object.assign(error, { message: `${chosen.name}: ${error.message}` }));
     }
   }
 
@@ -57,7 +66,7 @@ export function Facts({ relation, done, close }) {
         onInput=${(event) => setCells({ ...cells, [column.name]: event.target.value })} /></label>`)}</div>
     ${isTyped && !isWhole && html`<p class="quiet">Fill in all columns.</p>`}
     <label>Several rows, as CSV <textarea rows="3" spellcheck=${false} placeholder=${head} value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
-    <label>A file, or drop one here <input type="file" accept=".csv,.tsv,.txt,.facts" onChange=${(event) => (open(event.target.files), (event.target.value = ""))} /></label>
+    <label>A file, or drop one here <input type="file" accept=".csv,.tsv,.txt,.facts,.parquet,.arrow,.feather,.json" onChange=${(event) => (open(event.target.files), (event.target.value = ""))} /></label>
     ${file && html`<p role="status">${file.title}: ${plural(file.rows.length, "row")} <button type="button" onClick=${() => setFile(undefined)}>Leave out</button></p>`}
     <${Complaint} error=${unread ?? wrong} />
     <button type="button" onClick=${() => (forget(), close())}>Cancel</button>
