@@ -72,6 +72,51 @@ def test_a_subscriber_goes_on_from_its_last_epoch() -> None:
             assert next(events)[1]["epoch"] == 8
 
 
+@pytest.mark.parametrize("lasts", [False, True])
+def test_an_epoch_without_changes_is_one_as_well(tmp_path: Path, lasts: bool) -> None:
+    """Who follows from before, between or behind such epochs gets each epoch once, and the server goes on."""
+    folder = tmp_path / "store" if lasts else None
+    with serving(folder) as server:
+        for rows in ([[4, 5]], [], [[5, 6]], [], []):
+            server.change(**({"insert": {"edge": rows}} if rows else {}))
+        for since in range(1, 7):
+            with server.events(f"?since={since}") as events:
+                assert [next(events)[1]["epoch"] for _ in range(6 - since)] == [*range(since + 1, 7)]
+                assert server.read("/v1/relations/edge")["epoch"] == 6
+    if folder is not None:
+        with serving(folder) as server, server.events("?since=1") as events:
+            found = [next(events) for _ in range(5)]
+            assert [(name, data["epoch"]) for name, data in found] == [("change", epoch) for epoch in range(2, 7)]
+            server.change(insert={"edge": [[6, 7]]})
+            assert next(events)[1]["epoch"] == 7
+
+
+def test_a_gap_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feed whose numbers had a gap kept the server busy, and its subscribers without the changes behind it."""
+    monkeypatch.setattr(EpochFeed, "seal", lambda *_, **__: None)
+    with serving() as server:
+        change_often(server, 2)
+        monkeypatch.undo()
+        change_often(server, 2)
+        for since, missed in ((1, {"epoch": 3, "from": 2, "to": 3}), (2, {"epoch": 3, "from": 3, "to": 3})):
+            with server.events(f"?since={since}") as events:
+                assert next(events) == ("missed", missed)
+                assert [next(events)[1]["epoch"] for _ in range(2)] == [4, 5]
+
+
+def test_an_epoch_of_which_nobody_was_told_comes_before_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: EpochFeed) -> None:
+        raise OSError("the thread is stopped")
+
+    with serving() as server, server.events() as events:
+        next(events)
+        with monkeypatch.context() as stopped:
+            stopped.setattr(EpochFeed, "publish", fail)
+            change_often(server, 1)
+        server.change(insert={"edge": [[8, 9]]})
+        assert [next(events)[1]["epoch"] for _ in range(2)] == [2, 3]
+
+
 def test_a_subscriber_may_know_an_epoch_that_others_have_not_got_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has read the rows of an epoch that has happened, and that the server is about to give to subscribers."""
     publish = EpochFeed.publish

@@ -26,7 +26,7 @@ from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion
 from tidelog.maintain.user_aggregates import folds
 from tidelog.maintain.user_functors import calls
-from tidelog.maintain.walk import run
+from tidelog.maintain.walk import prospect_of, run
 from tidelog.profiling.recorder import begin_again
 from tidelog.rules.core import Computation, CoreProgram, CoreRule
 from tidelog.storage.dictionary import Dictionary
@@ -74,6 +74,7 @@ class EmbeddedEngine(EngineState):
         steady = program is self.program and not changes and not renewed and not self.recorded
         if steady and self.views and (choice.closures or not self.closures):
             watch.look()
+            seal(prospect_of({}, self.views))
             structure = self.structure
             return Outcome({}, Report(time.perf_counter() - started, (), every=lambda: structure.idle))
         for _, graph in self.closures.values():

@@ -55,9 +55,14 @@ def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal
     replaced = state.other_state() if state.is_new or state.split else {}
     state.watch.look()
     state.engine.readers.close(state.list_deaths)
-    seal(Prospect(state.deltas, partial(words_of, state.views), lambda name: len(words_of(state.views, name))))
+    seal(prospect_of(state.deltas, state.views))
     with step("end"):
         return state.finish(replaced, dropped, visited)
+
+
+def prospect_of(deltas: Mapping[str, RowChange[AnyRows]], views: Mapping[str, StoredRelation]) -> Prospect[AnyRows]:
+    """Return what an epoch leads to, before it lasts: what changes, and the views."""
+    return Prospect(deltas, partial(words_of, views), lambda name: len(words_of(views, name)))
 
 
 def words_of(views: Mapping[str, StoredRelation], name: str) -> AnyRows:

@@ -49,8 +49,11 @@ class Feed(Generic[Entry]):
         self._wake: set[Callable[[], None]] = set()
 
     def add(self, entry: Entry) -> None:
-        """Add a change, and wake the clients that wait for one."""
+        """Add a change, and wake the clients that wait for one. After a gap, clients hear that changes are missing."""
         with self._lock:
+            if entry.number != self.last + 1:
+                self._kept.clear()
+                self._size = 0
             self._keep(entry)
             self.last = entry.number
             wake = list(self._wake)

@@ -64,6 +64,8 @@ class EpochFeed(Feed[EpochChanges]):
     ) -> None:
         """Write the changes of an epoch down that is about to happen, and whether it changes `rules`. Raise UsageError
         (E0681) if the disk does not take them."""
+        if self._sealed is not None and self._sealed.epoch < epoch:
+            self.publish()  # It has happened, and the thread was stopped before it told.
         relations = {
             name: _text_of(draft, name, prospect, dictionary)
             for name in prospect.deltas

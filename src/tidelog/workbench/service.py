@@ -75,8 +75,8 @@ class Service:
         self.feed.seal(workspace.epoch_number, draft, prospect, workspace.dictionary, rules=rules)
 
     def _publish(self, change: Change) -> None:
-        self.history.note(self.db.workspace.epoch_number, change)
         self.feed.publish()
+        self.history.note(self.db.workspace.epoch_number, change)
 
     def close(self) -> None:
         """Let readers and subscribers go."""
