@@ -334,6 +334,12 @@ def test_errors_in_texts_have_their_places_and_come_all_at_once() -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize("more", ["?x=1", "/?", "#top", "/v1/relations?limit=1"])
+def test_an_address_has_no_query_and_no_fragment(more: str) -> None:
+    with serving() as server, pytest.raises(tidelog.UsageError, match=r"E0699(.|\n)*leave out what begins"):
+        tidelog.connect(server.address + more, token=None)
+
+
 def test_a_server_that_is_none_or_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening("127.0.0.1", 0, False) as listener:
         address = address_of(listener)

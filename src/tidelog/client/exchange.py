@@ -40,6 +40,9 @@ class Exchange:
     def __init__(self, address: str, token: str | None, ca: str | os.PathLike[str] | None = None) -> None:
         if not isinstance(address, str):
             raise wrong_argument("an address", "a text such as http://127.0.0.1:8642", address)
+        if "?" in address or "#" in address:
+            message = "the address of a server has no query and no fragment"
+            raise UsageError(Problem("E0699", message, place=address, hint="leave out what begins with ? or #"))
         given: object = token
         if given is not None and not (isinstance(given, str) and given.isascii() and given.isprintable()):
             raise wrong_argument("`token`", "a text of ASCII", token)
