@@ -63,13 +63,20 @@ class Kind:
             warnings.simplefilter("ignore")
             known: dict[str, Any] = {**NAMES, **self.names, "folder": folder, "stack": stack}
             exec(f"{begin}\n{self.begin}", known)
-            lasting: dict[str, Any] | None = None
+            lasting, last = self.lasting(known), ""
             for statement in (*statements, self.check, self.reopen):
-                lasting = self.lasting(known) or lasting
+                held = self.lasting(known)
+                if held is not None or "commit" in last or "with" in last:  # A subscriber of that may have closed it.
+                    lasting = held
                 ends = statement in (self.check, self.reopen)
                 verbs = self.changing, self.asking
                 if problem := step(statement, known, lambda: self.state(known), *verbs, must_end_well=ends):
                     return f"{problem}, by {statement}"
                 self.tidy(known)
+                last = statement
             found = self.lasting(known)
-            return "" if found == lasting else f"it is another one when opened again: {difference(lasting, found)}"
+            return (
+                ""
+                if lasting is None or found == lasting
+                else f"it is another one when opened again: {difference(lasting, found)}"
+            )
