@@ -72,7 +72,7 @@ _TYPES = (
     "\xff",
 )
 _PATHS = (
-    "/v1/relations", "/v1/relations/", "/v1/query", "/v1/transactions", "/v1/explain", "/v1/why-not",
+    "/v1/relations", "/v1/relations/", "/v1/query", "/v1/query-plan", "/v1/transactions", "/v1/explain", "/v1/why-not",
     "/v1/ways-to-remove", "/v1/ways-to-derive", "/v1/blame", "/v1/program", "/v1/rules", "/v1/graph", "/v1/stats",
     "/v1/check", "/v1/openapi.json", "/metrics", "/healthz", "/readyz", "/v2", "/",
 )  # fmt: skip

@@ -153,9 +153,7 @@ class RemoteDatabase(EarlierNames):
 
     def query_plan(self, text: str, /, **parameters: Any) -> QueryPlan:
         """Return how the server would evaluate a query, see `Database.query_plan`."""
-        return QueryPlan.of(
-            self._exchange.send("POST", "/v1/query", body={**_query(text, parameters), "plan": True}).json()
-        )
+        return QueryPlan.of(self._exchange.send("POST", "/v1/query-plan", body=_query(text, parameters)).json())
 
     @overload
     def explain(

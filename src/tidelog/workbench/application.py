@@ -52,6 +52,7 @@ PATHS = (
     ServerPath("/v1/relations/{name}", reading.relation),
     ServerPath("/v1/relations/{name}/decode", files.decode, method="POST"),
     ServerPath("/v1/query", reading.query, method="POST"),
+    ServerPath("/v1/query-plan", reading.query_plan, method="POST"),
     ServerPath("/v1/explain", explaining.explain),
     ServerPath("/v1/why-not", explaining.why_not),
     ServerPath("/v1/ways-to-remove", explaining.ways_to_remove),

@@ -46,14 +46,19 @@ class TransactionBody(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class QueryBody(msgspec.Struct, forbid_unknown_fields=True):
-    """A query with values for some of its variables, or the cursor of an answer; and a number of rows. With `plan`, the
-    answer is how the query would be evaluated."""
+    """A query with values for some of its variables, or the cursor of an answer; and a number of rows."""
 
     query: str = ""
     parameters: dict[str, Any] = msgspec.field(default_factory=dict)
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
     cursor: str | None = None
-    plan: bool = False
+
+
+class PlanBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A query with values for some of its variables, whose plan is wanted."""
+
+    query: str
+    parameters: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 async def body_of(request: Request, limits: ServerLimits, kind: type[Body]) -> Body:

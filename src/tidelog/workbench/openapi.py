@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tidelog.version import __version__
-from tidelog.workbench.bodies import QueryBody, TransactionBody
+from tidelog.workbench.bodies import PlanBody, QueryBody, TransactionBody
 
 _JSON = "application/json"
 _NDJSON = "application/x-ndjson"
@@ -62,6 +62,7 @@ _OPERATIONS: dict[str, dict[str, PathOperation]] = {
         "post": PathOperation("The rows of a file for a relation", ("relation", "rows"), {"file": _TEXT}, ("file",))
     },
     "/v1/query": {"post": PathOperation("The answer to an atom, a path, or the body of a rule", _PAGE, types=_ROWS)},
+    "/v1/query-plan": {"post": PathOperation("How a query would be evaluated", ("epoch", "rules"))},
     "/v1/transactions": {
         "post": PathOperation(
             "Facts and rules that come and go together, as one epoch",
@@ -143,11 +144,13 @@ _PARTS = {
 def document() -> dict[str, Any]:
     """Return the document, of OpenAPI 3.1."""
     bodies, components = msgspec.json.schema_components(
-        (QueryBody, TransactionBody), ref_template="#/components/schemas/{name}"
+        (QueryBody, PlanBody, TransactionBody), ref_template="#/components/schemas/{name}"
     )
-    query, transaction = bodies
+    query, plan, transaction = bodies
     contents: dict[str, Any] = {
         "/v1/query": {_JSON: {"schema": query}},
+        "/v1/query-plan": {_JSON: {"schema": plan}},
+        "/v1/relations/{name}/decode": {"application/octet-stream": {}},
         "/v1/transactions": {_JSON: {"schema": transaction}, "multipart/form-data": {"schema": _PARTS}},
     }
     paths: dict[str, Any] = {}
@@ -177,7 +180,8 @@ def _operation(path: str, operation: PathOperation) -> dict[str, Any]:
     ]
     found += [{"name": name, "in": "header", "schema": _TEXT} for name in operation.headers]
     if "{name}" in path:
-        found += [{"name": "name", "in": "path", "required": True, "schema": _TEXT}, _FILTER]
+        found.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
+        found += [_FILTER] if path.endswith("}") else []
     answer = {"type": "object", "required": list(operation.members)}
     content = {each: {"schema": answer} if each == _JSON else {} for each in operation.types}
     problem = {"schema": {"$ref": "#/components/schemas/Problem"}}

@@ -1,4 +1,4 @@
-"""/v1/relations, /v1/relations/NAME, /v1/query: what the views have, as of one epoch."""
+"""/v1/relations, /v1/relations/NAME, /v1/query, /v1/query-plan: what the views have, as of one epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidelog.serve.problems import bad_request
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of_words
 from tidelog.storage.record_text import format_value
-from tidelog.workbench.bodies import QueryBody, body_of
+from tidelog.workbench.bodies import PlanBody, QueryBody, body_of
 from tidelog.workbench.cursors import PagedAnswer
 from tidelog.workbench.describing import relations_of
 from tidelog.workbench.rows import as_json, number_of, respond
@@ -70,13 +70,18 @@ async def query(request: Request, service: Service) -> Response:
             snapshot.close()
             raise
 
-    def plan() -> dict[str, Any]:
+    return await _answered(request, service, answer, body.limit)
+
+
+async def query_plan(request: Request, service: Service) -> Response:
+    """Return how a query would be evaluated."""
+    body = await body_of(request, service.limits, PlanBody)
+
+    def find() -> dict[str, Any]:
         with service.db.snapshot() as snapshot:
             return {"epoch": snapshot.epoch, **snapshot.query_plan(body.query, **body.parameters).to_dict()}
 
-    if body.plan:
-        return as_json(await answered(request, plan, service.limits.memory))
-    return await _answered(request, service, answer, body.limit)
+    return as_json(await answered(request, find, service.limits.memory))
 
 
 async def _answered(request: Request, service: Service, make: Callable[[], PagedAnswer], limit: int | None) -> Response:

@@ -46,7 +46,7 @@ export function Query() {
   async function explain() {
     setError(null);
     try {
-      const answer = await work.run((signal) => json("/v1/query", { method: "POST", body: { query: text, plan: true }, signal }));
+      const answer = await work.run((signal) => json("/v1/query-plan", { method: "POST", body: { query: text }, signal }));
       setPlan(answer ?? null);
     } catch (problem) {
       setPlan(null);
