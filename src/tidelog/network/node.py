@@ -179,7 +179,6 @@ class Node(NodeVerbs, Uncopied):
             raise LimitError(Problem("E0507", message, hint="ground more variables, or raise `limits` at all nodes"))
 
     @_WITHIN_MEMORY
-    @_WITHIN_MEMORY
     def _remove_rules(self, *names: str) -> None:
         self.tell(self.machine.book.removals(names, self.name))
 
