@@ -104,13 +104,13 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
 
     def _epoch(self, interrupts: Interrupts) -> Change:
         if not self._options.profile:
-            return self._made(interrupts)
+            return self._commit_epoch(interrupts)
         with self._profiler.epoch() as recorder:
-            change = self._made(interrupts)
+            change = self._commit_epoch(interrupts)
             recorder.number = self.workspace.epoch_number
         return change
 
-    def _made(self, interrupts: Interrupts) -> Change:
+    def _commit_epoch(self, interrupts: Interrupts) -> Change:
         workspace, engine, keeper = self.workspace, self.engine, self._keeper
         settling, sealed, number = self.turns.settling, False, self._next_number()
 
@@ -130,13 +130,13 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
                 settling.release()
         workspace.lose(outcome)
         self._answers.release(engine)
-        change = self._shown(draft.checked, outcome)
+        change = self._to_change(draft.checked, outcome)
         if keeper is not None:
             with step("store"):
                 keeper.settled(engine, outcome.report.seconds)
         return change
 
-    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
+    def _dry_run(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
         started, deltas = time.perf_counter(), dict[str, RowChange[Words]]()
 
         def seal(draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
@@ -153,7 +153,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         report = Report(time.perf_counter() - started, (), duplicates=self.workspace.duplicates)
         return draft.checked, Outcome(deltas, report)
 
-    def _shown(self, program: CheckedProgram, outcome: Outcome[AnyRows]) -> Change:
+    def _to_change(self, program: CheckedProgram, outcome: Outcome[AnyRows]) -> Change:
         return Change(program, self.workspace.dictionary, outcome, self.turns)
 
     def _evaluated(self, interrupts: Interrupts, seal: SealDraft) -> tuple[Draft, Outcome[AnyRows]]:

@@ -126,12 +126,12 @@ class ExplainingVerbs(EarlierNames, ExplainingReads, RelationVerbs[Made, Part, E
         return Explainer(self.workspace)
 
     @abstractmethod
-    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
+    def _dry_run(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
         """Evaluate the pending changes like an epoch and undo it; they are still pending, and nothing has changed.
         Return the program that they lead to, and the result."""
 
     @abstractmethod
-    def _shown(self, program: CheckedProgram, outcome: Outcome[Words]) -> Made:
+    def _to_change(self, program: CheckedProgram, outcome: Outcome[Words]) -> Made:
         """Return the change that a trial would have made."""
 
     # --- trials --------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class ExplainingVerbs(EarlierNames, ExplainingReads, RelationVerbs[Made, Part, E
         """
         with self._changing():
             checked(self)
-            return Transaction(self, (lambda: self._shown(*self._trial())) if flag("dry_run", dry_run) else None)
+            return Transaction(self, (lambda: self._to_change(*self._trial())) if flag("dry_run", dry_run) else None)
 
     def what_if(self) -> Transaction[Made]:
         """Return a block whose changes are tried: at its end they are evaluated like an epoch and undone, and its
@@ -157,7 +157,7 @@ class ExplainingVerbs(EarlierNames, ExplainingReads, RelationVerbs[Made, Part, E
     def _trial(self) -> tuple[CheckedProgram, Outcome[Words]]:
         with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
             self._check_usable()
-            return self._tried(interrupts)
+            return self._dry_run(interrupts)
 
     # --- what would end or begin a tuple -----------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class ExplainingVerbs(EarlierNames, ExplainingReads, RelationVerbs[Made, Part, E
         def tried() -> Made:
             program, outcome = self._trial()
             outcomes.append(outcome)
-            return self._shown(program, outcome)
+            return self._to_change(program, outcome)
 
         with Transaction(self, tried) as trial:
             change(trial)

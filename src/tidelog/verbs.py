@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as with_values
 from pathlib import Path
-from threading import get_ident
 from typing import Any, Generic, Self, TypeVar
 
 from tidelog.arrays import Words
 from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.change import EqualRows
 from tidelog.engine import Engine
-from tidelog.errors import InputWarning, PendingWarning, Problem, UsageError, quote, wrong_argument
+from tidelog.errors import InputWarning, Problem, UsageError, quote, wrong_argument
 from tidelog.io import at_hand, declaration, encode, read_facts, with_declaration
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
 from tidelog.language import read
 from tidelog.language.syntax import Directive, Program, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory
+from tidelog.pending import PendingReads, warn_of_pending
 from tidelog.programs import Reading
 from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
@@ -52,10 +52,7 @@ class Verbs(Reads, ABC, Generic[Made]):
     def __init__(self, turns: Turns | None = None) -> None:
         super().__init__(turns)
         self._subscribers: Subscribers[Made] = Subscribers()
-        self._warns = True
-        """True until a read was warned of changes that wait."""
-        self._changer: int | None = None
-        """The thread that has last changed something."""
+        self._pending_reads = PendingReads()
 
     @property
     @abstractmethod
@@ -138,16 +135,14 @@ class Verbs(Reads, ABC, Generic[Made]):
         return self.has_pending
 
     def _note_read(self) -> None:
-        is_own = self._changer == get_ident() and self.turns.transaction is None
-        if self._warns and is_own and self._has_changes():
-            self._warns = False
-            warn_of_pending("views are read", "the views are those of the last commit", stacklevel=4)
+        if self.turns.transaction is None:
+            self._pending_reads.note_read(self._has_changes, stacklevel=4)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """`_using` for what changes something, which waits for other threads' transactions."""
         with Interrupts().holding(self.turns.changing), self._using():
-            self._changer = get_ident()
+            self._pending_reads.note_change()
             yield
 
 
@@ -433,13 +428,6 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
         return self.engine.hyper_nodes
-
-
-def warn_of_pending(when: str, effect: str, stacklevel: int) -> None:
-    """Warn (E0617) that changes wait."""
-    hint = "call `commit()`, or `rollback()` to drop them; a `transaction()` commits at its end"
-    problem = Problem("E0617", f"{when} while changes wait for `commit`: {effect}", hint=hint, severity="warning")
-    warnings.warn(str(problem), PendingWarning, stacklevel=stacklevel)
 
 
 def _text_of(program: Program | Reading) -> Program:

@@ -184,7 +184,7 @@ def test_an_error_ends_a_search_and_is_not_its_end(monkeypatch: pytest.MonkeyPat
     found = db.ways_to_remove("p", (0,))
     next(found)
     with monkeypatch.context() as patched:
-        patched.setattr(tidelog.Database, "_tried", lambda *_: 1 / 0)
+        patched.setattr(tidelog.Database, "_dry_run", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             next(found)
     with pytest.raises(tidelog.UsageError, match=r"E0671.*an error has ended these explanations"):

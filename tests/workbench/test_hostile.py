@@ -232,14 +232,14 @@ def test_no_answer_is_written_to_a_closed_connection(
 def test_wrong_frames_before_the_answer_to_their_request_close_the_connection(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asks, may_answer, asked = threading.Event(), threading.Event(), following._asked
+    asks, may_answer, asked = threading.Event(), threading.Event(), following._subscription_of
 
     def asked_late(*arguments: Any) -> Any:
         asks.set()
         assert may_answer.wait(20)
         return asked(*arguments)
 
-    monkeypatch.setattr(following, "_asked", asked_late)
+    monkeypatch.setattr(following, "_subscription_of", asked_late)
     with serving() as server:
         with open_socket(server) as client:
             upgrade = _UPGRADE.replace(b"eA==", b"dGhlIHNhbXBsZSBub25jZQ==")

@@ -7,7 +7,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from threading import get_ident
 from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import quote as quoted
 
@@ -34,9 +33,10 @@ from tidelog.language.branches import Branch
 from tidelog.language.declarations import branch_named
 from tidelog.language.reading import preprocessed, text_of
 from tidelog.language.syntax import CheckedProgram
+from tidelog.pending import PendingReads, warn_of_pending
 from tidelog.queries.planning import QueryPlan
 from tidelog.ruleset import Earlier, NamedRules
-from tidelog.verbs import callable_one, warn_of_pending
+from tidelog.verbs import callable_one
 
 Item = TypeVar("Item")
 
@@ -69,12 +69,9 @@ class RemoteDatabase(EarlierNames):
         self._added: list[str] = []
         self._replaced: list[str | dict[str, str]] = []
         self._removed: list[str] = []
-        self._warns = True
-        """True until a read was warned of changes that wait."""
+        self._pending_reads = PendingReads()
         self.block: object = None
         """The transaction that has begun."""
-        self._changer: int | None = None
-        """The thread that has last changed something."""
         self._key: str | None = None
         """The idempotency key of the changes that wait, once they have been sent."""
         self._followers: list[RemoteFollower] = []
@@ -280,7 +277,8 @@ class RemoteDatabase(EarlierNames):
 
     def _note_change(self) -> None:
         """Note that more changes wait."""
-        self._key, self._changer = None, get_ident()
+        self._key = None
+        self._pending_reads.note_change()
 
     def _columns(self, name: str) -> Sequence[str]:
         """Return the names of the columns of a relation, which may wait for `commit`. Raise UsageError (E0601)."""
@@ -354,9 +352,8 @@ class RemoteDatabase(EarlierNames):
         return follower.end
 
     def _note_read(self) -> None:
-        if self._warns and self._changer == get_ident() and self.block is None and self.has_pending:
-            self._warns = False
-            warn_of_pending("views are read", "the views are those of the last commit", stacklevel=4)
+        if self.block is None:
+            self._pending_reads.note_read(lambda: self.has_pending, stacklevel=4)
 
     def close(self) -> None:
         """End all subscriptions, and the connections to the server."""

@@ -92,7 +92,7 @@ class Store(N3Verbs):
             lasting.name(self._names, self._database)
         self._names.property(REST)
         self._names.given(TYPE)
-        self._database._warns = False  # Of changes that wait, the store warns.
+        self._database._pending_reads.is_on = False  # Of changes that wait, the store warns.
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
         self._quads = Quads(self._database, self._names, self._triples)
@@ -297,7 +297,7 @@ class Store(N3Verbs):
             raise
         return StoreChange(earlier.changes, self._triples, added, removed)
 
-    def _tried(self, look: Callable[[], object] = bool) -> StoreChange:
+    def _dry_run(self, look: Callable[[], object] = bool) -> StoreChange:
         """Return the change that the pending changes would make, and undo them once `look` has seen their effect."""
         with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
             self._check_usable()

@@ -76,7 +76,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         """Return the number of commits."""
 
     @abstractmethod
-    def _tried(self, look: Callable[[], object] = ...) -> StoreChange:
+    def _dry_run(self, look: Callable[[], object] = ...) -> StoreChange:
         """Return the change that the pending changes would make, and undo them once `look` has seen their effect."""
 
     def transaction(self, *, dry_run: bool = False) -> StoreTransaction:
@@ -88,7 +88,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         """
         with self._changing():
             checked(self)
-            return self._block(self._tried if flag("dry_run", dry_run) else None)
+            return self._block(self._dry_run if flag("dry_run", dry_run) else None)
 
     def what_if(self) -> StoreTransaction:
         """Return a block whose changes of triples and rules are tried: at its end they are evaluated, and undone by
@@ -167,7 +167,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         def look() -> None:
             found.append(self._explainer.holds(goal))
 
-        with self._block(partial(self._tried, look)) as trial:
+        with self._block(partial(self._dry_run, look)) as trial:
             trial.insert(more)
             trial.delete(less)
         return found == [True]

@@ -386,7 +386,7 @@ class SparkDatabase(SparkReads):
         state = self.keeper.state
         return -state.manifest.epoch if self.keeper.restoring and state is not None else self._epochs + 1
 
-    def _tried(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
+    def _dry_run(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
         started, deltas = time.perf_counter(), dict[str, RowChange[Words]]()
 
         def seal(prospect: Prospect[Rows]) -> None:
@@ -406,7 +406,7 @@ class SparkDatabase(SparkReads):
                     self.engine.epoch(draft.core, facts, watch, self._options, seal)
         return draft.checked, Outcome(deltas, Report(time.perf_counter() - started, ()))
 
-    def _shown(self, program: CheckedProgram, outcome: Outcome[Words]) -> SparkChange:
+    def _to_change(self, program: CheckedProgram, outcome: Outcome[Words]) -> SparkChange:
         columns = {name: each.columns for name, each in program.relations.items()}
         changes = DriverChanges({name: columns[name] for name in outcome.deltas if name in columns}, outcome.deltas)
         self.workspace.dictionary.hold(changes)

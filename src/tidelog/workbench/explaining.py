@@ -66,7 +66,7 @@ async def explain(request: Request, service: Service) -> Response:
         found = db.explain(asked.relation, asked.values, all=True, members=asked.members)
         return _several("proofs", found, asked.proof, asked.limit)
 
-    return await _read(request, service, find, "limit", "members")
+    return await _answer_from_snapshot(request, service, find, "limit", "members")
 
 
 async def why_not(request: Request, service: Service) -> Response:
@@ -75,7 +75,7 @@ async def why_not(request: Request, service: Service) -> Response:
     def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
         return {"absence": db.why_not(asked.relation, asked.values, depth=asked.depth).to_dict()}
 
-    return await _read(request, service, find, "depth")
+    return await _answer_from_snapshot(request, service, find, "depth")
 
 
 async def blame(request: Request, service: Service) -> Response:
@@ -84,7 +84,7 @@ async def blame(request: Request, service: Service) -> Response:
     def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
         return {"blame": asked.blame(db.blame(asked.relation, asked.values))}
 
-    return await _read(request, service, find)
+    return await _answer_from_snapshot(request, service, find)
 
 
 async def ways_to_remove(request: Request, service: Service) -> Response:
@@ -94,7 +94,7 @@ async def ways_to_remove(request: Request, service: Service) -> Response:
         found = db.ways_to_remove(asked.relation, asked.values, rules=asked.rules)
         return _several("removals", found, lambda each: [*_facts(each.facts), *each.rules], asked.limit)
 
-    return await _tried(request, service, find, "limit", "rules")
+    return await _answer_by_trials(request, service, find, "limit", "rules")
 
 
 async def ways_to_derive(request: Request, service: Service) -> Response:
@@ -103,10 +103,10 @@ async def ways_to_derive(request: Request, service: Service) -> Response:
     def find(db: Database, asked: TupleQuestion) -> JsonObject:
         return _several("additions", db.ways_to_derive(asked.relation, asked.values), _facts, asked.limit)
 
-    return await _tried(request, service, find, "limit")
+    return await _answer_by_trials(request, service, find, "limit")
 
 
-async def _read(
+async def _answer_from_snapshot(
     request: Request, service: Service, find: Callable[[Snapshot, TupleQuestion], JsonObject], *more: str
 ) -> Response:
     """Answer what a snapshot says about the tuple of a request, which may have `more` parameters."""
@@ -119,7 +119,7 @@ async def _read(
     return as_json(await answered(request, answer, service.limits.memory))
 
 
-async def _tried(
+async def _answer_by_trials(
     request: Request, service: Service, find: Callable[[Database, TupleQuestion], JsonObject], *more: str
 ) -> Response:
     """Answer what trials say about the tuple of a request. They need the database itself."""

@@ -33,7 +33,7 @@ async def changes(request: Request, service: Service) -> Response:
     read the relations again. Raise RequestError: E0601 (404), E0692, E0694 (406).
     """
     accepted(request, (_EVENTS,))
-    since, wanted = await run_in_threadpool(_asked, request, service)
+    since, wanted = await run_in_threadpool(_subscription_of, request, service)
     return StreamingResponse(
         _events(service, since, wanted), media_type=_EVENTS.media_type, headers={"Cache-Control": "no-store"}
     )
@@ -42,7 +42,7 @@ async def changes(request: Request, service: Service) -> Response:
 async def follow(socket: WebSocket, service: Service) -> None:
     """Send the same events over a WebSocket, each as an object in JSON with its name under `event`."""
     try:
-        since, wanted = await run_in_threadpool(_asked, socket, service)
+        since, wanted = await run_in_threadpool(_subscription_of, socket, service)
     except TidelogError as error:
         await socket.accept()
         await socket.close(POLICY_VIOLATION, f"{error.code}: {error.problems[0].message}"[:120])
@@ -71,7 +71,7 @@ async def _end_of(socket: WebSocket) -> None:
         pass
 
 
-def _asked(request: HTTPConnection, service: Service) -> tuple[int | None, frozenset[str]]:
+def _subscription_of(request: HTTPConnection, service: Service) -> tuple[int | None, frozenset[str]]:
     """Return the epoch after which the client wants changes, and the relations."""
     parameters = of_address(request)
     for name, _ in parameters.pairs:

@@ -63,7 +63,7 @@ async def transactions(request: Request, service: Service, right: Right) -> Resp
     key = request.headers.get("idempotency-key")
 
     def make() -> Response:
-        return as_json(_made(service, changes, tables, key, data, dry_run=dry_run, rows=form == "rows"))
+        return as_json(_make_epoch(service, changes, tables, key, data, dry_run=dry_run, rows=form == "rows"))
 
     return await answered(request, make, service.limits.memory if dry_run else None)
 
@@ -95,7 +95,7 @@ async def _parts(form: FormData) -> tuple[TransactionBody, dict[tuple[str, str],
     return changes, tables
 
 
-def _made(
+def _make_epoch(
     service: Service,
     changes: TransactionBody,
     tables: dict[tuple[str, str], bytes],
