@@ -58,6 +58,7 @@ def forge(folder: Path, sound: Path, rng: random.Random) -> list[str]:
             done.append(change(folder, sound, rng))
         except (
             OSError,
+            TypeError,
             pa.ArrowException,
             ValueError,
             LookupError,
