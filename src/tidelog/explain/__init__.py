@@ -19,6 +19,7 @@
     checking      its check, step by step;  stretches  walks by the rules of a closure
     blame         since which epoch a tuple holds
     enumeration   several proofs or sets, one after the other, until a limit ends them
+    documents     explanations as JSON, and back, for servers and their clients
     explainer     from a relation and a tuple to a proof:  questions  the defaults of what it is asked
 
 An explanation is read off the views and births that an engine keeps anyway; only `blame` needs more. See
