@@ -79,3 +79,28 @@ def test_triangles_around_a_hub(strategy: str) -> None:
     db.delete("e", [(0, HUB), (HUB, HUB + 1)])
     db.commit()
     assert len(db["t"]) == 3 * HUB - 5
+
+
+@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + 4))
+def test_each_binding_takes_the_shorter_of_two_ways(seed: int) -> None:
+    """A chain is met in its middle: one of the two indexes has far fewer keys, and its segments differ in length."""
+    rng = random.Random(f"ways {seed}")
+    few, many = (6, 60) if seed % 2 else (60, 6)
+    a = {(rng.randrange(40), y) for y in range(few) for _ in range(rng.choice((0, 1, 3, 30)))}
+    b = {(z, rng.randrange(40)) for z in range(many) for _ in range(rng.choice((0, 1, 3, 30)))}
+    declarations = "".join(f".decl {name}(x: number, y: number)\n" for name in "ambp")
+    db = loaded(f"{declarations}p(x, w) :- a(x, y), m(y, z), b(z, w).", strategy="update")
+    db.options(profile=True)
+    db.insert("a", a)
+    db.insert("b", b)
+    db.commit()
+    middle: set[tuple[int, int]] = set()
+    for _ in range(4):
+        new = {(rng.randrange(few), rng.randrange(many)) for _ in range(30)}
+        gone = set(rng.sample(sorted(middle), len(middle) // 3)) - new
+        db.insert("m", new)
+        db.delete("m", gone)
+        middle = middle - gone | new
+        db.commit()
+        assert db["p"] == {(x, w) for x, y in a for first, z in middle if y == first for last, w in b if z == last}
+    assert "take the shorter way" in str(db.profile().to_dict())
