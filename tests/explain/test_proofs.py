@@ -254,3 +254,42 @@ def test_a_drawing_has_the_form_of_its_ending(tmp_path: Path) -> None:
     assert "e(1)" in (tmp_path / "proof.svg").read_text("utf-8")
     with pytest.raises(tidelog.UsageError, match="E0690"):
         proof.draw(tmp_path / "proof.jpeg")
+
+
+RECURSIVE_PATH = """
+.decl e(x: number, y: number)
+.decl s(x: number)
+.decl d(x: number, c: number)SELECTION
+r0: d(x, y) :- e(x, y).
+r1: d(x, z) :- d+(x, z), s(z).
+"""
+
+
+@pytest.mark.parametrize("selection", ["", " min(c)"])
+def test_a_path_along_its_own_relation_has_a_proof_that_ends(selection: str) -> None:
+    """The shortest walk along `d+` from 2 to 0 is the tuple that it derives. It made proofs that took all memory."""
+    db = tidelog.connect()
+    db.load(RECURSIVE_PATH.replace("SELECTION", selection))
+    db.insert("e", [(1, 0), (2, 1), (3, 2)])
+    db.insert("s", [(0,)])
+    db.commit()
+    proof = db.explain("d", (2, 0))
+    chosen = ", not shown by its selection: d(2, 0) is preferred" if selection else ""
+    assert (
+        str(proof)
+        == f"""\
+d(2, 0)   [r1 at <text>:6:1]
+├─ d+(2, 0)   [a walk of 2 steps]
+│  ├─ d(2, 1)   [r0 at <text>:5:1{chosen}]
+│  │  └─ e(2, 1)   [fact]
+│  └─ d(1, 0)   [r0 at <text>:5:1]
+│     └─ e(1, 0)   [fact]
+└─ s(0)   [fact]"""
+    )
+    assert next(db.explain("d", (2, 0), all=True)) == proof
+    for row in db["d"]:
+        db.explain("d", row).check()
+        db.explain("d", row).check(db)
+        next(db.explain("d", row, all=True)).check(db)
+        db.blame("d", row).proof.check(db)
+        next(db.ways_to_remove("d", row))

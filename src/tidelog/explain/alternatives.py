@@ -16,7 +16,7 @@ from itertools import count
 from tidelog.errors import LimitError, Problem
 from tidelog.explain.batches import TupleDerivation
 from tidelog.explain.needed import needed_by_all
-from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, heights
+from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, WalkSteps, heights
 from tidelog.explain.walks import Key
 
 OTHER_PROOFS = 2
@@ -40,12 +40,14 @@ def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
             ways[key] = found
         return ways[key]
 
+    is_first = True
     numbers = count()
     heap: list[tuple[int, int, dict[Key, TupleDerivation | None], tuple[Key, ...]]] = [(1, next(numbers), {}, (goal,))]
     while heap:
         search.watch.look()
         _, _, chosen, waiting = heapq.heappop(heap)
         if not waiting:
+            is_first = False
             yield Found(chosen)
             continue
         key, rest = waiting[0], waiting[1:]
@@ -56,6 +58,8 @@ def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
             fresh = [each for each in dict.fromkeys(way.premises if way else ()) if each not in extended]
             pending = (*rest, *(each for each in fresh if each not in rest))
             heapq.heappush(heap, (len(extended) + len(pending), next(numbers), extended, pending))
+    if is_first:  # The shortest walks of paths need each other.
+        yield search.stepped(goal)
 
 
 def _reaches(chosen: dict[Key, TupleDerivation | None], premises: tuple[Key, ...], goal: Key) -> bool:
@@ -78,7 +82,10 @@ def smallest_ends(
     """Yield the smallest sets of facts, as keys, or with `rules` of names of rules, without which a tuple does not
     hold, none with another one inside: by size, ties by relation and values. `confirmed` says that a set does it.
     Raise LimitError (E0505) at the end if the tuple has more derivations than are looked at."""
-    cone = Cone(search, goal, through_facts=True, steps="paths" if rules else "all")
+    steps: WalkSteps = "paths" if rules else "all"
+    cone = Cone(search, goal, through_facts=True, steps=steps)
+    if is_grown(cone, search.views.budget) and goal not in cone.heights:
+        cone = Cone(search, goal, through_facts=True, steps=steps, candidates=True)
     tried: dict[frozenset[object], bool] = {}
 
     def ends(parts: frozenset[object]) -> bool:

@@ -21,7 +21,7 @@ from typing import Any
 from tidelog.explain.batches import TupleDerivation
 from tidelog.explain.derivations import rows_of
 from tidelog.explain.proof import Proof
-from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, WalkSteps, by_relation
+from tidelog.explain.search import LARGE, WALKS, Cone, Found, OverBudgetError, ProofSearch, by_relation
 from tidelog.explain.steps import Condition, Facts
 from tidelog.explain.walks import Key
 from tidelog.storage.record_text import row_text
@@ -112,13 +112,14 @@ class Ages:
         """Return the derivations of a proof that stands since the oldest epoch, and True if all have been looked at.
         Closures of many pairs are looked at walk by walk, as if each took all of their rules; else it is a proof that
         births found."""
-        steps: WalkSteps
-        for steps in ("paths", "all"):
-            cone = Cone(self.search, goal, through_facts=True, steps=steps)
+        for steps, candidates in WALKS:
+            cone = Cone(self.search, goal, through_facts=True, steps=steps, candidates=candidates)
             with suppress(OverBudgetError):
                 while not cone.is_complete:
                     cone.grow(LARGE)
-                return self._without_steps(self._settled(cone), goal, steps), steps == "paths"
+                done = self._settled(cone)
+                if goal in done:
+                    return self.search.without_steps(done, goal, steps), steps == "paths"
         return self.search.founded(goal), False
 
     def blame(self, found: Found, proof: Proof, numbers: Mapping[Key, int], *, is_whole: bool) -> Blame:
@@ -188,31 +189,3 @@ class Ages:
                 if not missing[number] and ways[number][0] not in done:
                     push(number)
         return done
-
-    def _without_steps(self, done: Mapping[Key, TupleDerivation | None], goal: Key, steps: WalkSteps) -> Found:
-        """Return the part of a search that a proof of its goal needs, with whole walks in the place of steps."""
-        found, waiting = Found(), [goal]
-        while waiting:
-            key = waiting.pop()
-            if key not in found.chosen:
-                way = done[key]
-                name, views = key.relation, self.search.views
-                if way is not None and self.search.derivations.has_steps(views, name, closures=steps == "all"):
-                    way = TupleDerivation(None, (), edges_of(done, key))
-                found.chosen[key] = way
-                waiting += way.premises if way is not None else ()
-        return found
-
-
-def edges_of(done: Mapping[Key, TupleDerivation | None], pair: Key) -> tuple[Key, ...]:
-    """Return the tuples along a walk between a pair of nodes; an edge that is a walk itself is replaced by its own."""
-    edges: list[Key] = []
-    way = done[pair]
-    while way is not None and way.premises:
-        *before, last = way.premises
-        if before and last.relation == pair.relation and done[last] is not None:
-            edges += edges_of(done, last)[::-1]
-        elif before:
-            edges.append(last)
-        way = done[before[0] if before else last]
-    return tuple(edges[::-1])

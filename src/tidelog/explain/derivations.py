@@ -7,6 +7,7 @@ Tuples are asked for in batches: one evaluation for each rule and all tuples.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy
@@ -30,7 +31,7 @@ from tidelog.explain.walks import (
 from tidelog.language.syntax import Aggregate, CheckedProgram, Kind, Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.queries.evaluation import Evaluation, Evaluations
-from tidelog.rules.selections import ALL
+from tidelog.rules.selections import ALL, candidates_of
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.positions import positions
@@ -148,25 +149,33 @@ class TupleDerivations:
         return automaton_of_closure(name, closure)
 
     def walk(self, views: EngineViews, key: Key, watch: Watch) -> TupleDerivation | None:
-        """Return a shortest walk that derives a pair, or None without a walk."""
+        """Return a shortest walk that derives a pair, or None without a walk. Where shown tuples have none, it leads
+        along candidates of relations that select, as their recursion reads them."""
         automaton = self.automaton(views, key.relation)
         start, end = key.words
 
         def order(edge: Key) -> tuple[str, str]:
             return edge.relation, repr(self.values(edge))
 
-        edges = shortest_walk(automaton, start, end, views.near, order, watch.look)
-        return None if edges is None else TupleDerivation(None, (), edges)
+        for each in (automaton, along_candidates(automaton, views)):
+            edges = shortest_walk(each, start, end, views.near, order, watch.look)
+            if edges is not None:
+                return TupleDerivation(None, (), edges)
+        return None
 
     def has_steps(self, views: EngineViews, name: str, *, closures: bool) -> bool:
         """Return True if steps of walks derive the tuples of a path, or with `closures` of a relation, or are these
         tuples."""
         return name.startswith(STEP) or name in self._paths or (closures and self.is_walk(views, name))
 
-    def steps(self, views: EngineViews, key: Key) -> Iterator[TupleDerivation]:
-        """Yield the derivations of the pair of a walk, or of a step of one, by the steps before it."""
+    def steps(self, views: EngineViews, key: Key, *, candidates: bool = False) -> Iterator[TupleDerivation]:
+        """Yield the derivations of the pair of a walk, or of a step of one, by the steps before it; with `candidates`,
+        walks lead along those of relations that select, as their recursion reads them."""
         name = key.relation.removeprefix(STEP)
-        found = steps_into(self.automaton(views, name), name, key, views.near)
+        automaton = self.automaton(views, name)
+        if candidates:
+            automaton = along_candidates(automaton, views)
+        found = steps_into(automaton, name, key, views.near)
         return (TupleDerivation(None, (), premises) for premises in found)
 
     def bring(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> None:
@@ -229,6 +238,16 @@ class TupleDerivations:
         if key not in self._groups:
             self._groups[key] = group_of(aggregate, flat, self.checked)
         return self._groups[key]
+
+
+def along_candidates(automaton: Automaton, views: EngineViews) -> Automaton:
+    """Return an automaton whose walks lead along the candidates of relations that select, which rules of their
+    recursion read."""
+
+    def read(name: str) -> str:
+        return name if views.node_of(candidates_of(name)) is None else candidates_of(name)
+
+    return replace(automaton, edges=tuple(edge._replace(relation=read(edge.relation)) for edge in automaton.edges))
 
 
 def rows_of(keys: Sequence[Key]) -> Words:

@@ -15,13 +15,14 @@ from __future__ import annotations
 import heapq
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy
 
 from tidelog.collecting import uncollected
-from tidelog.errors import LimitError
+from tidelog.errors import LimitError, Problem
 from tidelog.explain.batches import Batch, TupleDerivation
 from tidelog.explain.derivations import TupleDerivations, rows_of
 from tidelog.explain.known import Known
@@ -34,6 +35,8 @@ LARGE = 20_000
 
 
 WalkSteps: TypeAlias = Literal["none", "paths", "all"]
+WALKS: tuple[tuple[WalkSteps, bool], ...] = (("paths", False), ("paths", True), ("all", False))
+"""The steps of walks to look at, and whether along candidates, until one has a proof within the budget."""
 
 
 class OverBudgetError(Exception):
@@ -74,11 +77,12 @@ class ProofSearch:
                 return self.least(cone)
             except OverBudgetError:
                 self.views = self.views.with_births(self.watch)
-                return self.founded(goal)
+                found = self.born(goal)
         except LimitError:
             if not cone.derivations.get(goal):
                 raise
             return self.opened(cone)
+        return found if is_founded(goal, found) else self.stepped(goal)
 
     def asserted(self, keys: Iterable[Key]) -> set[Key]:
         """Return those of some tuples that are asserted facts."""
@@ -138,10 +142,44 @@ class ProofSearch:
         kinds = (flat.kinds[name] for name in flat.variables)
         return flat.number, repr([decode(word, kind) for word, kind in zip(derivation.words, kinds, strict=True)])
 
+    # --- step by step --------------------------------------------------------------------------------------------
+
+    def stepped(self, goal: Key) -> Found:
+        """Return a proof of least height in which each step of a walk counts: where a path leads along tuples that are
+        recursive with it, its shortest walk may need the goal. Where shown tuples do not suffice, it leads along the
+        candidates of relations that select. Raise LimitError (E0505) beyond the budget."""
+        for steps, candidates in WALKS:
+            cone = Cone(self, goal, steps=steps, candidates=candidates)
+            with suppress(OverBudgetError):
+                while not cone.is_complete and goal not in cone.heights:
+                    cone.grow(LARGE)
+                if goal in cone.heights:
+                    return self.without_steps(self.chosen(cone).chosen, goal, steps)
+        message = f"the tuple has more than {LARGE:,} derivations to look at"
+        raise LimitError(Problem("E0505", message, hint="ask for a tuple that it needs"))
+
+    def without_steps(self, done: Mapping[Key, TupleDerivation | None], goal: Key, steps: WalkSteps) -> Found:
+        """Return the part of a search that a proof of its goal needs, with whole walks in the place of steps."""
+        found, waiting = Found(), [goal]
+        while waiting:
+            key = waiting.pop()
+            if key not in found.chosen:
+                way = done[key]
+                if way is not None and self.derivations.has_steps(self.views, key.relation, closures=steps == "all"):
+                    way = TupleDerivation(None, (), edges_of(done, key))
+                found.chosen[key] = way
+                waiting += way.premises if way is not None else ()
+        return found
+
     # --- by births ---------------------------------------------------------------------------------------------------
 
-    @uncollected()
     def founded(self, goal: Key, avoided: Collection[object] = ()) -> Found:
+        """Return a proof that births found, or, where walks need each other, one step by step."""
+        found = self.born(goal, avoided)
+        return found if is_founded(goal, found) else self.stepped(goal)
+
+    @uncollected()
+    def born(self, goal: Key, avoided: Collection[object] = ()) -> Found:
         """Return a proof whose tuples each follow from tuples born before them, level by level, and those of the last
         hyper-nodes first, so that tuples of the ones before are asked for together. Where a limit ends the search below
         the goal, the rest is open. Of several derivations those come first that need few `avoided` facts or rules."""
@@ -249,12 +287,20 @@ class Cone:
     """The tuples that derivations of a goal need, as many levels as have been grown."""
 
     def __init__(
-        self, search: ProofSearch, goal: Key, *, through_facts: bool = False, steps: WalkSteps = "none"
+        self,
+        search: ProofSearch,
+        goal: Key,
+        *,
+        through_facts: bool = False,
+        steps: WalkSteps = "none",
+        candidates: bool = False,
     ) -> None:
         """`through_facts` also takes the derivations of tuples that are asserted facts. `steps` takes all walks along
         paths, or along closures as well, not only the shortest ones: their steps are tuples of their own, see
-        `TupleDerivations.steps`. Closures are left to their rules where only paths have steps."""
+        `TupleDerivations.steps`, also for `candidates`. Closures are left to their rules where only paths have
+        steps."""
         self.search = search
+        self.candidates = candidates
         self.through_facts = through_facts
         self.steps = steps
         self.goal = goal
@@ -316,7 +362,7 @@ class Cone:
         search = self.search
         found: dict[Key, list[TupleDerivation]]
         if self.steps != "none" and search.derivations.has_steps(search.views, name, closures=self.steps == "all"):
-            found = {key: list(search.derivations.steps(search.views, key)) for key in keys}
+            found = {key: list(search.derivations.steps(search.views, key, candidates=self.candidates)) for key in keys}
             self.size += sum(map(len, found.values()))
             if self.size > budget:
                 raise OverBudgetError
@@ -337,6 +383,39 @@ class Cone:
     def height_of(self, derivation: TupleDerivation) -> int:
         """Return the height of the highest premise of a derivation: 0 without premises, very large if one has none."""
         return max((self.heights.get(key, 1 << 60) for key in derivation.premises), default=0)
+
+
+def is_founded(goal: Key, found: Found) -> bool:
+    """Return True if no tuple of a proof is among those that it needs."""
+    open_, done = set[Key](), set[Key]()
+    waiting = [(goal, False)]
+    while waiting:
+        key, is_left = waiting.pop()
+        if is_left:
+            open_.discard(key)
+            done.add(key)
+        elif key in open_:
+            return False
+        elif key not in done:
+            open_.add(key)
+            way = found.chosen.get(key)
+            waiting.append((key, True))
+            waiting += ((each, False) for each in (way.premises if way is not None else ()))
+    return True
+
+
+def edges_of(done: Mapping[Key, TupleDerivation | None], pair: Key) -> tuple[Key, ...]:
+    """Return the tuples along a walk between a pair of nodes; an edge that is a walk itself is replaced by its own."""
+    edges: list[Key] = []
+    way = done[pair]
+    while way is not None and way.premises:
+        *before, last = way.premises
+        if before and last.relation == pair.relation and done[last] is not None:
+            edges += edges_of(done, last)[::-1]
+        elif before:
+            edges.append(last)
+        way = done[before[0] if before else last]
+    return tuple(edges[::-1])
 
 
 def heights(derivations: Mapping[Key, list[TupleDerivation]], facts: Iterable[Key]) -> dict[Key, int]:
