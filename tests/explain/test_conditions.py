@@ -194,3 +194,19 @@ def test_rules_of_declarations_have_no_invented_names() -> None:
     db.insert("e", [(1, 2), (2, 3)])
     db.commit()
     assert "#" not in str(db.explain("same", (3, 1)))
+
+
+def test_members_along_a_path_have_each_wildcard_of_their_own() -> None:
+    """That in the record at the end of a path had the name of that in the atom before it."""
+    db = tidelog.connect()
+    db.load(
+        ".type P = [a: number, b: number] .decl e(p: P, q: P) .decl w(x: number, y: number) .decl n(c: number)\n"
+        "counted: n(c) :- c = count : { w(x, _), <e+>([_, 1], q) }."
+    )
+    db.insert("e", [((5, 1), (6, 2)), ((6, 2), (7, 3))])
+    db.insert("w", [(1, 5), (1, 8), (2, 9)])
+    db.commit()
+    proof = db.explain("n", (6,), members=None)
+    assert proof.goal.conditions[0].members == 6
+    assert len(set(proof.goal.conditions[0].first)) == 6
+    assert proof.check(db).granted == ()

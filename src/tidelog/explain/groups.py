@@ -14,12 +14,12 @@ from tidelog.arrays import AnyWords
 from tidelog.explain.instances import FlatRule, Question
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds
-from tidelog.language.syntax import Aggregate, Anonymous, Atom, CheckedProgram, Column, Kind, Literal, Variable
+from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Kind, Literal, Variable
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
 from tidelog.reference.substitutions import bound_by
-from tidelog.rules.anonymous import named
+from tidelog.rules.anonymous import named, named_term
 from tidelog.rules.bench import Bench
 
 
@@ -47,7 +47,7 @@ def group_of(aggregate: Aggregate, flat: FlatRule, checked: CheckedProgram) -> M
     for literal in aggregate.body:
         if isinstance(literal, Atom) and literal.path is not None:
             ends = zip(literal.args, end_kinds(literal.path, checked.relations), strict=True)
-            args = (bench.variable("_", kind) if isinstance(term, Anonymous) else term for term, kind in ends)
+            args = (named_term(term, kind, bench) for term, kind in ends)
             body.append(replace(literal, args=tuple(args)))
         else:
             body += named((literal,), bench)

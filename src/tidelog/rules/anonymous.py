@@ -26,22 +26,22 @@ def _named(literal: Literal, bench: Bench) -> Literal:
     match literal:
         case Atom(relation=relation, args=args):
             typed = zip(args, bench.columns(relation), strict=True)
-            return replace(literal, args=tuple([_term(arg, column.kind, bench) for arg, column in typed]))
+            return replace(literal, args=tuple([named_term(arg, column.kind, bench) for arg, column in typed]))
         case Comparison(left=left, right=right, kind=kind):
-            return replace(literal, left=_term(left, kind, bench), right=_term(right, kind, bench))
+            return replace(literal, left=named_term(left, kind, bench), right=named_term(right, kind, bench))
         case Disjunction(alternatives=alternatives):
             return replace(literal, alternatives=tuple([named(alternative, bench) for alternative in alternatives]))
     return literal
 
 
-def _term(term: Term, kind: Kind | None, bench: Bench) -> Term:
+def named_term(term: Term, kind: Kind | None, bench: Bench) -> Term:
     """Return a term whose value has `kind`, with names for its `_`."""
     match term:
         case Anonymous() if kind is not None:
             return bench.variable("_", kind)
         case Record(fields=fields, kind=own, branch=branch) if fields and (own or kind):
             typed = zip(fields, bench.records[own or kind or ""].parts(branch), strict=True)
-            return replace(term, fields=tuple([_term(part, column.kind, bench) for part, column in typed]))
+            return replace(term, fields=tuple([named_term(part, column.kind, bench) for part, column in typed]))
         case Cast(term=inner, kind=cast):
-            return replace(term, term=_term(inner, cast, bench))
+            return replace(term, term=named_term(inner, cast, bench))
     return term
