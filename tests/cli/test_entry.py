@@ -153,14 +153,14 @@ print(phases.count("start"))
 def test_a_process_ends_without_tearing_the_interpreter_down(closure: Path, program: str, code: int) -> None:
     # A thread that takes Python's lock while the interpreter goes would abort the process.
     script = """
-import atexit, sys, threading, time
+import atexit, sys, threading
 from tidelog.cli import run_process
 class Kept:
     def __del__(self):
         print("torn down")
 kept = Kept()
 atexit.register(print, "at exit")
-threading.Thread(target=lambda: (time.sleep(0.2), print("thread"))).start()
+threading.Thread(target=lambda: (threading.main_thread().join(), print("thread"))).start()
 sys.argv = ["tidelog", "check", sys.argv[1]]
 run_process()
 """

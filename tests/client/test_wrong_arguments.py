@@ -187,3 +187,11 @@ def test_a_closed_client_says_so(connected: Connected) -> None:
     for call in (lambda: db["edge"], lambda: db.relations, db.check, lambda: db.subscribe("edge", print), db.commit):
         with pytest.raises(tidelog.UsageError, match="E0602"):
             call()
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_would_be_another_path_is_no_relation(name: str, connected: Connected) -> None:
+    db, _ = connected
+    for call in (lambda: db[name], lambda: db.rows(name), lambda: db.subscribe(name, str)):
+        with pytest.raises(tidelog.UsageError, match="E0601"):
+            call()

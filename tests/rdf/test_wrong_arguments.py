@@ -223,3 +223,17 @@ def test_no_raw_exception(call: str, store: Store, tmp_path: Path, monkeypatch: 
         store.options(timeout=None, max_rows=None, strategy="auto")
 
     no_raw_exception(call, *CALLS[call], store, undo)
+
+
+def test_the_path_of_a_program_that_none_can_have(tmp_path: Path) -> None:
+    for name in ("\0.dl", "\ud800.dl"):
+        with pytest.raises(tidelog.ProgramError, match="E0110"):
+            tidelog.rdf.connect(tmp_path / "store", Path(name))
+
+
+def test_a_question_does_not_see_the_relations_of_shapes_that_wait() -> None:
+    store = tidelog.rdf.connect(rules="rdfs")
+    prefixes = "@prefix : <http://example.org/> . @prefix sh: <http://www.w3.org/ns/shacl#> .\n"
+    store.shapes(prefixes + ":t sh:targetSubjectsOf :knows ; sh:property [ sh:path ( :knows :p ) ] ; sh:closed true .")
+    with pytest.raises(tidelog.UsageError, match="E0670"):
+        store.explain("urn:a", "urn:b", "urn:c")

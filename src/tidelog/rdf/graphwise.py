@@ -255,7 +255,7 @@ class GraphwiseStore(Store):
         if draft.changes:  # The closures are those of the last commit.
             return None
         with self._sharing(inferred=True) as closed:
-            return self._asked(closed, seconds, plan, draft)
+            return self._evaluate_plan(closed, seconds, plan, draft)
 
     def _proven(self, triple: tuple[str, str, str], graph: str) -> TripleProof:
         return self.explain(*triple, graph=graph)

@@ -86,9 +86,17 @@ _OPERATIONS: dict[str, dict[str, PathOperation]] = {
         "get": _about("Why a relation does not have a tuple", "epoch", "absence", depth=_NUMBER, instances=_FLAG)
     },
     "/v1/ways-to-remove": {
-        "get": _about("What to remove so that a tuple goes", *_WAYS, "removals", **_OF_WAYS, rules=_FLAG)
+        "get": _about(
+            "Sets of facts, or rules, without which a relation would not have a tuple",
+            *_WAYS,
+            "removals",
+            **_OF_WAYS,
+            rules=_FLAG,
+        )
     },
-    "/v1/ways-to-derive": {"get": _about("What to add so that a tuple comes", *_WAYS, "additions", **_OF_WAYS)},
+    "/v1/ways-to-derive": {
+        "get": _about("Sets of facts with which a relation would have a tuple", *_WAYS, "additions", **_OF_WAYS)
+    },
     "/v1/blame": {"get": _about("Since which epoch a tuple is there", "epoch", "blame", instances=_FLAG)},
     "/v1/program": {"get": PathOperation("The program as one text", ("epoch", "text", "sha256"))},
     "/v1/rules": {"get": PathOperation("The rules with their names and texts", ("epoch", "rules", "hyper_nodes"))},

@@ -70,10 +70,16 @@ TOOLS = {
     "explain": McpTool("Proofs of a tuple", "/v1/explain", {**_TUPLE, **_LIMIT}, tuple(_TUPLE)),
     "why_not": McpTool("Why a relation does not have a tuple", "/v1/why-not", _TUPLE, tuple(_TUPLE)),
     "ways_to_remove": McpTool(
-        "What to remove so that a tuple goes", "/v1/ways-to-remove", {**_TUPLE, **_LIMIT}, tuple(_TUPLE)
+        "Sets of facts without which a relation would not have a tuple",
+        "/v1/ways-to-remove",
+        {**_TUPLE, **_LIMIT},
+        tuple(_TUPLE),
     ),
     "ways_to_derive": McpTool(
-        "What to add so that a tuple comes", "/v1/ways-to-derive", {**_TUPLE, **_LIMIT}, tuple(_TUPLE)
+        "Sets of facts with which a relation would have a tuple",
+        "/v1/ways-to-derive",
+        {**_TUPLE, **_LIMIT},
+        tuple(_TUPLE),
     ),
     "blame": McpTool("Since which epoch a tuple is there", "/v1/blame", _TUPLE, tuple(_TUPLE)),
     "rules": McpTool("The rules with their names and texts", "/v1/rules"),

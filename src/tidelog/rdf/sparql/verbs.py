@@ -111,7 +111,7 @@ class SparqlVerbs(GraphVerbs):
                 if first is not None:
                     first.found()
                 check(text, self._declared, start)
-            ask, follows = partial(self._asked, copy, seconds), partial(self._is_inferred, mirror)
+            ask, follows = partial(self._evaluate_plan, copy, seconds), partial(self._is_inferred, mirror)
             wider = partial(self._asked_wider, copy, seconds)
             draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen, follows, wider)
             with failed(text, NAME):
@@ -132,24 +132,26 @@ class SparqlVerbs(GraphVerbs):
     ) -> FoundTerms | None:
         """Return the answer to a query of an update over what follows as well; None if nothing follows."""
         has_inferred = copy.store.contains_named_graph(load().NamedNode(INFERRED))
-        return self._asked(copy, seconds, plan, draft) if has_inferred else None
+        return self._evaluate_plan(copy, seconds, plan, draft) if has_inferred else None
 
     def _proven(self, triple: tuple[str, str, str], graph: str) -> TripleProof:
         """Return why a triple holds in a graph."""
         return self.explain(*triple)
 
-    def _asked(self, copy: MirrorCopy, seconds: float | None, plan: SparqlPlan, draft: UpdateDraft) -> FoundTerms:
+    def _evaluate_plan(
+        self, copy: MirrorCopy, seconds: float | None, plan: SparqlPlan, draft: UpdateDraft
+    ) -> FoundTerms:
         """Return the answer to a query over the mirror with the changes of a draft, which it has while the query
         begins."""
         if not draft.changes:
             copy.gate.enter()
             try:
-                running = self._begun(copy, plan, seconds)
+                running = self._begin_evaluation(copy, plan, seconds)
             finally:
                 copy.gate.leave()
         else:
             with copy.gate.alone(), draft.applied():
-                running = self._begun(copy, plan, seconds)
+                running = self._begin_evaluation(copy, plan, seconds)
         return running.found() if isinstance(running, TimedQuery) else collected(running)
 
     def _mirror_for(self, *, inferred: bool) -> Mirror:
@@ -170,7 +172,7 @@ class SparqlVerbs(GraphVerbs):
         finally:
             copy.gate.leave()
 
-    def _begun(self, copy: MirrorCopy, plan: SparqlPlan, seconds: float | None) -> Any:
+    def _begin_evaluation(self, copy: MirrorCopy, plan: SparqlPlan, seconds: float | None) -> Any:
         """Return a query that has begun: pyoxigraph's results, or `TimedQuery` if another process evaluates it."""
         is_apart = seconds is not None or self._is_long(plan.text)
         return TimedQuery(copy, plan, seconds) if is_apart else plan.started(copy.store)
@@ -262,7 +264,7 @@ class SparqlVerbs(GraphVerbs):
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
             with failed(text, _QUERY, **asked):
                 plan = SparqlPlan(text, {**asked, **more})
-                running = self._begun(copy, plan, seconds)
+                running = self._begin_evaluation(copy, plan, seconds)
         with reading_within_memory, failed(text, _QUERY, **asked):
             found = running.found() if isinstance(running, TimedQuery) else collected(running)
         return Solutions(found, self.prefixes)
