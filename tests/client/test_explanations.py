@@ -16,6 +16,7 @@ from tests.constructs import CONSTRUCTS, Construct
 from tests.explain.test_checking import MORE, database, proofs_of
 from tests.serving import running
 from tidelog.client.database import RemoteDatabase
+from tidelog.client.explaining import RemoteEnumeration
 from tidelog.explain.proof import Proof
 from tidelog.language.inlining import INLINE
 from tidelog.workbench.application import application
@@ -110,6 +111,15 @@ def test_a_limit_of_the_server_leaves_a_part(db: tidelog.Database) -> None:
         assert found.is_partial
         assert seen == found.count
         assert repr(found).endswith("a limit has ended it>")
+
+
+@pytest.mark.parametrize("later", [0, 3, 9, 10, 12])
+def test_a_limit_may_end_a_longer_answer_sooner(later: int) -> None:
+    first = {"epoch": 1, "more": True, "partial": False}, list(range(10))
+    again = {"epoch": 1, "more": True, "partial": True}, list(range(later))
+    found = RemoteEnumeration({10: first, 40: again}.__getitem__)
+    assert list(found) == list(range(max(10, later)))
+    assert found.is_partial
 
 
 def test_ways_are_those_of_the_database(db: tidelog.Database) -> None:

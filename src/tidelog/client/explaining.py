@@ -77,7 +77,9 @@ class RemoteEnumeration(Iterator[Item], Generic[Item]):
             if document["epoch"] != epoch:
                 message = "the database has changed since these explanations were asked for"
                 raise UsageError(Problem("E0671", message, hint="ask again"))
-            self._document, self._items = document, items
+            self._document = document
+            if len(items) > len(self._items):  # A limit may have ended this answer sooner than the one before.
+                self._items = items
         if self.count == len(self._items):
             raise StopIteration
         self.count += 1
