@@ -78,10 +78,12 @@ def mistakes(db: tidelog.Database, tables: Tables, facts: Mapping[str, set[Row]]
     derived = {name for node in engine.nodes for name in node.relations}
     found = []
     asserted = asserted_in(db)
-    facts = {engine.program.candidates.get(name, name): rows for name, rows in facts.items()}
+    stated: dict[str, set[Row]] = {}
+    for name, rows in facts.items():  # perhaps of a relation and of its candidates
+        stated.setdefault(engine.program.candidates.get(name, name), set()).update(rows)
     for name in engine.program.relations:
-        if asserted[name] != facts.get(name, set()):
-            found.append(f"{name}: asserted {asserted[name] ^ facts.get(name, set())}")
+        if asserted[name] != stated.get(name, set()):
+            found.append(f"{name}: asserted {asserted[name] ^ stated.get(name, set())}")
         if name not in derived and set(tables[name]) != asserted[name]:
             found.append(f"{name}: is not what is asserted, {set(tables[name]) ^ asserted[name]}")
     indexes: dict[tuple[str, tuple[int, ...]], dict[Row, list[Found]]] = {}

@@ -15,6 +15,7 @@ from pygments.token import Error
 
 import tidelog
 from tests.certificate.alter import absent_row, altered, assert_saved_whole, judged, verdict
+from tests.kernels_in_python import kernels_in_python
 from tests.same_programs import assert_same_programs
 from tests.spark.cluster.harness import evaluated
 from tests.spark.cluster.test_suite import way_for
@@ -48,6 +49,10 @@ def test_a_golden_program(golden: Golden, tmp_path: Path, monkeypatch: pytest.Mo
     with stage("embedded engine"):
         db.commit()
         assert difference(views(db), golden.expected) == ""
+    with stage("kernels in Python"), kernels_in_python():
+        small = loaded(golden.text)
+        small.commit()
+        assert difference(views(small), golden.expected) == ""
     with stage("cluster engine"):
         partitions, limits = way_for(golden.text)
         found = evaluated(golden.text, {}, partitions=partitions, limits=limits)

@@ -62,6 +62,7 @@ def forge(folder: Path, sound: Path, rng: random.Random) -> list[str]:
             pa.ArrowException,
             ValueError,
             LookupError,
+            RecursionError,
             StopIteration,
         ):  # an earlier forgery has left nothing to change
             done.append("nothing")

@@ -5,11 +5,11 @@ constructs of the language, in turn.
 
 Each program goes through the semi-naive reference and the embedded engine, whose views are compared with the naive
 evaluation and whose births and counts with the semi-naive one. Each script runs with one of the strategies and is
-checked after every epoch (tests/scripts.py). Bootstraps share their work among one to 16 threads. Where words are given
-back before every epoch, each second seed is such a script, and the others make symbols and records come and go in a
-store that is closed and opened, beside a database that keeps all words (tests/maintain/churn.py). What fails is made
-smaller as long as it fails, shown, and ends the run with exit code 1. Without a seed the clock gives one; the seed
-shown with a failure gives it again.
+checked after every epoch (tests/scripts.py), for every fifth seed by kernels in Python. Bootstraps share their work
+among one to 16 threads. Where words are given back before every epoch, each second seed is such a script, and the
+others make symbols and records come and go in a store that is closed and opened, beside a database that keeps all words
+(tests/maintain/churn.py). What fails is made smaller as long as it fails, shown, and ends the run with exit code 1.
+Without a seed the clock gives one; the seed shown with a failure gives it again.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 from tests import mixtures, scripts
 from tests.fuzz.asked import asked, show
 from tests.generate import Case
+from tests.kernels_in_python import kernels_in_python
 from tests.maintain.churn import reclaiming_always, reopened
 from tests.sharing import sharing
 from tests.suite import (
@@ -72,7 +74,8 @@ def problem_in(script: scripts.Script) -> str:
     strategy, switch = STRATEGIES[(script.seed or 0) % 31 % len(STRATEGIES)]
     worth, situation._ALWAYS_WORTH = situation._ALWAYS_WORTH, situation._ALWAYS_WORTH if switch > 1e-3 else 0.0
     try:
-        return scripts.run(script, strategy, switch)
+        with kernels_in_python() if (script.seed or 0) % 5 == 0 else nullcontext():
+            return scripts.run(script, strategy, switch)
     finally:
         situation._ALWAYS_WORTH = worth
 

@@ -30,7 +30,7 @@ import sys
 import threading
 import time
 from tidelog.kernels import calling
-calling.PATIENCE = calling.PATIENCE_IF_COLD = float(sys.argv[2])
+calling.PATIENCE, calling.LONGEST = float(sys.argv[2]), float(sys.argv[3])
 import tidelog
 db = tidelog.connect()
 db.load(".decl e(x: number, y: number) .decl t(x: number, y: number)"
@@ -41,9 +41,9 @@ print(len(db["t"]), "numba" in sys.modules)
 """
 
 
-def chain(length: int, patience: float = 9.0, **variables: str) -> list[str]:
+def chain(length: int, patience: float = 9.0, longest: float = 9.0, **variables: str) -> list[str]:
     """Return the size of a view and whether numba was loaded, from a process that begins in Python."""
-    command = [sys.executable, "-c", CHAIN, str(length), str(patience)]
+    command = [sys.executable, "-c", CHAIN, str(length), str(patience), str(longest)]
     environment = os.environ | {"TIDELOG_KERNELS": "auto", **variables}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
 
@@ -58,7 +58,7 @@ def test_a_functor_over_few_rows_compiles_nothing() -> None:
     """A plan that calls functions makes room for a large batch, which is no sign of many rows."""
     program = (
         "import sys, tidelog; from tidelog.kernels import calling;"
-        "calling.PATIENCE = calling.PATIENCE_IF_COLD = 9.0; calling.A_STEP = 0.01;"
+        "calling.PATIENCE = calling.LONGEST = 9.0; calling.A_STEP = 0.01;"
         "db = tidelog.connect(); db.load('.decl a(x: symbol) .decl b(n: number) .decl c(n: number)'"
         "'b(strlen(x)) :- a(x). c(n) :- b(n), b(n + 1).');"
         "db.insert('a', [('x' * i,) for i in range(9)]); db.commit();"
@@ -72,7 +72,7 @@ def test_a_functor_over_few_rows_compiles_nothing() -> None:
 
 def test_tests_run_machine_code() -> None:
     """However little they do, and however they were started: of a whole suite, some other test may have done much."""
-    assert calling._pace.compiled or os.environ["TIDELOG_KERNELS"] != "compiled"
+    assert calling._pace.only == "compiled" or os.environ["TIDELOG_KERNELS"] != "compiled"
 
 
 def test_many_rows_are_left_to_machine_code() -> None:
@@ -113,7 +113,7 @@ def test_python_and_machine_code_take_turns(stories: Any, mixed: dict[str, set[b
 
 
 def test_what_has_to_be_ready_becomes_so_at_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    pace = calling._Pace(compiled=False)
+    pace = calling._Pace()
     monkeypatch.setattr(calling, "_pace", pace)
     stages: list[int] = []
     calling.at_each_stage(lambda: stages.append(pace.stage))
@@ -123,14 +123,14 @@ def test_what_has_to_be_ready_becomes_so_at_each_stage(monkeypatch: pytest.Monke
     assert pace.follow() == calling.PLAIN
     calling.expect(int(2 * calling.PATIENCE / calling.A_STEP))
     assert [pace.follow(), pace.follow()] == [calling.KEPT, calling.KEPT]
-    calling.expect(int(2 * calling.PATIENCE_IF_COLD / calling.A_STEP))
+    calling.expect(int(2 * calling.LONGEST / calling.A_STEP))
     assert [pace.follow(), pace.follow()] == [calling.COMPILED, calling.COMPILED]
     assert stages == [calling.KEPT, calling.COMPILED]
     assert calling.until_look(10**6) == 10**6
 
 
 def test_a_kernel_that_waits_for_others_does_not_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    pace = calling._Pace(compiled=False)
+    pace = calling._Pace()
     monkeypatch.setattr(calling, "_pace", pace)
     monkeypatch.setattr(calling, "PATIENCE", 0.01)
 

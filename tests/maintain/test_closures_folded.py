@@ -12,6 +12,7 @@ import pytest
 
 import tidelog
 from tests.depth import cases, stride
+from tests.kernels_in_python import kernels_in_python
 from tests.maintain.stopping import at_looks, fails_without_trace, limit
 from tests.maintain.test_closures_at_random import ARITIES, CLOSURES, follow
 from tests.scripts import Follower, Script, over_numbers
@@ -302,6 +303,12 @@ def test_random_aggregates_over_closures(seeds: range, strategy: str) -> None:
     """In "update" a follower rejects bootstraps."""
     for seed in seeds if strategy == "update" else seeds[::4]:
         follow(replace(script_for(seed), seed=8 * seed), strategy)
+
+
+def test_python_folds_closures() -> None:
+    with kernels_in_python():
+        for seed in range(FIRST_SEED, FIRST_SEED + cases(4)):
+            follow(replace(script_for(seed), seed=8 * seed), "update")
 
 
 def test_members_are_unwritten_wherever_a_closure_is_compressed() -> None:

@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 from tests.depth import cases
+from tests.kernels_in_python import kernels_in_python
 from tidelog.kernels.folds import BLOCK
 from tidelog.storage.closure import Closure
 from tidelog.storage.folding import ClosureFold, folded
@@ -51,6 +52,16 @@ def pairs_of(edges: list[tuple[int, int]]) -> dict[int, set[int]]:
 
 @pytest.mark.parametrize("seed", range(cases(20)))
 def test_folds_are_those_of_the_pairs(seed: int) -> None:
+    assert_folds_are_those_of_the_pairs(seed)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_python_folds_the_same(seed: int) -> None:
+    with kernels_in_python():
+        assert_folds_are_those_of_the_pairs(seed)
+
+
+def assert_folds_are_those_of_the_pairs(seed: int) -> None:
     rng = random.Random(seed)
     edges = edges_of(rng)
     closure = Closure(False, bits=32)

@@ -1,12 +1,13 @@
 """Kernels run in Python as long as there is little to do, and then as machine code.
 
-To compile what a first join needs takes some fifteen seconds, and to load what was compiled a third of one, and
-130 MB. Python needs microseconds where machine code needs nanoseconds, so that it is done sooner with a few hundred
-rows. Kernels therefore begin in Python. They are compiled, or loaded, once there are many rows (`expect`) or Python has
-run for long; then all later calls are machine code. Both find the same words at the same addresses, so that any kernel
-can continue what another one has begun.
+To compile what a first join needs takes some twenty seconds, and to load what was compiled a third of one, and 130 MB.
+Python needs microseconds where machine code needs nanoseconds, so that it is done sooner with a few hundred rows.
+Kernels therefore begin in Python. Once there are many rows (`expect`) or Python has run for long, they are loaded, or
+compiled by a process in the background if they never were; with very many rows they are compiled here. Later calls are
+machine code. Both find the same words at the same addresses, so that any kernel can continue what another one has
+begun.
 
-TIDELOG_KERNELS=compiled compiles each kernel at its first call.
+TIDELOG_KERNELS=compiled compiles each kernel at its first call, TIDELOG_KERNELS=python never compiles one.
 """
 
 from __future__ import annotations
@@ -16,55 +17,72 @@ import os
 import sys
 import time
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from tidelog.kernels import checked
 from tidelog.kernels.compiling import loading
 
+if TYPE_CHECKING:
+    from tidelog.kernels.background import BackgroundCompiler
+
 A_STEP = 1.2e-5
 """Seconds in which Python inserts a row or makes a binding, about."""
 FEW = 1_000
 """Bindings, or other steps, after which a kernel in Python returns, so that machine code can continue."""
 PLAIN, KEPT, COMPILED = range(3)
-PATIENCE, PATIENCE_IF_COLD = 0.4, 1.0
-"""Seconds for which Python runs kernels in a process: as long as loading them takes, and for those that were never
-compiled, a fraction of what that takes."""
+PATIENCE, PATIENCE_IF_COLD, LONGEST = 0.4, 1.0, 20.0
+"""Seconds for which Python runs kernels in a process: as long as loading them takes; if they were never compiled, until
+they are in the background; and until they are compiled here, as long as that takes."""
+_BETWEEN_LOOKS = 0.1
+"""Seconds after which a kernel is looked for that is compiled in the background."""
 
 
 class _Pace:
     """The work that Python has done so far in this process, and would have to do."""
 
-    def __init__(self, compiled: bool) -> None:
-        self.compiled = compiled
-        """Whether each kernel is machine code, however little there is to do."""
+    def __init__(self, only: str = "") -> None:
+        self.only = only
+        """"compiled" or "python", if that is how each kernel runs, however little or much there is to do."""
         self.spent = 0.0
         self.due = 0.0
         """Seconds: how long Python has run kernels, and how long it would have by the end of what is expected."""
+        self.arrived = 0
+        """How many kernels have been compiled in the background, of those that this process has looked for."""
         self.followers: list[Callable[[], object]] = []
-        self._followed = self.stage
+        self._followed = self.stage, 0
+
+    @functools.cached_property
+    def compiler(self) -> BackgroundCompiler:
+        """What compiles kernels in the background."""
+        from tidelog.kernels.background import BackgroundCompiler
+
+        return BackgroundCompiler()
 
     @property
     def stage(self) -> int:
         """PLAIN; KEPT once Python has taken so long that kernels compiled before are worth loading; COMPILED once all
         kernels have to be machine code."""
-        if self.compiled or self.due > PATIENCE_IF_COLD:
+        if self.only == "python":
+            return PLAIN
+        if self.only == "compiled" or self.due > LONGEST:
             return COMPILED
         return KEPT if self.due > PATIENCE else PLAIN
 
     def follow(self) -> int:
-        """Return the stage. If it is a new one, call the followers first."""
+        """Return the stage. If it is a new one, or kernels have arrived, call the followers first."""
         stage = self.stage
-        if stage > self._followed:
-            self._followed = stage
+        if (stage, self.arrived) > self._followed:
+            self._followed = stage, self.arrived
             for follower in self.followers:
                 follower()
         return stage
 
 
-_pace = _Pace(os.environ.get("TIDELOG_KERNELS") == "compiled")
+_pace = _Pace(os.environ.get("TIDELOG_KERNELS", ""))
 
 
 def expect(steps: int) -> None:
@@ -92,6 +110,9 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.function = function
         self._run = self._begin
+        self._looked = -inf
+        """When the kernel was last looked for, by the monotonic clock."""
+        self._is_requested = False
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
@@ -121,17 +142,30 @@ class Kernel:
         scope = _plain_scope(of.__module__)
         return types.FunctionType(of.__code__, scope, of.__name__, of.__defaults__, of.__closure__)
 
-    @functools.cached_property
     def _is_kept(self) -> bool:
-        """True if a process has compiled the kernel before, or the package brings its code."""
+        """Return True if a process has compiled the kernel before, or the package brings its code."""
         from tidelog.kernels.places import folder_in_package, folder_of_kernels
 
         pattern = f"{self.function.__module__.rpartition('.')[2]}.{self.function.__name__}-*.nbi"
         return any(any(folder.glob(pattern)) for folder in (folder_of_kernels(), folder_in_package()))
 
+    def _is_there(self, arguments: Sequence[Any]) -> bool:
+        """Return True if the kernel need not be compiled. Otherwise let that be done in the background, if it pays."""
+        now = time.monotonic()
+        if now < self._looked + _BETWEEN_LOOKS:
+            return False
+        if self._is_kept():
+            _pace.arrived += self._is_requested
+            return True
+        self._looked = now
+        if not self._is_requested and _pace.due > PATIENCE_IF_COLD:
+            self._is_requested = True
+            _pace.compiler.request(self.function, arguments)
+        return False
+
     def _begin(self, *arguments: Any) -> Any:
         stage = _pace.follow()
-        if stage == COMPILED or (stage == KEPT and self._is_kept):
+        if stage == COMPILED or (stage == KEPT and self._is_there(arguments)):
             self._run = self.dispatcher
             return self._run(*arguments)
         started = time.thread_time()

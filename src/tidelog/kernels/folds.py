@@ -38,7 +38,7 @@ def fold_members(pool, lists, c, what, words, flip, first, second, known, w):
     if what == SUM:
         a = 0
         for x in pool[start : start + size]:
-            a = wrap(a + load(words, x, w))
+            a = wrap(a + load(words, numpy.int64(x), w))
     else:
         least = next_least = 0
         for i in range(start, start + size):

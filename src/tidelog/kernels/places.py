@@ -25,7 +25,7 @@ LONG = 30 * 24 * 3600.0
 """Seconds."""
 
 
-_WITHOUT_KERNELS = ("cache", "calling", "compiling", "places")
+_WITHOUT_KERNELS = ("background", "cache", "calling", "compiling", "places")
 """Modules that have no influence on the machine code."""
 
 
