@@ -17,7 +17,7 @@ import pytest
 from tests import choosing, scripts, selecting
 from tests.depth import cases
 from tests.suite import FIRST_SEED
-from tidelog.kernels import calling
+from tidelog.kernels import calling, words
 from tidelog.kernels.calling import Kernel
 
 pytestmark = pytest.mark.skipif(
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
     reason="nothing is compiled",
 )
 
+MIX: Any = words.mix
 CHAIN = """
 import sys
 import threading
@@ -97,8 +98,8 @@ def mixed(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
         return (self.plain if plain else self.dispatcher)(*arguments)
 
     monkeypatch.setattr(Kernel, "__call__", call)
-    monkeypatch.setattr("tidelog.maintain.machine.until_look", lambda steps: rng.choice((1, 10, steps)))
-    monkeypatch.setattr("tidelog.storage.closure.until_look", lambda steps: rng.choice((1, 10, steps)))
+    monkeypatch.setattr("tidelog.maintain.machine.until_look", lambda _, steps: rng.choice((1, 10, steps)))
+    monkeypatch.setattr("tidelog.storage.closure.until_look", lambda _, steps: rng.choice((1, 10, steps)))
     return calls
 
 
@@ -117,7 +118,8 @@ def test_what_has_to_be_ready_becomes_so_at_each_stage(monkeypatch: pytest.Monke
     monkeypatch.setattr(calling, "_pace", pace)
     stages: list[int] = []
     calling.at_each_stage(lambda: stages.append(pace.stage))
-    assert calling.until_look(10**6) == calling.FEW
+    kernel = Kernel(MIX.function)
+    assert calling.until_look(kernel, 10**6) == calling.FEW
     assert pace.follow() == calling.PLAIN
     calling.expect(calling.FEW)
     assert pace.follow() == calling.PLAIN
@@ -126,7 +128,17 @@ def test_what_has_to_be_ready_becomes_so_at_each_stage(monkeypatch: pytest.Monke
     calling.expect(int(2 * calling.LONGEST / calling.A_STEP))
     assert [pace.follow(), pace.follow()] == [calling.COMPILED, calling.COMPILED]
     assert stages == [calling.KEPT, calling.COMPILED]
-    assert calling.until_look(10**6) == 10**6
+    assert calling.until_look(kernel, 10**6) == 10**6
+
+
+def test_machine_code_runs_for_long_while_other_kernels_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "_pace", calling._Pace())
+    kernel: Any = Kernel(MIX.function)
+    calling._pace.due = calling.PATIENCE + 0.1
+    assert calling.until_look(kernel, 10**6) == calling.FEW
+    assert kernel(3) == MIX(3)
+    assert kernel.is_machine_code  # This one was compiled before.
+    assert calling.until_look(kernel, 10**6) == 10**6
 
 
 def test_a_kernel_that_waits_for_others_does_not_take_long(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,10 +91,11 @@ def expect(steps: int) -> None:
         _pace.due = max(_pace.due, _pace.spent + steps * A_STEP)
 
 
-def until_look(steps: int) -> int:
+def until_look(kernel: Callable[..., Any], steps: int) -> int:
     """Return after how many steps a kernel is to return: `steps`, or as long as Python may run it, fewer, so that
     machine code can continue soon."""
-    return steps if _pace.stage == COMPILED or checked.CHECKING else min(steps, FEW)
+    is_plain = isinstance(kernel, Kernel) and _pace.stage != COMPILED and not kernel.is_machine_code
+    return min(steps, FEW) if is_plain else steps
 
 
 def at_each_stage(follower: Callable[[], object]) -> None:
@@ -117,6 +118,11 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel."""
         return self._run(*arguments)
+
+    @property
+    def is_machine_code(self) -> bool:
+        """True if the next call runs machine code."""
+        return self._run != self._begin
 
     @functools.cached_property
     def dispatcher(self) -> Any:

@@ -252,7 +252,7 @@ class Interpreter:
         ledgers: Ledgers | None = None
         with self._counting.by(recording(), self.catalog.table, self.levels, self._counts):
             while True:
-                self.levels[layout.S_BUDGET] = until_look(budget)
+                self.levels[layout.S_BUDGET] = until_look(kernel, budget)
                 with between_kernels(compiling or look):
                     status = kernel(
                         self.catalog.table,

@@ -117,9 +117,8 @@ class ChangedPairs:
         at = n = 0
         while at < len(records):
             first = n
-            at, n = write_changed(
-                records, at, until_look(_AT_ONCE), of.pool, of.lists, of.family, of.nodes, of.begins, target, n
-            )
+            steps = until_look(write_changed, _AT_ONCE)
+            at, n = write_changed(records, at, steps, of.pool, of.lists, of.family, of.nodes, of.begins, target, n)
             target[first:n] = self._nodes.take(target[first:n].ravel()).reshape(-1, 2)
         if len(self._themselves):
             target[n:] = self._nodes.take(self._themselves)

@@ -185,7 +185,7 @@ class Closure:
                 first = at
                 self._pool, at, pairs_at_least = kernel(
                     self._pool, self._lists, self._used, self._component, *label, *rest, ids, at,
-                    until_look(_AT_ONCE), stop.address,
+                    until_look(kernel, _AT_ONCE), stop.address,
                 )  # fmt: skip
                 self._edges_taken.append((ids[first:at], kernel is remove_edges))
                 self._look(look, pairs_at_least)
@@ -256,7 +256,8 @@ class Closure:
         look(0)
         at = 0
         while at < count:
-            self._pool, at = build_reach(self._pool, *shared, at, count, until_look(_AT_ONCE), stop.address)
+            steps = until_look(build_reach, _AT_ONCE)
+            self._pool, at = build_reach(self._pool, *shared, at, count, steps, stop.address)
             look(0)
 
     def _tidy(self) -> None:
@@ -372,7 +373,7 @@ class Closure:
         weights = numpy.full(len(counts), -1, numpy.int64)
         while at < len(counts):
             look(0)
-            at = count_pairs(*self.state(), sums, weights, counts, at, until_look(_AT_ONCE))
+            at = count_pairs(*self.state(), sums, weights, counts, at, until_look(count_pairs, _AT_ONCE))
         return counts
 
     def batches(

@@ -59,9 +59,11 @@ def folded(closure: Closure, nodes: Words, fold: ClosureFold, look: Callable[[in
     while at < (room if fold.backward else len(components)):
         look(0)
         if fold.backward:
-            at = folds.fold_behind(pool, lists, wanted, at, until_look(_AT_ONCE), *shared)
+            steps = until_look(folds.fold_behind, _AT_ONCE)
+            at = folds.fold_behind(pool, lists, wanted, at, steps, *shared)
         else:
-            at = folds.fold_ahead(pool, lists, components, at, until_look(_AT_ONCE), *shared)
+            steps = until_look(folds.fold_ahead, _AT_ONCE)
+            at = folds.fold_ahead(pool, lists, components, at, steps, *shared)
     look(0)
     result = numpy.empty(len(nodes), numpy.int64)
     folds.fold_nodes(
