@@ -174,6 +174,11 @@ def _flipped(data: bytes, place: float) -> bytes:
     return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
 
 
+def _required(data: bytes) -> bytes:
+    """Let the optional columns of a Parquet file be required ones, which contradicts the metadata of their parts."""
+    return data.replace(b"\x25\x02\x18", b"\x25\x00\x18")  # in Thrift: OPTIONAL and REQUIRED, before a name
+
+
 FILES: Mapping[str, Change] = {
     "is missing": Path.unlink,
     "is empty": lambda path: path.write_bytes(b""),
@@ -185,6 +190,7 @@ FILES: Mapping[str, Change] = {
     "has one bit flipped at its start": lambda path: _bytes(path, lambda data: _flipped(data, 0.0)),
     "has one bit flipped in the middle": lambda path: _bytes(path, lambda data: _flipped(data, 0.5)),
     "has one bit flipped near its end": lambda path: _bytes(path, lambda data: _flipped(data, 0.98)),
+    "has columns that contradict their parts": lambda path: _bytes(path, _required),
     "is a link": _linked,
     "is a link to itself": lambda path: _instead(path, lambda each: each.symlink_to(each.name)),
     "is a link to nothing": lambda path: _instead(path, lambda each: each.symlink_to("/nowhere/at/all")),

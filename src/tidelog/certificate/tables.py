@@ -34,14 +34,17 @@ def in_proportion(size: int, stored: int) -> bool:
 
 
 def decoded_size(metadata: parquet.FileMetaData) -> int:
-    """Return the bytes that a file states to unpack to."""
-    size = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for position in range(group.num_columns):
-            column = group.column(position)
-            text = column.physical_type == "BYTE_ARRAY"
-            size += group.num_rows * (_INDEX if text else _NUMBER) + (column.total_uncompressed_size if text else 0)
+    """Return the bytes that a file states to unpack to.
+
+    Where the metadata of a column contradict each other, PyArrow's `RowGroupMetaData.column` ends the process. So the
+    bytes of texts are those of a row group without those of its numbers.
+    """
+    schema, size = metadata.schema, 0
+    types = [schema.column(position).physical_type for position in range(metadata.num_columns)]
+    texts = types.count("BYTE_ARRAY")
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        numbers = group.num_rows * _NUMBER * (len(types) - texts)
+        size += numbers + group.num_rows * _INDEX * texts + max(0, group.total_byte_size - numbers)
     return size
 
 
