@@ -67,6 +67,19 @@ def test_closed_pipe_is_no_error(folder: Path) -> None:
         assert process.wait() == 0
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("arguments", "code"), [("run p.dl -D out", 0), ("run p.dl -D -", 0), ("check none.dl", 1)])
+def test_streams_may_be_closed(folder: Path, arguments: str, code: int, closed: str) -> None:
+    (folder / "p.dl").write_text(".decl e(x: number)\n.output e\ne(1). e(2).\n")
+    line = f"{sys.executable} -m tidelog {arguments} {closed}"
+    done = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert "E0901" not in done.stderr
+    if "out" in arguments:
+        assert (folder / "out/e.csv").read_text() == "1\n2\n"
+
+
 def test_interruption_leaves_no_output(folder: Path) -> None:
     (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn((x + 1) % 1000000000000) :- n(x).\n")
     script = (

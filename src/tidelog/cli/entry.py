@@ -117,6 +117,7 @@ def run_process() -> NoReturn:
     A thread of Arrow may still hold memory of Python when the command is done. Where it gives that back while the
     interpreter goes, the process aborts (apache/arrow#34314). Nor does a search for garbage delay the end.
     """
+    _open_streams()
     status = main()
     threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads that are no daemons
     atexit._run_exitfuncs()
@@ -124,6 +125,17 @@ def run_process() -> NoReturn:
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(status)
+
+
+def _open_streams() -> None:
+    """Open the streams that this process was started without, on nothing: the next files would be taken for them."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.dup2(opened, number)
+            if opened != number:
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 class CommandParser(argparse.ArgumentParser):
