@@ -214,6 +214,27 @@ ex:ann ex:named "yes"   [every at <text>:9:1]
     assert named.to_dict()["steps"][0]["triple"] == [*ex("ann", "name"), '"Ann"']
 
 
+def test_texts_that_cannot_be_printed_are_shown_by_escapes() -> None:
+    rules = r"""
+@prefix ex: <http://example.org/> .
+.decl odd(x: symbol, y: symbol)
+odd: odd(x, "urn:\0\u202e\\\"") :- ex:p(x, _), x != "\x07 \\".
+"""
+    store = connect(rules=("rdfs", rules))
+    store.insert("<http://example.org/x> <http://example.org/p> <urn:é> .")
+    store.commit()
+    text = 'urn:\0\u202e\\"'
+    found = store.explain("odd", ("http://example.org/x", text))
+    assert str(found) == (
+        'odd(ex:x, "urn:\\0\\u202e\\\\\\"")   [odd at <text>:4:1]\n'
+        "├─ ex:x ex:p <urn:é>   [fact]\n"
+        '└─ ex:x != "\\x07 \\\\"'
+    )
+    assert found.to_dict()["steps"][-1]["rule_text"].endswith('ex:p(x, _), x != "\\x07 \\\\".')
+    assert str(store.why_not("odd", ("http://example.org/y", text))).startswith('odd(ex:y, "urn:\\0')
+    assert str(store.blame("odd", ("http://example.org/x", text))).startswith("odd(ex:x, ")
+
+
 def test_tuples_of_a_program_have_proofs(people: Store) -> None:
     proof = people.explain("circle", ex("cy"))
     assert (

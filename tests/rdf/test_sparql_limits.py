@@ -157,9 +157,12 @@ PARTS = {
     "not in": f"FILTER(?y NOT IN ({', '.join(f':n{i}' for i in range(301))}))",
     "and": f"FILTER({' && '.join(f'?x != :n{i}' for i in range(301))})",
     "sum": f"BIND({' + '.join(['?y'] * 160)} AS ?z)",
-    "shorter sum": f"BIND({' + '.join(['?y'] * 148)} AS ?z)",
     "sums": " ".join(f"BIND({' + '.join(['?y'] * 100)} AS ?z{i})" for i in range(4)),
 }
+
+
+if sys.version_info < (3, 12):  # Later ones call functions in one another more often.
+    PARTS["shorter sum"] = f"BIND({' + '.join(['?y'] * 148)} AS ?z)"
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import starmap
@@ -10,6 +9,8 @@ from itertools import starmap
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.steps import RowOf
 from tidelog.explain.wording import RuleWords, Wording
+from tidelog.language.literals import unquoted
+from tidelog.language.printer import quoted
 from tidelog.language.syntax import Atom, Constant, Literal, Rule, Term, Value, Variable
 from tidelog.rdf.derivations import TripleDerivations
 from tidelog.rdf.lists import without_cells
@@ -33,7 +34,7 @@ from tidelog.storage.record_text import row_text
 TRIPLES = "rdf:triple"
 """The relation of the triples of proofs."""
 _LOCAL = re.compile(r"\w(?:[\w-]*\w)?")
-_SCHEME = re.compile(r"[A-Za-z][\w+.-]*:")
+_IRI = re.compile(r'[A-Za-z][\w+.-]*:[^\s<>"{}|^`\\]*')
 _NAMED = re.compile(rf'"(?:[^"\\]|\\.)*"|\w+{COLON}\w+')
 
 _LITERAL_FACTS = {ILL: "is not well-typed as", OUTSIDE: "is outside of", UNLIKE: "differs from", EQUAL: "equals"}
@@ -96,12 +97,12 @@ class TripleWording(Wording):
         if not term or term.startswith(("?", "_")) or term.isdigit():
             return term
         if not is_iri(term):
-            quoted, typed, datatype = term.partition('"^^<')
-            return f'{quoted}"^^{self.term_text(datatype[:-1])}' if typed else term
+            value, typed, datatype = term.partition('"^^<')
+            return f'{value}"^^{self.term_text(datatype[:-1])}' if typed else term
         for prefix, iri in self._prefixes:
             if term.startswith(iri) and _LOCAL.fullmatch(term, len(iri)):
                 return f"{prefix}:{term[len(iri) :]}"
-        return f"<{term}>" if _SCHEME.match(term) else json.dumps(term, ensure_ascii=False)
+        return f"<{term}>" if term.isprintable() and _IRI.fullmatch(term) else quoted(term)
 
     def literal_text(self, literal: Literal) -> str:
         """Return a literal of a body as text: an atom as a triple where it is one."""
@@ -144,7 +145,7 @@ class TripleWording(Wording):
 
     def _name(self, match: re.Match[str]) -> str:
         if match[0].startswith('"'):
-            return self.term_text(str(json.loads(match[0], strict=False)))
+            return self.term_text(unquoted(match[0]))
         meaning = self._names.meaning(match[0])
         if meaning is None:
             return match[0]
