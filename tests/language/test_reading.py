@@ -280,3 +280,23 @@ def test_words_before_a_parenthesis_are_no_names_in_a_list_either() -> None:
         with pytest.raises(ProgramError) as caught:
             read(text)
         assert caught.value.code == "E0101"
+
+
+TERMS = (
+    "{}", "({})", "-{}", "{} + 1", "1 ^ {}", "({}) + 1", "[{}]", "[z, {}]", "[$A({})]", "$A({})", "$A(1, {})",
+    "$A.B({})", "$A($B({}))", "@f(1, {})", "as({}, symbol)", "cat({}, z)", "max(z, {})", "lower({})", "range(3, {})",
+    "count : {{ b({}) }}", "sum {} : {{ b(y) }}", "argmin({}, z) : {{ b(z) }}", "@@f {} : 0, {{ b(z) }}",
+)  # fmt: skip
+PLACES = (
+    "a(x) :- x = {}.", "a(x) :- {} = x.", "a(x) :- (x = {} ; b(x)).", "a({}) :- b(y).", "a(x) :- !b({}).",
+    "a(x) :- b+(x, {}).", "a(x) :- <b/c>(x, {}).", "a(x), b({}) :- c(x).", "r: a(x) :- x = {}.", "a({}).",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_a_soft_word_is_a_functor_wherever_another_functor_is_one(term: str) -> None:
+    for place in PLACES:
+        other, text = (place.format(term.format(f"{name}(y)")) for name in ("strlen", "codepoint"))
+        read(f"{other}\n")
+        program = read(f"{text}\n")
+        assert read(f"{program}\n") == program, text

@@ -20,7 +20,7 @@ SOFT_WORDS: Mapping[str, str] = {
 """By word the type of its token."""
 
 _HEADS = frozenset(("", "DOT", "COLON"))
-_OPENS = frozenset(("NAME", "FUNCTION", "CONSTRAINT", "AS", "POSTFIX", "GREATER"))
+_OPENS = frozenset(("NAME", "BRANCH", "FUNCTION", "CONSTRAINT", "AS", "POSTFIX", "GREATER"))
 _BEFORE_TERM = frozenset(("NAME", "PREFIX", "AGGREGATE", "OWN_AGGREGATE", "FOLD"))
 
 
