@@ -124,10 +124,10 @@ def test_partitions_and_their_host_come_back_within_the_commit(running: Running)
     running.check()
 
 
-def test_python_workers_come_back_within_the_commit(running: Running) -> None:
-    """Their daemon lives: Spark itself does not get over the loss of that one, and this session is for other tests as
-    well."""
-    running.meanwhile(lambda: kill(running.workers))
+def test_a_python_worker_comes_back_within_the_commit(running: Running) -> None:
+    """Its daemon lives: Spark itself does not get over the loss of that one, and this session is for other tests as
+    well. Of several workers, the second and last try of a task may get one that is about to be killed."""
+    running.meanwhile(lambda: kill(running.workers[:1]))
     running.check()
 
 
