@@ -57,7 +57,7 @@ class _Pace:
 
     @functools.cached_property
     def compiler(self) -> BackgroundCompiler:
-        """What compiles kernels in the background."""
+        """The compiler in the background, which begins a process at its first request."""
         from tidelog.kernels.background import BackgroundCompiler
 
         return BackgroundCompiler()

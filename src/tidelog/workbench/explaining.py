@@ -37,7 +37,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class TupleQuestion:
-    """What a request asks about a tuple. With `instances`, proofs have what another process needs to check them."""
+    """A question about a tuple. With `instances`, proofs have all that another process needs to check them."""
 
     relation: str
     values: tuple[Any, ...]
