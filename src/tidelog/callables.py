@@ -326,7 +326,8 @@ def functor(
     remember: bool = True,
 ) -> Any:
     """Return a decorator that marks a function for a functor, with the types of its parameters and of its value, as in
-    `@tidelog.functor("number, symbol -> symbol")`. `tidelog run --functors` and `db.functors` collect such functions.
+    `@tidelog.functor("number, symbol -> symbol")`. `tidelog run --functors` and `db.import_functions` collect
+    such functions.
 
     The functor has the name of the function, or `name`; the other parts are those of `db.functor`. Without types, those
     of the program's declaration count; `@tidelog.functor` alone marks a function so.
@@ -353,8 +354,9 @@ def aggregate(
     compiled: bool = True,
 ) -> Callable[[Made], Made]:
     """Return a decorator that marks the step of an aggregate, with the types of its operands and of its value, as in
-    `@tidelog.aggregate("number -> float", init=list, finish=middle)`. `tidelog run --functors` and `db.functors`
-    collect it. The aggregate has the name of the step, or `name`; the other parts are those of `db.aggregate`.
+    `@tidelog.aggregate("number -> float", init=list, finish=middle)`. `tidelog run --functors` and
+    `db.import_functions` collect it. The aggregate has the name of the step, or `name`; the other parts are those of
+    `db.aggregate`.
     """
 
     def mark(step: Made) -> Made:

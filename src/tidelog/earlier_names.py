@@ -7,10 +7,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 from warnings import warn
 
-OF_DATABASES: Mapping[str, str] = {"undo": "ways_to_remove", "repair": "ways_to_derive"}
-OF_CLIENTS: Mapping[str, str] = {**OF_DATABASES, "remove_rules": "rules.remove"}
+_OF_ALL: Mapping[str, str] = {"undo": "ways_to_remove", "repair": "ways_to_derive"}
+OF_DATABASES: Mapping[str, str] = {**_OF_ALL, "functors": "import_functions"}
+OF_CLIENTS: Mapping[str, str] = {**_OF_ALL, "remove_rules": "rules.remove"}
 OF_BLOCKS: Mapping[str, str] = {"remove_rule": "rules.remove"}
-OF_STORES: Mapping[str, str] = {**OF_DATABASES, **OF_BLOCKS}
+OF_STORES: Mapping[str, str] = {**_OF_ALL, **OF_BLOCKS}
 OF_NETWORKS: Mapping[str, str] = {**OF_STORES, "add_rules": "rules.add"}
 
 

@@ -260,9 +260,11 @@ class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
         with self._changing():
             self.workspace.give(given)
 
-    def functors(self, source: FunctorSource) -> None:
+    def import_functions(self, source: FunctorSource) -> None:
         """Give the functions of a module, or among some objects, that `tidelog.functor` and `tidelog.aggregate` have
-        marked, those of a mapping by their names, or those of a `tidelog.Library`."""
+        marked, those of a mapping by their names, or those of a `tidelog.Library`: all at once what `functor` and
+        `aggregate` give one by one. Raise UsageError as these, and for a module that cannot be imported (E0649) or a
+        file that cannot be run (E0650)."""
         with self._changing():
             for given in marked(source):
                 self.workspace.give(given)

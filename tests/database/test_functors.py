@@ -582,7 +582,7 @@ def test_a_store_needs_its_functions_before_it_uses_them(tmp_path: Path) -> None
         with pytest.raises(UsageError) as caught:
             db.commit()
         assert caught.value.code == "E0645"
-        db.functors(FUNCTIONS)
+        db.import_functions(FUNCTIONS)
         db.commit()
         assert set(db["t"]) == {("é1",), ("é4",)}
 

@@ -302,3 +302,11 @@ def test_earlier_names_warn_and_work(site: Site) -> None:
         assert later in dir(site.db)
     with pytest.raises(AttributeError, match="no attribute 'undone'"):
         _ = site.db.undone
+
+
+def test_functions_of_a_module_have_a_verb_of_another_name_than_one_function() -> None:
+    db = tidelog.connect()
+    with pytest.warns(DeprecationWarning, match="`functors` is `import_functions` now"):
+        assert db.functors == db.import_functions  # type: ignore[attr-defined]
+    with connected() as (client, _), pytest.raises(AttributeError, match="no attribute 'functors'"):
+        _ = client.functors  # type: ignore[attr-defined]

@@ -279,7 +279,7 @@ def test_functions_that_are_there_before_the_program_are_those_of_the_database(f
     (kept,) = folder.iterdir()
     assert b"lambda" not in kept.read_bytes()
     db = tidelog.connect()
-    db.functors([tidelog.functor("symbol -> symbol", name="twice")(lambda x: x)])
+    db.import_functions([tidelog.functor("symbol -> symbol", name="twice")(lambda x: x)])
     db.load(text)
     with pytest.raises(tidelog.UsageError, match="E0646"):
         db.commit()

@@ -540,7 +540,7 @@ def test_functions_that_are_missing_or_wrong() -> None:
             db.aggregate("total", 0, **part)
         assert caught.value.code == "E0609"
     with pytest.raises(UsageError) as caught:
-        db.functors([tidelog.aggregate("symbol -> number", name="total", init=0)(lambda s, x: s)])
+        db.import_functions([tidelog.aggregate("symbol -> number", name="total", init=0)(lambda s, x: s)])
     assert caught.value.code == "E0646"
     db.aggregate("total", 0, lambda s, x: s + x)
     db.commit()

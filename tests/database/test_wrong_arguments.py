@@ -90,7 +90,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
     "rules.remove_instance": (VALUES, lambda db, value: db.rules.remove_instance(value)),
     "branch": (VALUES, lambda db, value: db.branch(value)),
     "draw().save": (VALUES, lambda db, value: db.draw().save(value)),
-    "functors": (VALUES, lambda db, value: db.functors(value)),
+    "import_functions": (VALUES, lambda db, value: db.import_functions(value)),
     "functor(…)": (VALUES, lambda db, value: db.functor(value, len)),
     "aggregate(…)": (VALUES, lambda db, value: db.aggregate(value, 0, len)),
     "aggregate('a', …)": (

@@ -327,7 +327,7 @@ def test_records_and_values_with_branches() -> None:
         return x, f"widest of {x}"
 
     module = [grown, widest, functions.firsts]
-    database.functors(module)
+    database.import_functions(module)
     network = Simulation(VALUES, functors=module, restarts=True)
     for rows in ([("a", 4), ("b", -1), ("a", 2)], [("a", 9)]):
         for each in (database, network):

@@ -402,7 +402,7 @@ def test_records_and_values_with_branches() -> None:
         "first": functions.first,
         "wrong": lambda x: leaf("no number") if x == 1 else (1, 2) if x == 2 else leaf(x),
     }
-    database.functors(given)
+    database.import_functions(given)
     network = Simulation(VALUES, functors=given, restarts=True)
     for each in (database, network):
         each.insert("e", [("a", 4), ("b", -1)])

@@ -93,7 +93,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(Problem("E0603", message, hint="name it run.html for a page, or run.json for data"))
     with ExitStack() as stack:
         db = _connected(arguments.engine, stack)
-        db.functors(functors_of(arguments))
+        db.import_functions(functors_of(arguments))
         db.options(**limits_of(arguments))
         if arguments.profile is not None:
             db.options(profile=True)

@@ -18,7 +18,7 @@ def with_functions(text: str, database: Database, functions: tuple[Callable[...,
         if not isinstance(given, Library) and given.name in text:
             own = database.workspace.given
             if given.name not in {**own.functions, **own.aggregates}:
-                database.functors([function])
+                database.import_functions([function])
             if given.name not in database.program.functors:
                 types, _, result = str(given.signature).partition("->")
                 parameters = ", ".join(f"p{i}: {each.strip()}" for i, each in enumerate(types.split(",")))

@@ -84,7 +84,7 @@ class SparkDatabase(SparkReads):
         self._epochs = 0
         self.records = Records()
         """The records of events for the log and for metrics: for modules of this package."""
-        self.functors(functors)
+        self.import_functions(functors)
         self.engine: Engine[Rows] = Embedded(self.workspace)
         self._translation = Translation(session, self.workspace.dictionary)
         self._choice = EngineChoice()
@@ -117,9 +117,9 @@ class SparkDatabase(SparkReads):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def functors(self, source: FunctorSource) -> None:
-        """Give functions, see `Database.functors`. Ship files of functions, so that executors can import them."""
-        super().functors(source)
+    def import_functions(self, source: FunctorSource) -> None:
+        """Give functions, see `Database.import_functions`. Ship their files, so that executors can import them."""
+        super().import_functions(source)
         for path in files_of(source):
             ship(self.session, path)
 
