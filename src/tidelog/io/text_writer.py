@@ -17,7 +17,7 @@ from tidelog.errors import DataError, Problem, quote
 from tidelog.io.text_reader import TextFormat, rows_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
 from tidelog.source import Span
-from tidelog.storage.arrow_arrays import numbers_to_arrow, text_scalar, text_to_arrow
+from tidelog.storage.arrow_arrays import mask_to_numpy, numbers_to_arrow, text_scalar, text_to_arrow
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 
@@ -142,7 +142,7 @@ def _misread(fields: Sequence[pa.Array], columns: Sequence[Column], form: TextFo
     doubtful = np.full(len(fields[0]), has_records and form.delimiter not in set("\t,;| "))
     for text, column in zip(fields, columns, strict=True):
         special = pattern if column.kind in PRIMITIVES else _any_of(form.delimiter)
-        doubtful |= pc.match_substring_regex(text, pattern=special).to_numpy(zero_copy_only=False)
+        doubtful |= mask_to_numpy(pc.match_substring_regex(text, pattern=special))
     doubtful[:1] |= begins
     for row in np.flatnonzero(doubtful).tolist():
         wanted = [text[row].as_py() for text in fields]

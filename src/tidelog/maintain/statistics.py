@@ -11,11 +11,11 @@ from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.stored import StoredRelation
 
 _SAMPLE = 2_000
-_GUESS = 1_000.0
+_GUESS = 1_000
 
 
 class LiveStatistics:
-    """Statistics of stored relations as they are now.
+    """Statistics of stored relations, whose sizes are those of now.
 
     Relations in `growing` are still being derived: while they are small they are taken to be as large as the largest
     other relation, because orders that suit the first round only would not last.
@@ -25,16 +25,16 @@ class LiveStatistics:
         self._relations = relations
         self._growing = growing
         self._distinct: dict[tuple[str, tuple[int, ...]], float] = {}
-        settled = [float(len(r)) for name, r in relations.items() if name not in growing]
-        self._expected = max([_GUESS, *settled])
+        self._sizes = {name: len(stored) for name, stored in relations.items()}
+        self._expected = max([_GUESS, *(size for name, size in self._sizes.items() if name not in growing)])
 
     def size(self, relation: str) -> float:
         """Return the number of rows, at least 1."""
-        rows = float(len(self._relations[relation]))
-        return max(rows, self._expected) if self._guessing(relation) else max(rows, 1.0)
+        rows = self._sizes[relation]
+        return float(max(rows, self._expected if self._guessing(relation) else 1))
 
     def _guessing(self, relation: str) -> bool:
-        return relation in self._growing and len(self._relations[relation]) < _GUESS
+        return relation in self._growing and self._sizes[relation] < _GUESS
 
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
         """Return the number of different values of these columns together, at least 1: that of an index if there is

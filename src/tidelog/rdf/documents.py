@@ -23,7 +23,7 @@ from tidelog.rdf.depth import TERMS, VALUES, too_deep
 from tidelog.rdf.formats import TITLES, ending_of, load, mistaken
 from tidelog.rdf.lines import TermColumns, TripleColumns, cut, cut_quads, lines_of, plain_parts, united
 from tidelog.rdf.terms import NESTED
-from tidelog.storage.arrow_arrays import numbers_to_numpy, text_to_arrow
+from tidelog.storage.arrow_arrays import mask_to_numpy, text_to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,7 @@ class Document:
                 hint = "pass triples as `store.triples` returns them; a text cannot name a blank node of the store"
                 raise DataError(Problem("E0463", message, place=self.place_of(found), hint=hint))
             texts = symbols.to_pylist()
-            for i in numpy.flatnonzero(numbers_to_numpy(blank.cast(pa.int8()))).tolist():
+            for i in numpy.flatnonzero(mask_to_numpy(blank)).tolist():
                 texts[i] = _BLANK_NODE.sub(lambda match: self.renamed(match, names), texts[i])
             symbols = text_to_arrow(texts).cast(pa.string())
         return pa.DictionaryArray.from_arrays(column.indices, symbols)

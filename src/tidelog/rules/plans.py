@@ -13,8 +13,9 @@ tuples. Sources: Section 4.2 of the elastic paper; Ngo, Porat, Ré, Rudra, "Wors
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from math import inf
 from typing import Protocol, TypeAlias
 
@@ -94,44 +95,76 @@ def _binds(rule: CoreRule, i: int) -> frozenset[str]:
 
 
 class _Planner:
-    """The search for one rule and one set of statistics."""
+    """The search for one rule and one set of statistics. Sets of variables and of literals are bits of numbers: a
+    program may have thousands of rules, which are planned for each position of a change."""
 
     def __init__(self, rule: CoreRule, statistics: Statistics, building: float = 0.0) -> None:
         self.building = building
         self.rule = rule
         self.statistics = statistics
+        size = len(rule.body)
+        self.bits = {name: 1 << n for n, name in enumerate(dict.fromkeys(chain(*map(sorted, rule.variables))))}
+        self.binds = [self.set_of(_binds(rule, i)) for i in range(size)]
+        self.needs = [self.set_of(names) for names in rule.needs]
         self.atoms = frozenset(i for i, x in enumerate(rule.body) if isinstance(x, CoreAtom) and not x.negated)
         self.ranges = frozenset(i for i, x in enumerate(rule.body) if is_several(x))
-        self.filters = [i for i in range(len(rule.body)) if i not in self.atoms and i not in self.ranges]
-        self.needs = rule.needs
-        self.binds = [_binds(rule, i) for i in range(len(rule.body))]
+        self.choices = [i for i in range(size) if i in self.atoms or i in self.ranges]
+        self.filters = [i for i in range(size) if i not in self.atoms and i not in self.ranges]
+        self.all = (1 << size) - 1
         self.steps = 0
-        size = len(rule.body)
         self.most_steps = _SEARCH_STEPS if size <= _LONG else max(2 * size, _SEARCH_STEPS * _LONG**2 // size**2)
-        self._fanouts: dict[tuple[int, frozenset[str]], float] = {}
+        self._keys: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._fanouts: dict[tuple[int, int], float] = {}
 
-    def settle(self, order: tuple[int, ...], done: frozenset[int], bound: frozenset[str]) -> _Partial:
+    def set_of(self, names: Iterable[str]) -> int:
+        """Return the set of some variables."""
+        return sum(self.bits[name] for name in names)
+
+    def scan(self, i: int | None) -> _Partial:
+        """Return what there is once literal `i` has been scanned, or nothing."""
+        return self.settle((), 0, 0) if i is None else self.settle((), 1 << i, self.set_of(self.rule.variables[i]))
+
+    def settle(self, order: tuple[int, ...], done: int, bound: int) -> _Partial:
         """Add every filter and computation that can be evaluated, in the order of the body, until none is left."""
-        again = True
+        again = bool(self.filters)
         while again:
             again = False
             for i in self.filters:
-                if i not in done and self.needs[i] <= bound:
-                    order, done, bound, again = (*order, i), done | {i}, bound | self.binds[i], True
+                if not done >> i & 1 and not self.needs[i] & ~bound:
+                    order, done, bound, again = (*order, i), done | 1 << i, bound | self.binds[i], True
         return order, done, bound
 
-    def fanout(self, i: int, bound: frozenset[str]) -> float:
+    def take(self, partial: _Partial, i: int) -> _Partial:
+        """Return what there is once literal `i` comes next."""
+        order, done, bound = partial
+        return self.settle((*order, i), done | 1 << i, bound | self.binds[i])
+
+    def keys(self, i: int, bound: int) -> tuple[int, ...]:
+        """Return the columns of atom `i` that are known once `bound` are."""
+        key = i, self.binds[i] & bound
+        found = self._keys.get(key)
+        if found is None:
+            bits = self.bits
+            found = self._keys[key] = tuple(
+                c
+                for c, arg in enumerate(self.atom(i).args)
+                if not isinstance(arg, CoreVariable) or bits[arg.name] & bound
+            )
+        return found
+
+    def fanout(self, i: int, bound: int) -> float:
         """Return how many bindings literal `i` makes of one."""
         key = i, self.binds[i] & bound
-        if key not in self._fanouts:
-            self._fanouts[key] = self._fanout(i, bound)
-        return self._fanouts[key]
+        found = self._fanouts.get(key)
+        if found is None:
+            found = self._fanouts[key] = self._fanout(i, bound)
+        return found
 
-    def _fanout(self, i: int, bound: frozenset[str]) -> float:
+    def _fanout(self, i: int, bound: int) -> float:
         literal = self.rule.body[i]
         if not isinstance(literal, CoreAtom):
             return 1.0 if isinstance(literal, Computation) and literal.declared is not None else 10.0
-        columns = _keys(literal, bound)
+        columns = self.keys(i, bound)
         size = self.statistics.size(literal.relation)
         if not columns:
             return size if literal.args else 1.0
@@ -139,12 +172,12 @@ class _Planner:
             return 0.5
         return size / self.statistics.distinct(literal.relation, columns)
 
-    def index_cost(self, i: int, bound: frozenset[str]) -> float:
+    def index_cost(self, i: int, bound: int) -> float:
         """Return the cost of making an index for atom `i`, in bindings; 0 if there is one."""
         literal = self.rule.body[i]
         if not self.building or not isinstance(literal, CoreAtom):
             return 0.0
-        keys = _keys(literal, bound)
+        keys = self.keys(i, bound)
         if len(keys) == len(literal.args) or self.statistics.built(literal.relation, keys):
             return 0.0
         return self.building * self.statistics.size(literal.relation)
@@ -159,10 +192,11 @@ class _Planner:
         """Return the relation of atom `i`."""
         return self.atom(i).relation
 
-    def candidates(self, done: frozenset[int], bound: frozenset[str]) -> list[int]:
+    def candidates(self, done: int, bound: int) -> list[int]:
         """Return the literals that may come next: connected ones if there are any."""
-        rest = [i for i in sorted(self.atoms | self.ranges) if i not in done and self.needs[i] <= bound]
-        connected = [i for i in rest if i in self.ranges or self.binds[i] & bound or not self.binds[i]]
+        binds, needs = self.binds, self.needs
+        rest = [i for i in self.choices if not done >> i & 1 and not needs[i] & ~bound]
+        connected = [i for i in rest if binds[i] & bound or not binds[i] or i in self.ranges]
         return connected or rest
 
     def is_enough(self, best: _Found | None) -> bool:
@@ -172,10 +206,10 @@ class _Planner:
     def search(self, partial: _Partial, rows: float, cost: float, best: _Found | None) -> _Found | None:
         """Return the cheapest completion of `partial`, or `best` if none is cheaper."""
         order, done, bound = partial
-        if len(done) == len(self.rule.body):
+        if done == self.all:
             return (cost, order) if best is None or cost < best[0] else best
         self.steps += 1
-        ways = sorted((self.fanout(i, bound), i) for i in self.candidates(done, bound))
+        ways = sorted([(self.fanout(i, bound), i) for i in self.candidates(done, bound)])
         # A literal that makes less than one binding of one is a filter, and no order that puts it off is cheaper.
         only_first = self.is_enough(best) or (ways and ways[0][0] < 1.0)
         for place, (fanout, i) in enumerate(ways[:1] if only_first else ways):
@@ -185,13 +219,14 @@ class _Planner:
             total = cost + produced + rows + self.index_cost(i, bound)
             if best is not None and total >= best[0]:
                 continue
-            following = self.settle((*order, i), done | {i}, bound | self.binds[i])
-            best = self.search(following, max(produced, 1e-6), total, best)
+            best = self.search(self.take(partial, i), max(produced, 1e-6), total, best)
         return best
 
 
-_Partial = tuple[tuple[int, ...], frozenset[int], frozenset[str]]
-_Found = tuple[float, tuple[int, ...]]
+_Partial: TypeAlias = tuple[tuple[int, ...], int, int]
+"""An order, the set of the literals that are done, and that of the variables that are bound."""
+_Found: TypeAlias = tuple[float, tuple[int, ...]]
+"""The cost of an order, in bindings, and the order."""
 
 
 def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
@@ -200,8 +235,7 @@ def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
     best: _Found | None = None
     source: int | None = None
     for size, i in _starts(planner):
-        done, bound = (frozenset[int](), frozenset[str]()) if i is None else (frozenset([i]), planner.binds[i])
-        found = planner.search(planner.settle((), done, bound), size, size, best)
+        found = planner.search(planner.scan(i), size, size, best)
         if found is not None and found is not best:
             best, source = found, i
     assert best is not None, f"the rule {rule} cannot be evaluated"
@@ -221,13 +255,13 @@ def _sharing(
     that on a `growing` relation, nor one that costs more than it saves; those `held` are there anyway, those on `free`
     rows cost nothing."""
     statistics = planner.statistics
-    bound = _scanned(plan)
+    bound = planner.set_of(_scanned(plan))
     rows = 1.0 if plan.source is None else statistics.size(planner.relation(plan.source))
     groups: list[tuple[int, ...]] = []
     fanouts: dict[int, float] = {}
 
     def is_cheap(i: int) -> bool:
-        probe = planner.relation(i), _keys(planner.atom(i), bound)
+        probe = planner.relation(i), planner.keys(i, bound)
         makes = probe[0] not in growing and statistics.size(probe[0]) <= max(free, rows)
         return probe in held or statistics.built(*probe) or makes
 
@@ -245,13 +279,13 @@ def _sharing(
     return replace(plan, shared=tuple(groups), fanouts=fanouts)
 
 
-def _shareable(planner: _Planner, i: int, bound: frozenset[str]) -> str | None:
+def _shareable(planner: _Planner, i: int, bound: int) -> str | None:
     """Return the only variable that an atom binds, None if it binds several or is not looked up by all other
     columns."""
     if i not in planner.atoms or not _looked_up(planner, i, bound):
         return None
     atom = planner.atom(i)
-    free = [arg.name for arg in atom.args if isinstance(arg, CoreVariable) and arg.name not in bound]
+    free = [arg.name for arg in atom.args if isinstance(arg, CoreVariable) and not planner.bits[arg.name] & bound]
     return free[0] if len(free) == 1 and len(atom.args) - 1 <= _INDEXED else None
 
 
@@ -279,12 +313,12 @@ def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
 
 def _useful_from_nothing(planner: _Planner) -> bool:
     """Return True if the empty binding leads to a literal that does not scan a whole relation."""
-    _, done, bound = planner.settle((), frozenset(), frozenset())
-    rest = [planner.rule.body[i] for i in planner.atoms if i not in done]
+    _, done, bound = planner.scan(None)
+    rest = [planner.rule.body[i] for i in planner.atoms if not done >> i & 1]
     constants = any(
         not isinstance(arg, CoreVariable) for atom in rest if isinstance(atom, CoreAtom) for arg in atom.args
     )
-    return not rest or bool(bound) or constants or any(isinstance(atom, CoreAtom) and not atom.args for atom in rest)
+    return not rest or bound > 0 or constants or any(isinstance(atom, CoreAtom) and not atom.args for atom in rest)
 
 
 def plan_deltas(
@@ -297,11 +331,11 @@ def plan_deltas(
     time.
     """
     found = [_delta(rule, delta, statistics) for rule, delta in deltas]
-    held = {probe for _, plan, _ in found for probe in probes(plan)}
+    held = {probe for each in found for probe in probes(each[1])}
     plans: list[Plan] = []
-    for planner, first, start in found:
+    for planner, first, start, cost in found:
         plan = _sharing(planner, first, _SHARED_FANOUT, held=held, growing=internal)
-        rival = _rival(planner, plan, start, _ROUTE_RANGE, 2.0)
+        rival = _rival(planner, plan, start, _ROUTE_RANGE * max(cost, 1.0), 2.0)
         if rival is None or any(p not in held and p[0] in internal for p in probes(rival)):
             plans.append(plan)
         else:
@@ -313,9 +347,9 @@ def plan_change(rule: CoreRule, changed: int, statistics: Statistics) -> tuple[P
     """Return the plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that
     share the bindings. Changes are small, so that an unusually long segment decides. Make no large index for a second
     plan, and for a first plan only if there is no other way."""
-    planner, first, start = _delta(rule, changed, statistics, _BUILDING)
+    planner, first, start, _ = _delta(rule, changed, statistics, _BUILDING)
     plan = _sharing(planner, first, 0.0, free=_SMALL)
-    rival = _rival(planner, plan, start, float("inf"), 0.0)
+    rival = _rival(planner, plan, start, inf, 0.0)
     if rival is None or needs_large_index(rival, statistics):
         return (plan,)
     return _routed(planner, plan, _sharing(planner, rival, 0.0, free=_SMALL))
@@ -327,10 +361,9 @@ def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | No
     planner = _Planner(rule, statistics, _BUILDING)
     best: tuple[float, Plan] | None = None
     for source in sorted(planner.atoms - {changed}):
-        order, done, bound = planner.settle((), frozenset([source]), planner.binds[source])
-        if planner.binds[changed] & bound and not statistics.compressed(planner.relation(source)):
-            after = planner.settle((*order, changed), done | {changed}, bound | planner.binds[changed])
-            found = planner.search(after, 1.0, 0.0, None)
+        scanned = planner.scan(source)
+        if planner.binds[changed] & scanned[2] and not statistics.compressed(planner.relation(source)):
+            found = planner.search(planner.take(scanned, changed), 1.0, 0.0, None)
             assert found is not None, f"the rule {rule} cannot be evaluated"
             plan, cost = Plan(rule, source, found[1]), statistics.size(planner.relation(source)) + found[0]
             if not needs_large_index(plan, statistics) and (best is None or cost < best[0]):
@@ -379,40 +412,40 @@ def _keys(atom: CoreAtom, bound: frozenset[str]) -> tuple[int, ...]:
 
 def _delta(
     rule: CoreRule, delta: int, statistics: Statistics, building: float = 0.0
-) -> tuple[_Planner, Plan, _Partial]:
+) -> tuple[_Planner, Plan, _Partial, float]:
     planner = _Planner(rule, statistics, building)
-    start = planner.settle((), frozenset([delta]), rule.variables[delta])
+    start = planner.scan(delta)
     best = planner.search(start, 1.0, 0.0, None)
     assert best is not None, f"the rule {rule} cannot be evaluated"
-    return planner, Plan(rule, delta, best[1], True), start
+    return planner, Plan(rule, delta, best[1], True), start, best[0]
 
 
-def _rival(planner: _Planner, plan: Plan, start: _Partial, within: float, least: float) -> Plan | None:
-    """Return the best plan that begins with another atom, under four conditions: it costs at most `within` times as
-    much, both atoms are looked up by a part of their columns, the first has at least `least` candidates on average, and
+def _rival(planner: _Planner, plan: Plan, start: _Partial, most: float, least: float) -> Plan | None:
+    """Return the best plan that begins with another atom, under four conditions: it costs less than `most`, both
+    atoms are looked up by a part of their columns, the first has at least `least` candidates on average, and
     they do not share their variable anyway."""
     order, done, bound = start
     computed = any(planner.binds[i] for i in order if not isinstance(planner.rule.body[i], CoreComparison))
-    if computed or len(planner.atoms - done) < 2:
+    if computed or sum(not done >> i & 1 for i in planner.atoms) < 2:
         return None
     first = plan.order[len(order)]
     if first not in planner.atoms or not _looked_up(planner, first, bound) or planner.fanout(first, bound) < least:
         return None
     sharing = next((group for group in plan.shared if group[0] == first), (first,))
-    best, found = planner.search(start, 1.0, 0.0, None), None
+    found: _Found | None = None
     for i in planner.candidates(done, bound):
         if i not in sharing and i in planner.atoms and _looked_up(planner, i, bound):
             fanout = planner.fanout(i, bound)
-            following = planner.settle((*order, i), done | {i}, bound | planner.binds[i])
+            following = planner.take(start, i)
             found = planner.search(following, max(fanout, 1e-6), fanout + 1.0 + planner.index_cost(i, bound), found)
-    if best is None or found is None or found[0] >= within * max(best[0], 1.0):
+    if found is None or found[0] >= most:
         return None
     return replace(plan, order=found[1], shared=())
 
 
-def _looked_up(planner: _Planner, i: int, bound: frozenset[str]) -> bool:
+def _looked_up(planner: _Planner, i: int, bound: int) -> bool:
     """Return True if an atom is looked up by some of its columns and not by all."""
     atom = planner.rule.body[i]
     if not isinstance(atom, CoreAtom) or planner.statistics.compressed(atom.relation):
         return False
-    return 0 < len(_keys(atom, bound)) < len(atom.args)
+    return 0 < len(planner.keys(i, bound)) < len(atom.args)
