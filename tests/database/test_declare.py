@@ -73,7 +73,10 @@ def test_insert_into_an_undeclared_relation_proposes_the_declaration(kind: str) 
         assert caught.value.problems[0].hint == "did you mean sale?"
 
 
-@pytest.mark.parametrize("data", [[("tea", 2, 1.5)], [SALES], 3, pandas.DataFrame({"first name": ["x"]})])
+UNDECLARED = [[("tea", 2, 1.5)], [SALES], 3, pandas.DataFrame({"first name": ["x"]}), pandas.DataFrame({"x": [2**70]})]
+
+
+@pytest.mark.parametrize("data", UNDECLARED)
 def test_other_data_have_no_declaration_to_propose(data: object) -> None:
     with tidelog.connect() as db:
         for name in ("sale", "no name", 3):
@@ -88,6 +91,10 @@ def test_other_data_have_no_declaration_to_propose(data: object) -> None:
         ([("tea", 2)], "E0407", "a table with named columns, found a value of type list"),
         ("sale.csv", "E0407", "found a value of type str"),
         (pandas.DataFrame({"a": [1, "x"]}), "E0407", "no types for the columns of this DataFrame"),
+        (pandas.DataFrame({"a": [2**70, 1]}), "E0407", "no types for the columns of this DataFrame"),
+        (pandas.DataFrame({"a": ["\ud800"]}), "E0407", "no types for the columns of this DataFrame"),
+        (pandas.DataFrame([[1, 2]], columns=["x", "x"]), "E0406", "several columns have the name x"),
+        (pa.Table.from_arrays([[1], [2]], names=["x", "x"]), "E0406", "several columns have the name x"),
         (pandas.DataFrame([[1, 2]]), "E0406", "the name '0'"),
         (pa.table({"f0": [1], "f1": [2]}), "E0406", "the columns have no names"),
         (pandas.DataFrame({"first name": ["x"]}), "E0406", "the name 'first name'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,22 +32,34 @@ def declaration(name: str, data: Any) -> str:
     if isinstance(data, Relation):
         found = [(column.name, column.type) for column in data.columns]
     else:
-        schema = _schema(data, place)
+        if is_pandas(data):  # Arrow takes no frame in which names repeat.
+            _refuse_names([str(each) for each in data.columns], place)
         found = []
-        for field in schema:
+        for field in _schema(data, place):
             type_ = _type(field.type)
             if type_ is None:
                 message = f"no attribute has the type {field.type}"
                 hint = cast_hint(field.type, "symbol")
                 raise DataError(Problem("E0401", message, hint=hint, place=place(None, field.name)))
             found.append((field.name, type_))
-    names = [column for column, _ in found]
-    wrong = next((each for each in names if not _NAME.fullmatch(each) or each == "_"), None)
-    if wrong is not None or (names and has_no_names(names)):
-        message = "the columns have no names" if wrong is None else f"no attribute can have the name {quote(wrong)}"
-        hint = "rename the columns: names have letters, digits and underscores, and begin with a letter"
-        raise DataError(Problem("E0406", message, hint=hint, place=place(None, None)))
+    _refuse_names([column for column, _ in found], place)
     return f".decl {name}({', '.join(f'{column}: {type_}' for column, type_ in found)})"
+
+
+def _refuse_names(names: Sequence[str], place: Locator) -> None:
+    """Raise DataError (E0406) for columns without names, or with names that no attributes of one relation can have."""
+    wrong = next((each for each in names if not _NAME.fullmatch(each) or each == "_"), None)
+    twice = next((each for each in names if names.count(each) > 1), None)
+    hint = "rename the columns: names have letters, digits and underscores, and begin with a letter"
+    if wrong is not None:
+        message = f"no attribute can have the name {quote(wrong)}"
+    elif twice is not None:
+        message, hint = f"several columns have the name {twice}", "rename them: each attribute has a name of its own"
+    elif names and has_no_names(names):
+        message = "the columns have no names"
+    else:
+        return
+    raise DataError(Problem("E0406", message, hint=hint, place=place(None, None)))
 
 
 def with_declaration(error: UsageError, name: object, data: Any) -> UsageError:
@@ -78,7 +91,7 @@ def _schema(data: Any, place: Locator) -> pa.Schema:
             return pa.RecordBatchReader.from_stream(data).schema
     except MemoryError:  # Arrow's is an ArrowException as well.
         raise
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         reason = str(error).split("\n", 1)[0][:200]
         message = f"Arrow finds no types for the columns of this {type(data).__name__}: {reason}"
         raise DataError(Problem("E0407", message, hint="cast its columns first", place=place(None, None))) from None
