@@ -11,8 +11,8 @@ import numpy
 import tidelog
 from benchmarks.evaluate import CLOSURE, counting, evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure, peak
-from tidelog.arrays import Words
-from tidelog.database import Database
+from tidelog.common.arrays import Words
+from tidelog.database.database import Database
 
 NODES = 30_000
 SHORT = 50

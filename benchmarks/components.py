@@ -13,7 +13,7 @@ from benchmarks.equivalence import components, graph
 from benchmarks.evaluate import changing, evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
 from benchmarks.labels import KEYED
-from tidelog.database import Database
+from tidelog.database.database import Database
 
 LEAST = """
 .decl e(x: number, y: number)

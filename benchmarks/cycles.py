@@ -8,7 +8,7 @@ import numpy
 
 from benchmarks.evaluate import counting, evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Target, in_child, measure
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 
 TRIANGLES = """
 .decl arc(x: number, y: number)

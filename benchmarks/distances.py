@@ -11,8 +11,8 @@ import pyarrow as pa
 from benchmarks import peers
 from benchmarks.evaluate import changing, evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
-from tidelog.arrays import Words
-from tidelog.database import Database
+from tidelog.common.arrays import Words
+from tidelog.database.database import Database
 
 DISTANCES = """
 .decl e(x: number, y: number, w: number)

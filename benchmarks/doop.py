@@ -9,7 +9,7 @@ from pathlib import Path
 import tidelog
 from benchmarks.evaluate import warm_up
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.io import read_facts
 
 SIZES = {

@@ -8,7 +8,7 @@ import numpy
 
 from benchmarks.evaluate import counting, evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 
 SAME = """
 .decl e(x: number, y: number)

@@ -10,9 +10,9 @@ import numpy
 
 import tidelog
 from benchmarks.harness import Measured, Run, Stopwatch, measure
-from tidelog.arrays import Words
-from tidelog.change import Change
-from tidelog.database import Database
+from tidelog.common.arrays import Words
+from tidelog.database.database import Database
+from tidelog.workspace.change import Change
 
 CLOSURE = """
 .decl e(x: number, y: number)

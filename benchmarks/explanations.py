@@ -18,7 +18,7 @@ import tidelog
 from benchmarks import doop, galen
 from benchmarks.evaluate import inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.maintain.deltas import rows_of
 
 QUESTIONS = 1_000

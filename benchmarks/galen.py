@@ -13,7 +13,7 @@ import tidelog
 from benchmarks import data, peers
 from benchmarks.evaluate import first_evaluation, inserting, parts, warm_up
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure, peak
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.storage.index import Index
 
 PROGRAM = """

@@ -11,7 +11,7 @@ from benchmarks import peers
 from benchmarks.equivalence import EDGES, NODES, components, graph
 from benchmarks.evaluate import evaluate, inserting
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
-from tidelog.database import Database
+from tidelog.database.database import Database
 
 LABELS = """
 .decl e(x: number, y: number)

@@ -38,7 +38,7 @@ from benchmarks import data, doop, galen
 from benchmarks.evaluate import inserting, warm_up
 from benchmarks.harness import Stopwatch
 from tidelog.cli.facts import inputs_of, read_inputs
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.language.syntax import CheckedProgram
 
 OVERHEAD = 0.02

@@ -22,8 +22,8 @@ import tidelog
 from benchmarks import galen
 from benchmarks.evaluate import inserting, warm_up
 from benchmarks.harness import BenchmarkError, Line, Measured, Options, Run, Stopwatch, Target, in_child, measure
-from tidelog.database import Database
-from tidelog.snapshots import Snapshot
+from tidelog.database.database import Database
+from tidelog.database.snapshots import Snapshot
 
 THREADS = 8
 RESTS = {"rest": 0.005, "never rest": 0.0}

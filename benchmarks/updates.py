@@ -13,8 +13,8 @@ import tidelog
 from benchmarks import galen, zodiac
 from benchmarks.evaluate import inserting, warm_up
 from benchmarks.harness import Line, Measured, Options, Stopwatch, Target, in_child, peak
-from tidelog.change import Change
-from tidelog.database import Database
+from tidelog.database.database import Database
+from tidelog.workspace.change import Change
 
 FACTS = 10_000
 TURBINES = 200

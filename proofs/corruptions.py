@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tests.generate import Row
 from tests.recount import derived_by
 from tidelog.certificate import Certificate
-from tidelog.relation import Relation, WordRows
+from tidelog.io.relation import Relation, WordRows
 from tidelog.rules.edges import head_of
 
 Words = NDArray[numpy.int64]

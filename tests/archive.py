@@ -21,7 +21,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-from tidelog.cache_folder import cache_folder
+from tidelog.common.cache_folder import cache_folder
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """Java's options of brief sessions, see tidelog.spark.session. Commands would start long ones."""

@@ -86,8 +86,8 @@ def pytest_runtest_setup() -> None:
 @pytest.fixture
 def program_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the cache of programs, an empty one, in which every program is worth a file."""
-    from tidelog import programs
-    from tidelog.cache_folder import cache_folder
+    from tidelog.common.cache_folder import cache_folder
+    from tidelog.workspace import programs
 
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache_folder()))  # The kernels stay where they are.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

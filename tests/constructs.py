@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from tests import functions
 from tests.suite import difference
-from tidelog.callables import GivenFunctions
 from tidelog.errors import TidelogError
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language import Checker, read
 from tidelog.reference.naive import evaluate
 

@@ -23,7 +23,7 @@ import tidelog
 from tests import functions
 from tests.generate import Row
 from tests.scripts import Script, WrongError, change_in, scripted, without_need
-from tidelog.callables import GivenFunctions, marked
+from tidelog.functions.callables import GivenFunctions, marked
 from tidelog.language import Checker, read
 from tidelog.reference import naive
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import tidelog
 from tests.generate import Row
+from tidelog.io.relation import Relation, WordRows
 from tidelog.reference.seminaive import CountedTable, aggregate_rows, derivations
 from tidelog.reference.seminaive import atoms as atoms_of
-from tidelog.relation import Relation, WordRows
 from tidelog.rules.core import (
     AggregateRule,
     CoreAtom,

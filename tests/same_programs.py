@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import tidelog
-from tidelog.callables import GivenFunctions
-from tidelog.database import Database
+from tidelog.database.database import Database
+from tidelog.functions.callables import GivenFunctions
 
 
 def difference_of(one: Any, other: Any, place: str = "", seen: dict[tuple[int, int], Any] | None = None) -> str:

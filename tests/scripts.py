@@ -22,9 +22,9 @@ import tidelog
 from tests.generate import Row
 from tests.recount import mistakes, state_of
 from tests.suite import check_now_and_then, evaluate_naive, random_cases
-from tidelog.engine import NodeReport, Report
+from tidelog.database.ruleset import RuleSet
+from tidelog.maintain.protocol import NodeReport, Report
 from tidelog.reference.seminaive import CountedTable
-from tidelog.ruleset import RuleSet
 
 Facts = Mapping[str, frozenset[Row]]
 

@@ -26,8 +26,8 @@ import tidelog
 from tests.generate import Row
 from tests.mixtures import MixtureFollower, mixture_for
 from tests.scripts import Follower, WrongError, change_in, script_for
+from tidelog.database.snapshots import Snapshot
 from tidelog.errors import Problem, UsageError
-from tidelog.snapshots import Snapshot
 
 STRATEGIES = ("auto", "update", "bootstrap")
 Views = dict[str, set[Row]]

@@ -10,7 +10,7 @@ import numpy
 from benchmarks.elastic.workloads import Facts, sample, sizes, workload
 from benchmarks.evaluate import warm_up
 from benchmarks.harness import BenchmarkError, Stopwatch
-from tidelog.database import Database
+from tidelog.database.database import Database
 
 SETS = {10: 50, 100: 5, 1_000: 5, 10_000: 5, 100_000: 5}
 QUICK = {10: 50, 100: 5, 1_000: 5, 10_000: 2, 100_000: 1}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import tidelog
 from benchmarks import crdt, data, galen
 from benchmarks.elastic import bytecode, points_to
-from tidelog.database import Database
+from tidelog.database.database import Database
 
 Words = NDArray[numpy.int64]
 Facts = dict[str, Words]

@@ -12,7 +12,7 @@ from benchmarks import data
 from benchmarks.graphs.warming import warm_up
 from benchmarks.harness import BenchmarkError, Stopwatch, peak
 from benchmarks.rules import wind_farm
-from tidelog.database import Database
+from tidelog.database.database import Database
 
 CLOSURE = """
 .decl e(x: number, y: number)

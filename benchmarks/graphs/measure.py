@@ -21,7 +21,7 @@ from benchmarks.graphs import gmark, schema, translation, workload
 from benchmarks.graphs.gmark import Graph, Query
 from benchmarks.graphs.warming import warm_up
 from benchmarks.harness import BenchmarkError, Stopwatch, peak
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.errors import LimitError
 
 SCHEMAS = {"test": "test.xml", "snb": "social-network.xml"}

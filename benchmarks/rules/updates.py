@@ -18,9 +18,9 @@ import numpy
 
 import tidelog
 from benchmarks.harness import Stopwatch
-from tidelog.change import Change
-from tidelog.database import Database
-from tidelog.engine import NodeReport
+from tidelog.database.database import Database
+from tidelog.maintain.protocol import NodeReport
+from tidelog.workspace.change import Change
 
 Views = dict[str, numpy.ndarray[Any, Any]]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidelog.engine import Engine, EpochOptions, FactCall, RowChange
 from tidelog.language import read
 from tidelog.limits.watch import Watch
+from tidelog.maintain.protocol import Engine, EpochOptions, FactCall, RowChange
 from tidelog.spark.rows import Rows
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 
 def loaded(text: str) -> Workspace[FactCall]:

@@ -13,10 +13,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tidelog.callables import aggregate, functor
-from tidelog.change import Change
 from tidelog.connect import connect
-from tidelog.database import Database
+from tidelog.database.database import Database
+from tidelog.database.transaction import Transaction
 from tidelog.errors import (
     CertificateRejected,
     DataError,
@@ -28,12 +27,13 @@ from tidelog.errors import (
     TidelogError,
     UsageError,
 )
-from tidelog.importing import Library
+from tidelog.functions.callables import aggregate, functor
+from tidelog.functions.importing import Library
+from tidelog.io.relation import Relation
 from tidelog.language.branches import Branch
 from tidelog.limits.progress import Progress, progress
-from tidelog.relation import Relation
-from tidelog.transaction import Transaction
 from tidelog.version import __version__ as __version__
+from tidelog.workspace.change import Change
 
 __all__ = [
     "Branch",

@@ -6,9 +6,9 @@ import os
 import re
 from typing import TYPE_CHECKING, overload
 
-from tidelog.callables import FunctorSource
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, wrong_argument
+from tidelog.functions.callables import FunctorSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -27,7 +27,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidelog.source import Span
+    from tidelog.common.source import Span
 
 CODES: dict[str, str] = {
     # E01xx syntax

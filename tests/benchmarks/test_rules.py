@@ -15,7 +15,7 @@ from benchmarks.rules.campus import campuses
 from benchmarks.rules.leaves import leaves
 from benchmarks.rules.updates import Goal, Pair, State, Step, Timed, apply, contents, differing, evaluated, measured
 from tests.depth import cases
-from tidelog.engine import NodeReport
+from tidelog.maintain.protocol import NodeReport
 
 pytestmark = pytest.mark.deep
 

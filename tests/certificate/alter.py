@@ -20,8 +20,8 @@ from tests.recount import derived_by
 from tidelog.certificate import Certificate, certificate_of, check, load
 from tidelog.errors import CertificateRejected
 from tidelog.io import encode
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import RelationType
-from tidelog.relation import Relation, WordRows
 from tidelog.rules.core import AggregateRule, CoreProgram, NodeSelection
 
 

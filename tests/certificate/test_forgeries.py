@@ -27,10 +27,10 @@ from tests.certificate.forgery import Forgery
 from tests.depth import cases, stride
 from tests.suite import FIRST_SEED, compiled, golden_programs, loaded
 from tidelog.certificate import certificate_of, load, program_text, save
-from tidelog.engine import EpochOptions, RowChange
 from tidelog.errors import CODES, CertificateRejected, DataError
+from tidelog.io.relation import Relation, WordRows
 from tidelog.limits.watch import Watch
-from tidelog.relation import Relation, WordRows
+from tidelog.maintain.protocol import EpochOptions, RowChange
 
 EVERY = stride(0.5)
 """Of the forgeries of the short form, one in so many is tried: all of them from a depth of 0.5 on."""

@@ -17,9 +17,9 @@ import tidelog
 from tests.certificate.alter import Altered, altered, verdict
 from tests.generate import Row
 from tests.suite import loaded
-from tidelog.arrays import Words
 from tidelog.certificate import certificate_of, check
 from tidelog.certificate.certificate import Certificate
+from tidelog.common.arrays import Words
 from tidelog.errors import CertificateRejected, DataError
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.storage.stored import StoredRelation

@@ -83,13 +83,13 @@ def test_streams_may_be_closed(folder: Path, arguments: str, code: int, closed: 
 def test_interruption_leaves_no_output(folder: Path) -> None:
     (folder / "p.dl").write_text(".decl n(x: number)\n.output n\nn(0).\nn((x + 1) % 1000000000000) :- n(x).\n")
     script = (
-        "import os, signal, sys, threading, tidelog.database\n"
+        "import os, signal, sys, threading, tidelog.database.database\n"
         "from tidelog.cli import main\n"
-        "commit = tidelog.database.Database.commit\n"
+        "commit = tidelog.database.database.Database.commit\n"
         "def interrupted(db):\n"
         "    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "    return commit(db)\n"
-        "tidelog.database.Database.commit = interrupted\n"
+        "tidelog.database.database.Database.commit = interrupted\n"
         "sys.exit(main(['run', 'p.dl', '-D', 'out']))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)

@@ -22,10 +22,10 @@ t(x, z) :- t(x, y), e(y, z), x < 9.
 """
 MORE = ".decl d(x: number)\nd(x) :- e(x, _), !n(x).\nn(1)."
 CORE = (
-    "database.py",
+    "database/database.py",
     "verbs.py",
-    "workspace.py",
-    "transaction.py",
+    "workspace/workspace.py",
+    "database/transaction.py",
     "subscribers.py",
     "limits/interrupts.py",
     "limits/watch.py",

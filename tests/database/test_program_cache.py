@@ -19,11 +19,11 @@ import tidelog
 from tests.depth import cases
 from tests.mixtures import mixture_for
 from tests.same_programs import assert_same_drafts, assert_same_programs, change_rules, difference_of
-from tidelog import programs
-from tidelog.callables import GivenFunctions
-from tidelog.database import Database
+from tidelog.database.database import Database
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language.consulted import digest
 from tidelog.language.reading import Preprocessing, text_of
+from tidelog.workspace import programs
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(ROOT.glob("examples/constructs/*.dl"))
@@ -309,7 +309,7 @@ def test_processes_with_other_hashes_share_it(folder: Path, tmp_path: Path) -> N
     program = tmp_path / "program.dl"
     program.write_text((ROOT / "examples/constructs/components.dl").read_text())
     script = (
-        "import sys, tidelog\nfrom tidelog import programs\nprograms.WORTH = 0\n"
+        "import sys, tidelog\nfrom tidelog.workspace import programs\nprograms.WORTH = 0\n"
         "db = tidelog.connect()\nfound = db.workspace.reading(sys.argv[1])\ndb.load(sys.argv[1])\n"
         "print(found.compiled is not None)\ndb.rules.add('.decl late(x: number)\\nlate(1).')\n"
         "print([[node.relations, *map(str, node.rules)] for node in db.workspace.draft().core.nodes])\n"

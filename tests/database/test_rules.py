@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import tidelog
-from tidelog.change import RelationChange
+from tidelog.workspace.change import RelationChange
 
 PROGRAM = """
 .decl e(x: number, y: number)

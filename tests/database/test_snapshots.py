@@ -18,10 +18,10 @@ import tidelog
 from tests.maintain.churn import reclaiming_always
 from tests.sharing import plain_kernels, sharing
 from tests.snapshots import Copy, compare, meanwhile, problem_of
+from tidelog.database.snapshots import Snapshot
 from tidelog.errors import ProgramError
 from tidelog.io.split_text import split_text
 from tidelog.rdf import connect as connect_rdf
-from tidelog.snapshots import Snapshot
 from tidelog.storage import dictionary
 from tidelog.storage.stored import StoredRelation
 from tidelog.store import StoredDatabase

@@ -17,8 +17,8 @@ import pytest
 import tidelog
 from tests.depth import cases
 from tests.suite import FIRST_SEED
-from tidelog.callables import GivenAggregate, marked
 from tidelog.errors import CertificateRejected, LimitError, UsageError
+from tidelog.functions.callables import GivenAggregate, marked
 from tidelog.maintain import user_aggregates
 from tidelog.reference.naive import evaluate
 

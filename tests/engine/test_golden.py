@@ -28,12 +28,12 @@ from tests.suite import (
     golden_programs,
     views,
 )
-from tidelog import programs
-from tidelog.callables import GivenFunctions
 from tidelog.editors.colours import TidelogLexer
 from tidelog.editors.format import formatted
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language import read
 from tidelog.language.reading import text_of
+from tidelog.workspace import programs
 
 
 @pytest.mark.parametrize("golden", golden_programs(), ids=lambda golden: golden.name)

@@ -17,7 +17,7 @@ from tests.fuzz.asked import asked, show
 from tests.io.samples import BRANCHES, DARK, END, dictionary, relation, through_words
 from tests.io.test_round_trips import EXACT, PIECES, PLAIN, back, rejection
 from tidelog.io import encode
-from tidelog.relation import Relation, WordRows
+from tidelog.io.relation import Relation, WordRows
 
 FLOATS = [0.0, 1.0, -1.5, 1e22, 1e-300, float("inf"), float("-inf"), 0.1, -1e-7, 123456789.125]
 TABLES: list[Callable[[Relation], Any]] = [Relation.to_arrow, Relation.to_pandas, Relation.to_polars, list]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import CODES, DataError
 from tidelog.io import encode
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.branched import branched
 from tidelog.language.branches import class_of
 from tidelog.language.syntax import Column, RecordType, RelationType, Value
-from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet
 import pytest
 
 from tests.io.samples import EDGE, HOLDER, NAMED, REAL, dictionary, fails
+from tidelog.common.source import SourceText, Span
 from tidelog.io import encode, read_facts, write_view
 from tidelog.language.syntax import RelationType
-from tidelog.source import SourceText, Span
 
 FILES: list[tuple[RelationType, dict[str, Any], bytes | None, str]] = [
     (

@@ -31,7 +31,7 @@ from tests.io.samples import (
     through_words,
 )
 from tidelog.io import encode
-from tidelog.relation import Relation, WordRows
+from tidelog.io.relation import Relation, WordRows
 
 Pair = namedtuple("Pair", "x y")
 TABLE = pa.table({"name": ["a", "b"], "n": [1, 2]})

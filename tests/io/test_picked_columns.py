@@ -11,7 +11,7 @@ import pytest
 
 import tidelog
 from tidelog.io import read_facts, text_reader, write_view
-from tidelog.relation import Relation, WordRows
+from tidelog.io.relation import Relation, WordRows
 
 PROGRAM = (
     ".decl e(x: number, y: symbol)\n.decl one(x: symbol)\n.decl p(r: P, n: number)\n.type P = [a: number, b: number]"

@@ -15,8 +15,8 @@ import tidelog
 from tests.io.samples import A_ROW_OF_EACH, EDGE, EVERY, NAMED, dictionary, relation
 from tidelog.errors import SetupError, UsageError
 from tidelog.io import encode
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column, RelationType
-from tidelog.relation import Relation, WordRows
 
 
 def held(rows: list[Any], kind: RelationType) -> Relation:

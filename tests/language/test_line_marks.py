@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import ProgramError, position
 from tidelog.language import check, read
-from tidelog.source import SourceText, Span
 
 
 def places(text: str, name: str = "all.dl") -> list[str]:

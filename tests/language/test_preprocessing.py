@@ -12,6 +12,7 @@ import pytest
 from lark import Token
 
 from tests.depth import cases
+from tidelog.common.source import SourceText
 from tidelog.errors import ProgramError, locate
 from tidelog.language import check, lexer, read
 from tidelog.language.preprocessor import preprocess
@@ -19,7 +20,6 @@ from tidelog.language.reading import Preprocessing, file_text, read_body
 from tidelog.language.stretches import stretches
 from tidelog.language.syntax import Atom, Constant
 from tidelog.language.terms import Locate
-from tidelog.source import SourceText
 
 
 def relations(text: str) -> list[str]:

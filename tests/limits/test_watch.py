@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import LimitError
 from tidelog.limits import watch as module
 from tidelog.limits.watch import Watch, WithinMemory, guarded
-from tidelog.source import SourceText, Span
 
 
 def test_rows_are_those_from_before_and_those_under_way() -> None:

@@ -17,7 +17,7 @@ from tests.maintain.stopping import at_looks, fails_without_trace, limit
 from tests.maintain.test_closures_at_random import ARITIES, CLOSURES, follow
 from tests.scripts import Follower, Script, over_numbers
 from tests.suite import FIRST_SEED, chunks
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.members import ClosedMembers
 

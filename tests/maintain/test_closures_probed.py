@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tidelog
-from tidelog.database import Database
+from tidelog.database.database import Database
 
 EDGES = [(1, 2), (2, 3), (3, 2), (3, 4), (5, 1), (6, 6)]
 """5 leads to 1, 1 into the circle of 2 and 3, that to 4; 6 has a loop."""

@@ -12,7 +12,7 @@ from tests.depth import cases
 from tests.generate import Row
 from tests.scripts import Script, run, scripted
 from tests.suite import FIRST_SEED, loaded
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 
 DECLARATIONS = """
 .decl e(x: number, y: number)

@@ -10,7 +10,7 @@ import pytest
 
 import tidelog
 from tests.depth import cases
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.errors import LimitError
 from tidelog.maintain import epoch, reclaim
 

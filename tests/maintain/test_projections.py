@@ -9,7 +9,7 @@ import pytest
 import tidelog
 from tests.recount import mistakes, state_of
 from tests.suite import loaded
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.language import check, read
 from tidelog.rules import compile_program
 from tidelog.rules.describe import describe

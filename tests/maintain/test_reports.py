@@ -14,9 +14,9 @@ from tests.reports import reporting
 from tests.scripts import Follower, WrongError, change_in, script_for
 from tests.sharing import sharing
 from tests.suite import FIRST_SEED
+from tidelog.database.transaction import Transaction
 from tidelog.maintain.strategies import situation
 from tidelog.storage.readers import Readers
-from tidelog.transaction import Transaction
 
 STRATEGIES = ("auto", "update", "bootstrap")
 PROGRAM = """

@@ -14,8 +14,8 @@ from tests import functions
 from tests.depth import cases
 from tests.network.cases import Case, trial
 from tests.suite import FIRST_SEED
-from tidelog.callables import GivenAggregate
 from tidelog.errors import UsageError
+from tidelog.functions.callables import GivenAggregate, GivenFunctions
 from tidelog.network import Node, SimulatedNetwork, Simulation
 from tidelog.network.snapshot import dump, load
 
@@ -270,8 +270,8 @@ def test_rules_that_aggregate_travel_and_leave_others_alone() -> None:
     assert two.machine.book.refused == {}
 
 
-def functions_of(step: Any) -> tidelog.callables.GivenFunctions:
-    return tidelog.callables.GivenFunctions({}, aggregates={"f": GivenAggregate("f", 0, step)})
+def functions_of(step: Any) -> GivenFunctions:
+    return GivenFunctions({}, aggregates={"f": GivenAggregate("f", 0, step)})
 
 
 def test_rules_of_others_that_fail_are_set_aside() -> None:

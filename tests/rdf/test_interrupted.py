@@ -81,7 +81,7 @@ def test_a_commit_is_all_there_or_all_waiting(
 
 @pytest.mark.parametrize(
     ("files", "first", "every"),
-    [(("rdf/store.py", "rdf/transaction.py", "tidelog/transaction.py", "verbs.py"), 1, 16), (ALL, 20_011, 60_017)],
+    [(("rdf/store.py", "rdf/transaction.py", "database/transaction.py", "verbs.py"), 1, 16), (ALL, 20_011, 60_017)],
     ids=["store", "deep"],
 )
 def test_a_transaction_is_all_there_or_dropped(
@@ -116,7 +116,7 @@ def test_what_comes_before_a_commit_is_done_or_not(call: str) -> None:
     change(store)
     store.commit()
     after = shown(store)
-    for attempt in presses("rdf/store.py", "tidelog/database.py", first=2, every=7):
+    for attempt in presses("rdf/store.py", "database/database.py", first=2, every=7):
         store = begun("rdfs")
         if call == "rollback":
             change(store)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from tests.rdf.serving import EXAMPLE, serving
-from tidelog.change import RelationChange
 from tidelog.rdf import Store, connect, justified
+from tidelog.workspace.change import RelationChange
 
 PREFIXES = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix owl: <http://www.w3.org/2002/07/owl#> ."""

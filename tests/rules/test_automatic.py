@@ -8,12 +8,12 @@ import pytest
 
 import tidelog
 from tests.suite import evaluate_naive
-from tidelog.callables import GivenFunctions
 from tidelog.cli.run import load_by_sizes
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language import read
 from tidelog.language.reading import text_of
-from tidelog.programs import Demanded
 from tidelog.rules.automatic import AutomaticDemand
+from tidelog.workspace.programs import Demanded
 
 HEAD = ".decl e, f(x: number, y: number)\n.decl s(x: number)\n.decl q(y: number)\n.output q\n"
 SAME = ".decl g(x: number, y: number)\ng(x, x) :- e(x, _).\ng(x, y) :- e(a, x), g(a, b), e(b, y).\n"

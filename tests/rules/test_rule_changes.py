@@ -21,7 +21,7 @@ from tidelog.rules.core import CoreAtom, CoreProgram, CoreRule, HyperNode, Relat
 from tidelog.rules.edges import AnyRule
 from tidelog.rules.graph import hyper_nodes
 from tidelog.rules.growing import Graph, graph_of
-from tidelog.workspace import without
+from tidelog.workspace.workspace import without
 
 T = TypeVar("T")
 

@@ -31,7 +31,7 @@ t(x, z) :- t(x, y), e(x + 1, z), y != z.
 """
 MORE = ".decl d(x: number)\nd(x) :- e(x, _), !n(x).\nn(1)."
 CORE = (
-    "spark/database.py", "spark/embedded.py", "spark/keeping.py", "cluster/engine.py", "transaction.py",
+    "spark/database.py", "spark/embedded.py", "spark/keeping.py", "cluster/engine.py", "database/transaction.py",
     "verbs.py", "workspace.py", "subscribers.py", "limits/interrupts.py", "turns.py", "store/state.py",
 )  # fmt: skip
 """Where commits begin and end."""

@@ -11,7 +11,7 @@ import pytest
 from tests.storage.test_closure import REBUILD, UPDATE, Pair, held, reachable, words
 from tests.storage.test_closure_sieve import FAN, HUB
 from tests.suite import FIRST_SEED
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.kernels.layout import FAMILIES, GIVEN_UP, NOTED, USED
 from tidelog.storage import closure as module
 from tidelog.storage.closure import Closure

@@ -23,15 +23,15 @@ from tests.memory_stories import STORIES, try_all
 from tests.scripts import run, script_for
 from tests.suite import FIRST_SEED, chunks
 from tidelog.cli import main
-from tidelog.engine import EpochOptions
 from tidelog.limits.watch import Watch
 from tidelog.maintain.cooling import cold
 from tidelog.maintain.epoch import EpochState
-from tidelog.options import DatabaseOptions
+from tidelog.maintain.protocol import EpochOptions
 from tidelog.storage import memory, room
 from tidelog.storage import spilling as files
 from tidelog.storage.memory import Block, Lease
 from tidelog.storage.room import Room
+from tidelog.workspace.options import DatabaseOptions
 
 CLOSURE = """
 .decl e(x: number, y: number)
@@ -307,7 +307,7 @@ def test_a_full_disk_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_random_scripts_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range) -> None:
     sizes = spilling(monkeypatch, seeds[0])
     monkeypatch.setattr(memory, "_MAPPED", 1 << 10)  # Relations of scripts have few rows.
-    monkeypatch.setattr("tidelog.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
+    monkeypatch.setattr("tidelog.database.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
     for seed in seeds:
         problem = run(script_for(seed), ("update", "auto", "bootstrap")[seed % 3])
         assert not problem, f"{problem}\n{script_for(seed)}"

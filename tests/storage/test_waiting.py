@@ -15,15 +15,15 @@ from tests.depth import cases
 from tests.recount import mistakes, state_of
 from tests.scripts import run, script_for
 from tests.suite import FIRST_SEED, chunks
+from tidelog.common.looking import unlimited
 from tidelog.kernels import layout
-from tidelog.looking import unlimited
 from tidelog.maintain import waiting as bootstraps
-from tidelog.options import DatabaseOptions
 from tidelog.storage import waiting
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.room import Room
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.waiting import WaitingRows
+from tidelog.workspace.options import DatabaseOptions
 
 SAME_GENERATION = """
 .decl up(x: number, y: number)
@@ -44,7 +44,7 @@ def waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     """Let rows of all relations wait, in files. Return a list that gets how many are inserted at a time."""
     inserted: list[int] = []
     spilling(monkeypatch, 1)
-    monkeypatch.setattr("tidelog.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
+    monkeypatch.setattr("tidelog.database.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
     monkeypatch.setattr(bootstraps, "_LARGE", 0)
     monkeypatch.setattr(bootstraps, "_ROOM", 0)
     for name, value in (("_REGIONS", 8), ("_TOGETHER", 1), ("_MOST", 512), ("_LEAST", 16), ("_NEAR", 0)):

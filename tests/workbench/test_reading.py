@@ -13,7 +13,7 @@ import pytest
 from tests.workbench.serving import Server, serving
 from tidelog.io import read_facts
 from tidelog.io.options import GivenOptions
-from tidelog.relation import Relation, WordRows
+from tidelog.io.relation import Relation, WordRows
 
 PATHS = [[1, 2], [1, 3], [1, 4], [2, 3], [2, 4], [3, 4]]
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tidelog.callables import FunctorSource, GivenFunctions
 from tidelog.certificate.certificate import (
     Certificate,
     CertifiedProgram,
@@ -33,6 +32,7 @@ from tidelog.certificate.reading import load
 from tidelog.certificate.stopping import look
 from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import wrong_argument
+from tidelog.functions.callables import FunctorSource, GivenFunctions
 from tidelog.limits.watch import Watch, guarded
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.language.counters import COUNTER
 from tidelog.rules.components import components
 from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode, NodeSelection

@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate
 from tidelog.certificate.functors import Functors, sql_type, typed
 from tidelog.certificate.session import checking, given, has_values
 from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances, repeated, unnumbered
 from tidelog.certificate.stopping import look
 from tidelog.certificate.wrong import MOST, SHOWN, Findings, wrong_strata
+from tidelog.common.arrays import AnyWords
 from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.syntax import Kind
 from tidelog.limits.watch import Watch

@@ -7,10 +7,10 @@ from itertools import chain
 
 import numpy
 
-from tidelog.arrays import AnyWords
 from tidelog.certificate.certificate import Certificate, certified
+from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look, unlimited
 from tidelog.language.syntax import CheckedProgram, Program
-from tidelog.looking import Look, unlimited
 from tidelog.maintain.state import EngineState
 from tidelog.rules import compile_program
 

@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
 from tidelog.certificate.texts import TEXTS
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import NUMERIC, several
 from tidelog.language.regex import PatternError, translated
 from tidelog.language.syntax import FunctorType, Kind
-from tidelog.looking import Look
 from tidelog.rules.core import CoreConstant, OwnAggregate
 from tidelog.semantics.ordinals import collision, ordinals
 from tidelog.semantics.user_aggregates import folded

@@ -19,8 +19,6 @@ from typing import IO, Any
 
 import numpy
 
-from tidelog.arrays import AnyWords
-from tidelog.callables import GivenFunctions
 from tidelog.certificate.certificate import Certificate, certified
 from tidelog.certificate.export import program_text
 from tidelog.certificate.layout import (
@@ -35,12 +33,14 @@ from tidelog.certificate.layout import (
     kinds_of,
 )
 from tidelog.certificate.tables import AGAIN, TableFile, damaged
+from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look
 from tidelog.errors import CertificateRejected, DataError, Problem, ProgramError
+from tidelog.functions.callables import GivenFunctions
 from tidelog.io.columns import encode_table
 from tidelog.language import Checker, read
 from tidelog.language.reading import is_preprocessed
 from tidelog.language.syntax import RelationType
-from tidelog.looking import Look
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
 from tidelog.storage.arrow_arrays import numbers_to_numpy

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
 from tidelog.certificate.functors import Functors, typed
 from tidelog.certificate.stopping import look, stopping
 from tidelog.certificate.tables import out_of_memory
+from tidelog.common.arrays import AnyWords
 from tidelog.errors import InternalError, LimitError, Problem, TidelogError
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind

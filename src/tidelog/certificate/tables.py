@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+from tidelog.common.looking import Look
 from tidelog.errors import DataError, LimitError, Problem
-from tidelog.looking import Look
 
 if TYPE_CHECKING:
     import pyarrow as pa

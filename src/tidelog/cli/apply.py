@@ -17,9 +17,9 @@ from tidelog.cli.facts import FACTS, FactsArgument
 from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, functors_of, limits_of
 
 if TYPE_CHECKING:
-    from tidelog.arrays import Words
-    from tidelog.change import Change
+    from tidelog.common.arrays import Words
     from tidelog.store import StoredDatabase
+    from tidelog.workspace.change import Change
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 

@@ -21,7 +21,7 @@ from tidelog.cli.shared import (
     text,
     warnings_of,
 )
-from tidelog.collecting import uncollected
+from tidelog.common.collecting import uncollected
 from tidelog.language.counters import COUNTER
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ def execute(arguments: argparse.Namespace) -> int:
 def _check_program(arguments: argparse.Namespace) -> None:
     from dataclasses import replace
 
-    from tidelog.callables import GivenFunctions
     from tidelog.cli.report import print_json
+    from tidelog.functions.callables import GivenFunctions
     from tidelog.io.files import input_options, reject_lost_outputs
-    from tidelog.programs import Demanded
     from tidelog.semantics.user_aggregates import given_of
+    from tidelog.workspace.programs import Demanded
 
     path = arguments.path
     functors = functors_of(arguments)
@@ -92,8 +92,8 @@ def _check_program(arguments: argparse.Namespace) -> None:
 def _check_certificate(arguments: argparse.Namespace) -> None:
     from functools import partial
 
-    from tidelog.callables import GivenFunctions
     from tidelog.certificate import check, load, look
+    from tidelog.functions.callables import GivenFunctions
     from tidelog.limits.watch import Watch, guarded
 
     watch, given = Watch(arguments.timeout), GivenFunctions.of(functors_of(arguments))

@@ -41,7 +41,7 @@ from tidelog.cli import (
     watch,
 )
 from tidelog.cli.progress import shown_on_terminal
-from tidelog.collecting import rarely_collected
+from tidelog.common.collecting import rarely_collected
 from tidelog.errors import (
     DataError,
     InputWarning,

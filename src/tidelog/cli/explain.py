@@ -15,7 +15,7 @@ from tidelog.explain.questions import MOST_MEMBERS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tidelog.database import Database
+    from tidelog.database.database import Database
     from tidelog.explain.absence import Absence
     from tidelog.explain.blame import Blame
     from tidelog.explain.proof import Proof

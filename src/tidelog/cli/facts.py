@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from tidelog.cli.shared import QUOTES
 
 if TYPE_CHECKING:
-    from tidelog.arrays import Words
-    from tidelog.database import Database
+    from tidelog.common.arrays import Words
+    from tidelog.common.source import Span
+    from tidelog.database.database import Database
     from tidelog.io.options import GivenOptions
     from tidelog.language.syntax import Directive, RelationType
-    from tidelog.source import Span
     from tidelog.spark import SparkDatabase
     from tidelog.storage.dictionary import Dictionary
 

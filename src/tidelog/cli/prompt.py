@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
-    from tidelog.change import Change
     from tidelog.explain.steps import Removal
+    from tidelog.workspace.change import Change
 
 QUIT = ".quit", "quit", "exit"
 MOST_SHOWN = 20
@@ -43,7 +43,7 @@ class Session:
     """A database in memory, and the statements that change and read it."""
 
     def __init__(self) -> None:
-        from tidelog.database import Database
+        from tidelog.database.database import Database
 
         self.db = Database()
         self.db.options(profile=True)
@@ -216,7 +216,7 @@ def prompt_session(session: Session) -> PromptSession[str]:
     from prompt_toolkit.history import FileHistory
     from prompt_toolkit.lexers import PygmentsLexer
 
-    from tidelog.cache_folder import cache_folder
+    from tidelog.common.cache_folder import cache_folder
     from tidelog.editors.colours import TidelogLexer
 
     def words() -> list[str]:

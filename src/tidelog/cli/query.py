@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tidelog.client.database import RemoteDatabase
-    from tidelog.database import Database
+    from tidelog.database.database import Database
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 

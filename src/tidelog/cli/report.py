@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.errors import DataError, Problem, TidelogError
 
 if TYPE_CHECKING:
-    from tidelog.engine import Report
+    from tidelog.maintain.protocol import Report
 
 
 def print_json(document: Mapping[str, Any]) -> None:

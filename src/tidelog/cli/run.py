@@ -31,11 +31,11 @@ from tidelog.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from tidelog.database import Database
+    from tidelog.database.database import Database
     from tidelog.errors import Problem
     from tidelog.language.syntax import CheckedProgram, Directive
-    from tidelog.programs import Demanded
     from tidelog.spark import SparkDatabase
+    from tidelog.workspace.programs import Demanded
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -77,7 +77,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
     from tidelog.cli.report import print_json, stats
-    from tidelog.collecting import freeze_present
+    from tidelog.common.collecting import freeze_present
     from tidelog.errors import Problem, UsageError
     from tidelog.storage.memory import reuse_memory
 
@@ -130,7 +130,7 @@ def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> list[P
     import tidelog
     from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.io import reject_lost_outputs
-    from tidelog.programs import Demanded
+    from tidelog.workspace.programs import Demanded
 
     program = Demanded(text(arguments), db.workspace.given)
     db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tidelog.client.database import RemoteDatabase
     from tidelog.errors import Problem
-    from tidelog.importing import Library
+    from tidelog.functions.importing import Library
     from tidelog.language.reading import Preprocessing, ProgramText
     from tidelog.language.syntax import CheckedProgram, Program
     from tidelog.rules.core import CoreProgram
@@ -50,7 +50,7 @@ jobs.__name__ = "positive integer or auto"
 
 def size(text: str) -> int:
     """Read a number of bytes, such as 8GB."""
-    from tidelog.options import size_of
+    from tidelog.workspace.options import size_of
 
     return size_of(text)
 
@@ -217,7 +217,7 @@ def functor_files(arguments: argparse.Namespace) -> tuple[Path, ...]:
 def functors_of(arguments: argparse.Namespace) -> tuple[Path | Library, ...]:
     """Return the file of functions and the libraries that a command's arguments name. Raise UsageError (E0642) for a
     library that cannot be loaded."""
-    from tidelog.importing import Library
+    from tidelog.functions.importing import Library
 
     folders = arguments.library_dir or [Path()]
     names = arguments.libraries or ["functors"] * bool(arguments.library_dir)

@@ -36,10 +36,10 @@ def add(commands: Commands) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run programs that need all kernels, in processes of their own; return 1 if one of them fails."""
+    from tidelog.cli.warming import PARTS, run
     from tidelog.errors import KernelCacheWarning
     from tidelog.kernels.places import folder_of_kernels
     from tidelog.maintain.threads import cores
-    from tidelog.warming import PARTS, run
 
     if arguments.parts is not None:
         # That an epoch takes long, and compiles, is what was asked for.

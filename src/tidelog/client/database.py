@@ -10,14 +10,14 @@ from functools import cached_property, partial
 from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import quote as quoted
 
-from tidelog.change import EqualRows
 from tidelog.client.exchange import Exchange, encoded, error_of
 from tidelog.client.explaining import RemoteEnumeration, ServerExplanations
 from tidelog.client.following import RemoteFollower
 from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
 from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
 from tidelog.client.transaction import RemoteTransaction, check_outside
-from tidelog.earlier_names import OF_CLIENTS, EarlierNames
+from tidelog.database.ruleset import Earlier, NamedRules
+from tidelog.database.verbs import callable_one
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, whole, wrong_argument
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
@@ -33,10 +33,10 @@ from tidelog.language.branches import Branch
 from tidelog.language.declarations import branch_named
 from tidelog.language.reading import preprocessed, text_of
 from tidelog.language.syntax import CheckedProgram
-from tidelog.pending import PendingReads, warn_of_pending
 from tidelog.queries.planning import QueryPlan
-from tidelog.ruleset import Earlier, NamedRules
-from tidelog.verbs import callable_one
+from tidelog.workspace.change import EqualRows
+from tidelog.workspace.earlier_names import OF_CLIENTS, EarlierNames
+from tidelog.workspace.pending import PendingReads, warn_of_pending
 
 Item = TypeVar("Item")
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from numpy.typing import NDArray
 
-from tidelog.change import Change, RelationChange
-from tidelog.engine import NodeReport, Report
 from tidelog.errors import Problem, UsageError
 from tidelog.io import encode
 from tidelog.io.column_types import METADATA, ColumnTypes
 from tidelog.io.columns import encode_table
 from tidelog.io.json_values import value_of_json
+from tidelog.io.relation import Relation, RowSource, WordRows
 from tidelog.io.rows import place_in
 from tidelog.language.syntax import Column, Kind, RecordType, RelationType
-from tidelog.relation import Relation, RowSource, WordRows
+from tidelog.maintain.protocol import NodeReport, Report
 from tidelog.storage.dictionary import Dictionary
+from tidelog.workspace.change import Change, RelationChange
 
 if TYPE_CHECKING:
     import httpx

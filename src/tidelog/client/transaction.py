@@ -6,11 +6,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from tidelog.change import EqualRows
 from tidelog.client.relations import RemoteChange
-from tidelog.copies import Uncopied
+from tidelog.database.ruleset import NamedRules
 from tidelog.errors import Problem, UsageError
-from tidelog.ruleset import NamedRules
+from tidelog.workspace.change import EqualRows
+from tidelog.workspace.copies import Uncopied
 
 
 class ServerChanges(Protocol):

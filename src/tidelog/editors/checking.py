@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from tidelog.common.looking import Look, unlimited
+from tidelog.common.source import SourceText, Span
 from tidelog.editors.documents import Documents, ProgramDocument
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.check import Checker
@@ -20,10 +22,8 @@ from tidelog.language.drafts import DraftChecker, DraftText
 from tidelog.language.reading import ProgramText, preprocessed
 from tidelog.language.syntax import Program
 from tidelog.language.terms import Locate
-from tidelog.looking import Look, unlimited
 from tidelog.rules import Compiler
 from tidelog.rules.lints import warnings
-from tidelog.source import SourceText, Span
 
 
 class DocumentChecker:

@@ -20,9 +20,9 @@ from lsprotocol.types import (
     WorkspaceEdit,
 )
 
+from tidelog.common.source import Span
 from tidelog.editors.places import TextPlaces
 from tidelog.errors import Problem
-from tidelog.source import Span
 
 SOURCE = "tidelog"
 _MEANT = re.compile(r"did you mean `([^`]+)`\?")

@@ -16,6 +16,7 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 
+from tidelog.common.source import SourceText, Span
 from tidelog.editors.items import ANNOTATION, COMMENT, LINE, Item, items, without_lines
 from tidelog.editors.layout import INDENT, shown
 from tidelog.editors.statements import is_kept, statement
@@ -23,7 +24,6 @@ from tidelog.errors import InternalError, Problem
 from tidelog.language.reading import Preprocessing, ProgramText, parse
 from tidelog.language.statements import ReadPiece, pieces
 from tidelog.language.syntax import About
-from tidelog.source import SourceText, Span
 
 WIDTH = 100
 """The number of columns that a line has at most, if it can break."""

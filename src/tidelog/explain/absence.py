@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
+from tidelog.common.source import Span
 from tidelog.errors import LimitError, position, wrong_argument
 from tidelog.explain.conditions import with_values
 from tidelog.explain.derivations import TupleDerivations
@@ -29,7 +30,6 @@ from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
 from tidelog.reference.selections import order_of
 from tidelog.rules.selections import candidates_of
-from tidelog.source import Span
 
 DEEPEST = 100
 """Missing tuples below one another: an explanation nests as deeply as that, in Python's stack too."""

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.walks import Key
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy
 
-from tidelog.collecting import uncollected
+from tidelog.common.collecting import uncollected
 from tidelog.errors import LimitError
 from tidelog.explain.batches import TupleDerivation, made
 from tidelog.explain.conditions import conditions_of, with_witnesses

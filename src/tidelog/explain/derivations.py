@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.explain.batches import Batch, PremiseColumns, TupleDerivation, taken
 from tidelog.explain.groups import MemberGroup, group_of
 from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, reading

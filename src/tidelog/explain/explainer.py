@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tidelog.collecting import uncollected
+from tidelog.common.collecting import uncollected
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.absence import Absence, Missing, check_depth
 from tidelog.explain.alternatives import all_proofs, smallest_ends
@@ -26,12 +26,12 @@ from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.explain.wording import Wording
 from tidelog.io import encode
+from tidelog.io.relation import with_tuples
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.limits.watch import Watch
-from tidelog.relation import with_tuples
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import row_text
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 
 class Explainer:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.explain.instances import FlatRule, Question
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds

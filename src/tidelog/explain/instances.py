@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds
 from tidelog.explain.witnesses import Witness, witness_of

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 
 import numpy
 
-from tidelog.collecting import uncollected
+from tidelog.common.collecting import uncollected
 from tidelog.errors import LimitError, Problem
 from tidelog.explain.batches import Batch, TupleDerivation
 from tidelog.explain.derivations import TupleDerivations, rows_of

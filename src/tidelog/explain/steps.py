@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.errors import position
 from tidelog.explain.instances import FlatRule
 from tidelog.explain.walks import Automaton
 from tidelog.language.syntax import Value
-from tidelog.source import Span
 from tidelog.storage.record_text import row_text
 
 StepSort: TypeAlias = Literal["fact", "rule", "walk", "axiom", "open"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.explain.walks import ASSERTED
 from tidelog.limits.watch import Watch
 from tidelog.maintain import closures

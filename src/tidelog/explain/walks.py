@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple, TypeAlias, assert_never
 
 import numpy
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
+from tidelog.common.looking import Look
 from tidelog.language.syntax import Alternation, Inverse, Kind, Path, RelationType, Repeat, Sequence, Step
-from tidelog.looking import Look
 from tidelog.rules.core import ClosureShape
 
 Form: TypeAlias = Literal["forward", "backward", "loop"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tidelog.common.source import Span
 from tidelog.explain.instances import FlatRule
 from tidelog.language.syntax import Literal, Rule, Value
-from tidelog.source import Span
 from tidelog.storage.record_text import row_text
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look, unlimited
 from tidelog.errors import DataError
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Locator
 from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
-from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import is_utf8, mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary

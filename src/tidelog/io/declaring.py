@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tidelog.errors import DataError, Problem, UsageError, quote
 from tidelog.io.columns import cast_hint, is_text
 from tidelog.io.encode import is_pandas
+from tidelog.io.relation import Relation
 from tidelog.io.rows import Locator, place_in
 from tidelog.limits.interrupts import foreign_code
-from tidelog.relation import Relation
 from tidelog.storage.column_names import has_no_names
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError, Problem, quote
 from tidelog.io.columns import column_words, encode_columns, encode_table
+from tidelog.io.relation import Relation
 from tidelog.io.rows import Locator, encode_rows, encode_values, place_in
 from tidelog.io.values import expected
 from tidelog.language.syntax import Column, RelationType
 from tidelog.limits.interrupts import foreign_code
-from tidelog.relation import Relation
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.column_names import match_columns, positions_by_name
 from tidelog.storage.dictionary import Dictionary

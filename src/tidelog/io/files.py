@@ -22,7 +22,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.source import Span
 from tidelog.durable.whole_files import whole_file, writing
 from tidelog.errors import DataError, Problem
 from tidelog.io.file_hints import hints_for_files
@@ -35,7 +36,6 @@ from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import REMEDY, text_of
 from tidelog.language.syntax import Directive, RelationType
-from tidelog.source import Span
 from tidelog.storage.dictionary import Dictionary
 
 _SUFFIXES = {

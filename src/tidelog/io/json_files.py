@@ -9,14 +9,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.io.json_values import json_text, with_branches
 from tidelog.io.options import FileOptions
 from tidelog.io.packed import NOT_UTF8, file_bytes
+from tidelog.io.relation import Relation, WordRows
 from tidelog.io.rows import encode_rows, place_in
 from tidelog.io.values import Complaint
 from tidelog.language.syntax import RelationType
-from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
 
 _TOO_DEEP = Complaint("E0411", "the JSON cannot be read: it is nested too deeply", "nest records less deeply")

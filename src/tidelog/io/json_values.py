@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.rows import Locator, row_values
 from tidelog.io.values import Complaint, unknown_branch

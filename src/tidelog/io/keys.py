@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError, Problem, UsageError, quote
 from tidelog.language.syntax import RelationType
 from tidelog.storage.equal_rows import distinct

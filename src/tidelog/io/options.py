@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.errors import DataError, Problem, quote
 from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
 from tidelog.language.syntax import RelationType
-from tidelog.source import Span
 from tidelog.storage.column_names import match_columns
 
 FORMATS = tuple(dict.fromkeys((*DIRECTIVE_FORMATS["input"], *DIRECTIVE_FORMATS["output"])))

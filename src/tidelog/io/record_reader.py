@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable
 from itertools import count
 
+from tidelog.common.looking import Look, unlimited
 from tidelog.errors import quote
 from tidelog.io.values import Complaint, text_complaint, unknown_branch, value_of_text
 from tidelog.language.branches import class_of
 from tidelog.language.syntax import PRIMITIVES, BranchType, Column, Value
-from tidelog.looking import Look, unlimited
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_types import RecordTypes
 

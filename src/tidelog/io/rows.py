@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError, Problem, quote
 from tidelog.io.values import complaint
 from tidelog.language.syntax import Column, Kind, RelationType

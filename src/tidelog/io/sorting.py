@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column, Value
-from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of_words
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import texts
 from tidelog.kernels.calling import expect
 from tidelog.language.syntax import Column

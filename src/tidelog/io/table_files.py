@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError
 from tidelog.io.columns import encode_table
 from tidelog.io.options import FileOptions
+from tidelog.io.relation import Relation, WordRows
 from tidelog.io.rows import place_in
 from tidelog.io.values import Complaint
 from tidelog.language.syntax import Column, RelationType
-from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:

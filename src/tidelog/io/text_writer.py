@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.source import Span
 from tidelog.errors import DataError, Problem, quote
 from tidelog.io.text_reader import TextFormat, rows_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind
-from tidelog.source import Span
 from tidelog.storage.arrow_arrays import mask_to_numpy, numbers_to_arrow, text_scalar, text_to_arrow
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value

@@ -19,7 +19,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from tidelog.cache_folder import cache_folder
+from tidelog.common.cache_folder import cache_folder
 
 LONG = 30 * 24 * 3600.0
 """Seconds."""

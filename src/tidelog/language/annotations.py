@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from lark import Token
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.blocks import Opening, Statement
 from tidelog.language.lexer import DIRECTIVES
@@ -27,7 +28,6 @@ from tidelog.language.syntax import (
     TypeDeclaration,
 )
 from tidelog.language.terms import Locate
-from tidelog.source import Span
 
 _OPENING, _CLOSING = ("LBRACKET", "LPAR", "LBRACE"), ("RBRACKET", "RPAR", "RBRACE")
 _STARTING = frozenset(DIRECTIVES.values())

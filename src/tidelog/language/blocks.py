@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.nesting import LIMIT
 from tidelog.language.syntax import (
@@ -23,7 +24,6 @@ from tidelog.language.syntax import (
     Rule,
     TypeDeclaration,
 )
-from tidelog.source import Span
 
 
 @dataclass(frozen=True)

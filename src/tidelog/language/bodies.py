@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from lark import Token
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.functors import TESTS
 from tidelog.language.nesting import too_deep_node
@@ -32,7 +33,6 @@ from tidelog.language.syntax import (
     Truth,
 )
 from tidelog.language.terms import Body, Built, TermBuilder, arguments_of, inline, without_commas
-from tidelog.source import Span
 
 _REPEATS: dict[str, RepeatOp] = {"+": "+", "*": "*", "?": "?"}
 _OPPOSITE = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.syntax import BranchDeclaration, BranchType, CheckedProgram, Column, RecordType, TypeDeclaration
-from tidelog.source import Span
 
 
 def branch_names(types: Iterable[TypeDeclaration], problems: list[Problem]) -> dict[str, str]:

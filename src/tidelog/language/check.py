@@ -14,10 +14,12 @@ from itertools import count
 from operator import is_
 from typing import Any
 
-from tidelog.callables import GivenFunctions
-from tidelog.collecting import uncollected
-from tidelog.differing import Item, beginning
+from tidelog.common.collecting import uncollected
+from tidelog.common.differing import Item, beginning
+from tidelog.common.looking import Look, unlimited
+from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language.alternatives import typed_apart
 from tidelog.language.components import expand
 from tidelog.language.counters import counter_problems
@@ -63,8 +65,6 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import atoms
 from tidelog.language.unnamed import with_values
 from tidelog.language.witnesses import with_witnesses
-from tidelog.looking import Look, unlimited
-from tidelog.source import Span
 
 
 def check(*programs: Program, look: Look = unlimited) -> CheckedProgram:

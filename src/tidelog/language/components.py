@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.declarations import did_you_mean
 from tidelog.language.facts import fact
@@ -33,7 +34,6 @@ from tidelog.language.syntax import (
     TypeDeclaration,
 )
 from tidelog.language.trees import rename
-from tidelog.source import Span
 
 _MOST = 10_000
 """Most instances of a program. Components that have two instances each of the next one double their number."""

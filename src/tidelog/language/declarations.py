@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
 
-from tidelog.callables import GivenFunctions
+from tidelog.common.source import Span
 from tidelog.errors import Problem, UsageError, quote_name
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language import foreign
 from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.branched import branch_names, branched
@@ -29,7 +30,6 @@ from tidelog.language.syntax import (
     RelationType,
     TypeDeclaration,
 )
-from tidelog.source import Span
 
 BROKEN: Kind = "?"
 

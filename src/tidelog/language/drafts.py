@@ -16,7 +16,9 @@ from typing import Any
 
 from lark import Token
 
-from tidelog.collecting import uncollected
+from tidelog.common.collecting import uncollected
+from tidelog.common.looking import Look, unlimited
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.language import lexer
 from tidelog.language.blocks import Statement, assemble
@@ -34,8 +36,6 @@ from tidelog.language.soft_words import declared
 from tidelog.language.statements import statements
 from tidelog.language.syntax import Component, Declaration, FunctorDeclaration, Program, Rule, TypeDeclaration
 from tidelog.language.trees import atoms, whole
-from tidelog.looking import Look, unlimited
-from tidelog.source import SourceText, Span
 
 _DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
 _ENDS_DIRECTIVE = frozenset(("NAME", "RPAR", "RBRACKET", "RBRACE", "GREATER", "QUALIFIER", "STRING", "STATEFUL"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.bindings import Bindings
 from tidelog.language.scopes import Scope, scope_of
@@ -31,7 +32,6 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import walk
-from tidelog.source import Span
 
 _MANY = 50
 _HEAD, _NEGATION, _COMPARISON, _FUNCTOR, _OUTSIDE, _SOME = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidelog.common.source import Span
 from tidelog.language.syntax import Kind
-from tidelog.source import Span
 
 
 @dataclass(frozen=True)

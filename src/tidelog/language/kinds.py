@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.casting import cast_hint, same_layout
@@ -45,7 +46,6 @@ from tidelog.language.syntax import (
     Truth,
     Variable,
 )
-from tidelog.source import Span
 
 _RECORD = "[]"
 """Stands for all record kinds in a set of allowed kinds."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, locate
 from tidelog.language.branched import endless
 from tidelog.language.directives import unknown_options
@@ -36,7 +37,6 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import Tree, atoms, occurrences, parts, walk, whole
-from tidelog.source import SourceText, Span
 
 CODES = ("E0289", "E0290", "E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297", "E0298", "E0299")
 """The codes of warnings."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.syntax import Kind
-from tidelog.source import Span
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)(u?)")
 _ADDRESS = re.compile(r"(\d+)\.(\d+)\.(\d+)\.(\d+)")

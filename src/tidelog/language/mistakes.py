@@ -7,12 +7,12 @@ from difflib import get_close_matches
 
 from lark import Token
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language import foreign, lexer
 from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.nesting import LIMIT
 from tidelog.language.terms import Locate
-from tidelog.source import Span
 
 _SYMBOLS = {kind: text for text, kind in lexer._OPERATORS.items()}
 _WORDS = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, did_you_mean
 from tidelog.language.kinds import argument_kinds
 from tidelog.language.paths import steps, typed
 from tidelog.language.syntax import Atom, Path, Rule, Variable
 from tidelog.language.trees import atoms, whole
-from tidelog.source import Span
 
 OPEN = "…"
 """Stands in a hint for a type that nothing says."""

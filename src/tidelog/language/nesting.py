@@ -7,7 +7,7 @@ from typing import Any
 
 from lark import Token
 
-from tidelog.source import Span
+from tidelog.common.source import Span
 
 LIMIT = 150
 """Deepest nesting of a statement; a walk that takes five frames a level stays within Python's limit."""

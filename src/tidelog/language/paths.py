@@ -12,10 +12,10 @@ from functools import reduce
 from itertools import pairwise
 from typing import TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import BROKEN, Scheme, article
 from tidelog.language.syntax import Alternation, Inverse, Kind, Path, Repeat, Sequence, Step
-from tidelog.source import Span
 
 
 @dataclass(frozen=True)

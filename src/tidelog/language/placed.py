@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+from tidelog.common.source import Span
 from tidelog.errors import locate
 from tidelog.language.printer import documented, source_text, statements_of
 from tidelog.language.syntax import Component, Program, Rule, SyntaxNode
-from tidelog.source import Span
 
 STORE = "<store>"
 """The name of the text, which is the place of what has no other one."""

@@ -20,11 +20,11 @@ from typing import Any
 from pcpp.ply.ply.lex import LexToken
 from pcpp.preprocessor import Action, OutputDirective, Preprocessor
 
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.consulted import Consulted
 from tidelog.language.stretches import stretches
 from tidelog.language.terms import Locate
-from tidelog.source import SourceText, Span
 
 _DEPTH = 50
 _FILES = 1_000

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from lark import Token
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
-from tidelog.source import Span
 
 _EITHER = (
     frozenset(("btree", "btree_delete", "brie", "eqrel")),

@@ -8,12 +8,12 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
+from tidelog.common.source import SourceText
 from tidelog.errors import InternalError, Problem, ProgramError
 from tidelog.language.reading import ProgramText, parse
 from tidelog.language.soft_words import SOFT_WORDS
 from tidelog.language.syntax import Constant, Program, Rule, Term
 from tidelog.language.trees import rebuild, rebuild_atom
-from tidelog.source import SourceText
 
 _SORTS = tuple(each.name for each in fields(Program) if each.name != "instances")
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tidelog.collecting import uncollected
+from tidelog.common.collecting import uncollected
+from tidelog.common.looking import Look, unlimited
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, ProgramError, surrogate_in
 from tidelog.language.blocks import assemble
 from tidelog.language.consulted import Consulted
 from tidelog.language.statements import statements
 from tidelog.language.syntax import Literal, Program
 from tidelog.language.terms import Locate
-from tidelog.looking import Look, unlimited
-from tidelog.source import SourceText, Span
 
 _LINE = re.compile(r"^[^\S\n]*(?:#|\.(?:include|once)\b)", re.MULTILINE)
 

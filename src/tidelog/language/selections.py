@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, article, did_you_mean
 from tidelog.language.functors import NUMERIC
@@ -27,7 +28,6 @@ from tidelog.language.syntax import (
     SelectOp,
     Variable,
 )
-from tidelog.source import Span
 
 SelectionForm: TypeAlias = Literal["best", "front", "dominance", "choice"]
 Order: TypeAlias = tuple[int, SelectOp]

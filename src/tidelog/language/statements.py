@@ -18,14 +18,14 @@ from lark import Lark, Token, UnexpectedToken
 from lark.lexer import Lexer
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-from tidelog.cache_folder import cache_folder
+from tidelog.common.cache_folder import cache_folder
+from tidelog.common.looking import Look, unlimited
 from tidelog.errors import Problem
 from tidelog.language import lexer, mistakes, nesting
 from tidelog.language.annotations import apart, comment, with_notes
 from tidelog.language.blocks import Statement
 from tidelog.language.builder import Builder
 from tidelog.language.terms import Locate
-from tidelog.looking import Look, unlimited
 
 _BRACKETS = {"LPAR": 1, "LBRACKET": 1, "LBRACE": 1, "RPAR": -1, "RBRACKET": -1, "RBRACE": -1}
 _DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme
 from tidelog.language.paths import typed
@@ -31,7 +32,6 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import outermost
-from tidelog.source import Span
 
 
 def subtype_problems(rule: Rule, scheme: Scheme) -> list[Problem]:

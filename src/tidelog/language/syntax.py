@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from tidelog.callables import GivenFunctions
+from tidelog.common.source import Span
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language.aggregates import AggregateName
-from tidelog.source import Span
 
 Kind: TypeAlias = str
 TypeForm: TypeAlias = typing.Literal["sub", "union", "alias", "record", "branches"]

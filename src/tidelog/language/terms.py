@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from lark import Token, Transformer, v_args
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language import literals, precedence
 from tidelog.language.aggregates import SPELLINGS
@@ -26,7 +27,6 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.source import Span
 
 Locate: TypeAlias = Callable[[int, int], Span]
 Body: TypeAlias = tuple[Literal, ...]

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.errors import LimitError, Problem
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.listening import listening
 from tidelog.limits.progress import ProgressSource
-from tidelog.source import Span
 from tidelog.storage.memory import Stop
 from tidelog.storage.room import resident, shown
 from tidelog.storage.spilling import SpillError

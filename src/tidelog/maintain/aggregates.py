@@ -17,12 +17,12 @@ from typing import Any, assert_never
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Flags, Words
+from tidelog.common.arrays import AnyWords, Flags, Words
+from tidelog.common.looking import Look
 from tidelog.errors import InternalError, Problem
 from tidelog.kernels.calling import expect
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look
 from tidelog.maintain import large_groups
 from tidelog.maintain.folds_of_texts import fold_texts, folds_texts
 from tidelog.maintain.lanes import WidenError, narrow

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.maintain import aggregates, threads
 from tidelog.maintain.assemble import Sight

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look
 from tidelog.storage.dictionary import Dictionary
 
 Mask: TypeAlias = NDArray[numpy.bool_]

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.kernels import layout
 from tidelog.maintain.machine import Inputs, Interpreter
 from tidelog.maintain.showing import ShowingUpdate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.maintain.machine import Inputs
 from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable, HyperNode
 from tidelog.storage.closed_relation import ClosedRelation

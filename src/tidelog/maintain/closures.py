@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy
 
-from tidelog.arrays import AnyWords
-from tidelog.looking import Look
+from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look
 from tidelog.rules.core import ClosureShape, EdgeSource
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closed_relation import ClosedRelation

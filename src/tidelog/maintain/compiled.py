@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
-from tidelog.callables import GivenAggregate, GivenFunction
+from tidelog.functions.callables import GivenAggregate, GivenFunction
 from tidelog.language.syntax import FunctorType
 from tidelog.rules.core import OwnAggregate
 from tidelog.semantics.vectors import DTYPES

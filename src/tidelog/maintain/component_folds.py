@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.arrays import AnyWords, Flags, Words
+from tidelog.common.arrays import AnyWords, Flags, Words
 from tidelog.limits.watch import Watch
 from tidelog.maintain.aggregates import changed_words, distinct_groups, replace_values, values_before
 from tidelog.maintain.machine import Inputs

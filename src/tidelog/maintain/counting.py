@@ -10,7 +10,7 @@ from functools import partial
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.compiling import hearing_of_loads
 from tidelog.maintain.assemble import Code, Sight

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy
 
-from tidelog.arrays import AnyWords
-from tidelog.engine import RowChange
+from tidelog.common.arrays import AnyWords
+from tidelog.maintain.protocol import RowChange
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changed_pairs import ChangedPairs
 from tidelog.storage.closed_relation import ClosedRelation

@@ -15,7 +15,8 @@ from typing import TypeAlias
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
+from tidelog.common.source import Span
 from tidelog.errors import LimitError, Problem
 from tidelog.language.syntax import Kind
 from tidelog.limits.watch import Watch
@@ -34,7 +35,6 @@ from tidelog.rules.core import (
     Pack,
 )
 from tidelog.rules.shifting import shifts
-from tidelog.source import Span
 from tidelog.storage.record_text import row_text
 from tidelog.storage.stored import StoredRelation
 

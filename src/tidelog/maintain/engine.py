@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import AnyWords
-from tidelog.collecting import old_at_once
-from tidelog.engine import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
+from tidelog.common.arrays import AnyWords
+from tidelog.common.collecting import old_at_once
 from tidelog.limits.watch import Watch
 from tidelog.maintain import undoing
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.functors import KINDS
 from tidelog.maintain.lanes import WidenError
+from tidelog.maintain.protocol import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion
 from tidelog.maintain.user_aggregates import folds

@@ -16,15 +16,15 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
-from tidelog.callables import GivenFunctions, Remembered
-from tidelog.engine import EpochOptions, NodeReport, Outcome, Report
+from tidelog.common.arrays import AnyWords
+from tidelog.functions.callables import GivenFunctions, Remembered
 from tidelog.kernels import layout
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.deltas import AnyRows, Delta, History, rows_of
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.overlay import Overlay
+from tidelog.maintain.protocol import EpochOptions, NodeReport, Outcome, Report
 from tidelog.maintain.report import prepares
 from tidelog.maintain.state import EngineState
 from tidelog.maintain.structure import Structure

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Flags, Words
+from tidelog.common.arrays import Flags, Words
+from tidelog.common.looking import Look
 from tidelog.errors import LimitError, Problem
 from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look
 from tidelog.maintain.calls import LONGEST
 from tidelog.storage.dictionary import Dictionary
 

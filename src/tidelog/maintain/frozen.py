@@ -12,7 +12,7 @@ from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Va
 from functools import cached_property
 from typing import Any
 
-from tidelog.looking import Look, unlimited
+from tidelog.common.looking import Look, unlimited
 from tidelog.maintain.closures import rebuilt
 from tidelog.maintain.state import EngineState
 from tidelog.storage.catalog import Catalog

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look
 from tidelog.errors import LimitError, Problem
 from tidelog.kernels import layout
 from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look
 from tidelog.maintain.calls import LONG, LONGEST, CallOut, Mask, encoded, function, paced
 from tidelog.maintain.ordinals import ordinal_call_out
 from tidelog.maintain.texts import text_call_out

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.storage.catalog import Catalog, Descriptor
 from tidelog.storage.memory import Block

@@ -14,12 +14,12 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look
 from tidelog.kernels import layout
 from tidelog.kernels.calling import until_look
 from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
-from tidelog.looking import Look
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.counting import Counting, counted_plan
 from tidelog.maintain.lanes import BATCH, CALLED_BATCH, FEW, Lane, WidenError, narrow

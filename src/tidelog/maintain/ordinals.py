@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy
 
-from tidelog.arrays import Flags, Words
+from tidelog.common.arrays import Flags, Words
+from tidelog.common.looking import Look
 from tidelog.language.functors import NUMERIC
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look
 from tidelog.maintain.calls import CallOut, Mask
 from tidelog.semantics.ordinals import collision, hashed, text_ordinal
 from tidelog.storage.dictionary import Dictionary

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from tidelog.engine import NodeReport
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.strategies.table import visit
 from tidelog.profiling.profile import IndexProfile
 from tidelog.profiling.recorder import recording

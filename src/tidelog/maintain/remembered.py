@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.language.syntax import Column, FunctorType
 
 BatchResults: TypeAlias = tuple[Words | None, Words]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.engine import NodeReport
+from tidelog.maintain.protocol import NodeReport
 from tidelog.rules.core import HyperNode, Obstacle
 from tidelog.rules.demand import DEMAND
 from tidelog.rules.edges import head_of

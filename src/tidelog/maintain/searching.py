@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.errors import LimitError
 from tidelog.kernels import layout
 from tidelog.maintain.bootstrap import internal_atoms, sight_of

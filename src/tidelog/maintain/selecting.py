@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, NOW, WITH
 from tidelog.maintain.assemble import Sight

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.looking import Look
+from tidelog.common.looking import Look
 
 _AT_ONCE = 1 << 21
 """Rows that one call sorts; about half a second."""

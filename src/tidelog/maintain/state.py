@@ -9,8 +9,8 @@ from weakref import WeakSet
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
-from tidelog.looking import Look, unlimited
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look, unlimited
 from tidelog.maintain import closures
 from tidelog.maintain.deltas import Whole
 from tidelog.maintain.large_groups import LargeGroups

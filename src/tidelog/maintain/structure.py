@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tidelog.engine import NodeReport
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import NodeLabels, prepares, skipped
 from tidelog.rules.core import AggregateRule, CoreProgram, HyperNode
 from tidelog.rules.edges import body_of

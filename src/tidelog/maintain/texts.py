@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look
 from tidelog.errors import LimitError, Problem
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look
 from tidelog.maintain.calls import LONGEST, CallOut, Mask, encoded, function, paced
 from tidelog.semantics import texts
 from tidelog.semantics.values import NoValueError

@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look, unlimited
 from tidelog.kernels import layout
-from tidelog.looking import Look, unlimited
 from tidelog.maintain.lanes import BATCH, Lane, WidenError
 from tidelog.maintain.ledgers import Ledgers
 from tidelog.storage.memory import Block, Pinned

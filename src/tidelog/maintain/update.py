@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.calling import at_each_stage
 from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH

@@ -17,10 +17,10 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Flags, Words
+from tidelog.common.arrays import Flags, Words
+from tidelog.common.looking import Look, Pace
 from tidelog.errors import DataError
 from tidelog.language.syntax import FunctorType
-from tidelog.looking import Look, Pace
 from tidelog.maintain import merged_groups
 from tidelog.maintain.compiled import fold_of
 from tidelog.maintain.large_groups import GroupKey

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.callables import GivenFunction
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look, Pace
+from tidelog.functions.callables import GivenFunction
 from tidelog.language.syntax import FunctorType
-from tidelog.looking import Look, Pace
 from tidelog.maintain.calls import CallOut, Mask
 from tidelog.maintain.compiled import loop_of
 from tidelog.maintain.remembered import BatchResults, Memory

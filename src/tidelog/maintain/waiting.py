@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.common.looking import Look
 from tidelog.kernels import layout
-from tidelog.looking import Look
 from tidelog.maintain.lanes import CALLED_BATCH
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.waiting import WaitingRows

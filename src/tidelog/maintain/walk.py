@@ -11,9 +11,8 @@ from functools import partial
 
 import numpy
 
-from tidelog.arrays import AnyWords
-from tidelog.collecting import uncollected
-from tidelog.engine import NodeReport, Outcome, Prospect, RowChange, Seal
+from tidelog.common.arrays import AnyWords
+from tidelog.common.collecting import uncollected
 from tidelog.errors import LimitError
 from tidelog.kernels import layout
 from tidelog.maintain.assemble import UNIT
@@ -21,6 +20,7 @@ from tidelog.maintain.cooling import cold
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.endless import deriving, naming
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.protocol import NodeReport, Outcome, Prospect, RowChange, Seal
 from tidelog.maintain.recording import visit_recorded
 from tidelog.maintain.report import shown
 from tidelog.maintain.strategies.dropping import drop_relations

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.explain.blame import Blame, BlameAnswer
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import ProofStep

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from tidelog.errors import Problem, UsageError
-from tidelog.importing import is_file
+from tidelog.functions.importing import is_file
 from tidelog.network.limits import Limits
 
 FactLists = Mapping[str, list[list[Any]]]

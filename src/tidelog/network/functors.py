@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, UsageError
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language.syntax import FunctorType, Kind, RecordType
 from tidelog.network.limits import Meter, OverrunError, is_sendable, unwritable
 from tidelog.network.program import LocalAggregate, NodeRow

@@ -14,24 +14,24 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tidelog.callables import FunctorSource
-from tidelog.earlier_names import OF_NETWORKS, EarlierNames
+from tidelog.database.ruleset import Earlier, NamedRules
 from tidelog.errors import Problem, UsageError
+from tidelog.functions.callables import FunctorSource
 from tidelog.language.syntax import Program
 from tidelog.network.messages import RuleChange
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.values import declared, shown_rows
-from tidelog.ruleset import Earlier, NamedRules
+from tidelog.workspace.earlier_names import OF_NETWORKS, EarlierNames
 
 if TYPE_CHECKING:
-    from tidelog.change import Change
-    from tidelog.database import Database
+    from tidelog.database.database import Database
+    from tidelog.database.transaction import Transaction
     from tidelog.explain.absence import Absence
     from tidelog.explain.enumeration import Enumeration
     from tidelog.explain.steps import Facts, Removal
     from tidelog.network.blame import NetworkBlame
-    from tidelog.transaction import Transaction
+    from tidelog.workspace.change import Change
 
 
 class NetworkVerbs(EarlierNames, ABC):
@@ -98,7 +98,7 @@ class NetworkVerbs(EarlierNames, ABC):
 
     def _gathered(self, facts: Mapping[str, Iterable[NodeRow]]) -> Database:
         """Return a database with the program and these facts."""
-        from tidelog.database import Database
+        from tidelog.database.database import Database
 
         db = Database(functors=self._functions())
         db.numbered = 0

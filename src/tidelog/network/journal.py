@@ -16,11 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tidelog.callables import GivenFunctions
 from tidelog.durable.files import Files, Output
 from tidelog.durable.local import LocalFiles
 from tidelog.durable.owner import Owner
 from tidelog.errors import DataError, Problem, UsageError, path_problem
+from tidelog.functions.callables import GivenFunctions
 from tidelog.network.functors import FunctorCall, Results, results_from_json, results_to_json
 from tidelog.network.machine import Letter, NodeState
 from tidelog.network.snapshot import dump, is_current, load

@@ -17,8 +17,9 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.callables import FunctorSource, GivenFunctions
+from tidelog.database.ruleset import Earlier, no_earlier
 from tidelog.errors import Problem, SetupError, UsageError, quote, wrong_argument
+from tidelog.functions.callables import FunctorSource, GivenFunctions
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of
 from tidelog.network.gathering import NetworkVerbs
@@ -30,7 +31,6 @@ from tidelog.network.stamps import WallClock
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 from tidelog.network.wire import fact_from_json, reason_from_json
 from tidelog.network.zeromq import new_keys
-from tidelog.ruleset import Earlier, no_earlier
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.syntax import CheckedProgram
 from tidelog.language.trees import atoms
 from tidelog.network.program import LOCATABLE, RelationLocation
 from tidelog.rules import core
-from tidelog.source import Span
 
 
 def declared_locations(checked: CheckedProgram) -> dict[str, int | None]:

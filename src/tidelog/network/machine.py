@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import TypeAlias
 
-from tidelog.callables import GivenFunctions
 from tidelog.errors import LimitError, Problem, UsageError
+from tidelog.functions.callables import GivenFunctions
 from tidelog.network.choices import BASE, Choices, Given, Options
 from tidelog.network.functors import FunctorCall, NodeFunctors, Results
 from tidelog.network.limits import VERSION_STEP, checked_name, is_name, is_sendable, weigh

@@ -14,9 +14,9 @@ from contextlib import suppress
 from types import NoneType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.callables import FunctorSource, GivenFunctions
-from tidelog.copies import Uncopied
+from tidelog.database.ruleset import Earlier, NamedRules, no_earlier
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError, flag, quote, whole, wrong_argument
+from tidelog.functions.callables import FunctorSource, GivenFunctions
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
@@ -42,7 +42,7 @@ from tidelog.network.stamps import Clock, WallClock
 from tidelog.network.transport import Transport
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 from tidelog.network.wire import Packet, RefusedError, decode, packets
-from tidelog.ruleset import Earlier, NamedRules, no_earlier
+from tidelog.workspace.copies import Uncopied
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import Column, RecordType
 from tidelog.rules import core
 from tidelog.rules.components import components
 from tidelog.rules.printer import value_text
-from tidelog.source import Span
 
 NodeRow: TypeAlias = tuple[Any, ...]
 LocatedTuple: TypeAlias = tuple[str, NodeRow]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.proof import Proof
 from tidelog.explain.steps import BoundRule, ProofStep, Walk
+from tidelog.functions.callables import GivenFunctions
 from tidelog.network.bases import Bases, shown_fact
 from tidelog.network.inquiry import Asked, Inquiry
 from tidelog.network.messages import NodeReason

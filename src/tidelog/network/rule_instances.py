@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
 
-from tidelog.callables import GivenFunctions
 from tidelog.explain.conditions import plain_condition, with_values
 from tidelog.explain.instances import FlatRule, Premise, flat_rules
 from tidelog.explain.steps import Condition
 from tidelog.explain.walks import Automaton, automaton_of
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.paths import steps
 from tidelog.language.syntax import (

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.callables import FunctorSource, GivenFunctions
+from tidelog.database.ruleset import Earlier, no_earlier
 from tidelog.errors import Problem, TidelogError, UsageError, flag, quote, wrong_argument
+from tidelog.functions.callables import FunctorSource, GivenFunctions
 from tidelog.language.syntax import CheckedProgram
 from tidelog.network.choices import Options
 from tidelog.network.functors import NodeFunctors
@@ -28,7 +29,6 @@ from tidelog.network.rulebook import program_text
 from tidelog.network.snapshot import dump, load
 from tidelog.network.transport import SimulatedNetwork
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
-from tidelog.ruleset import Earlier, no_earlier
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof

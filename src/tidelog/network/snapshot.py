@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem
+from tidelog.functions.callables import GivenFunctions
 from tidelog.network.choices import Given, Options
 from tidelog.network.functors import NodeFunctors, results_from_json, results_to_json
 from tidelog.network.grounds import root_of

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from IPython.core.interactiveshell import ExecutionInfo
 from IPython.display import HTML, DisplayHandle, display
 
+from tidelog.common.markup import progress_bar
 from tidelog.limits.progress import Progress, progress
-from tidelog.markup import progress_bar
 
 _PATIENCE = 0.5
 """Seconds of work before its bar shows."""

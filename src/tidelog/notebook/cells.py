@@ -20,9 +20,9 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.display import display
 
 from tidelog.connect import connect
+from tidelog.database.verbs import RelationVerbs
 from tidelog.errors import wrong_argument
 from tidelog.notebook.bar import NotebookBar
-from tidelog.verbs import RelationVerbs
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _FIRST_LINE = re.compile(r"\s*%%tidelog\b[ \t]*(\w*)")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import HTML, DisplayHandle, display
 
+from tidelog.common.markup import change_table
+from tidelog.database.verbs import RelationVerbs
 from tidelog.errors import wrong_argument
-from tidelog.markup import change_table
-from tidelog.verbs import RelationVerbs
 
 if TYPE_CHECKING:
     from tidelog.client.database import RemoteDatabase

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.rules.core import CoreAtom, CoreRule
 from tidelog.storage.memory import Block

@@ -9,7 +9,7 @@ from html import escape
 from textwrap import shorten
 from typing import Any
 
-from tidelog.markup import table
+from tidelog.common.markup import table
 
 _SHOWN = 20
 """The most rules in a table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.profiling.counts import CountedPlan, PlanRuns
 from tidelog.profiling.profile import LevelProfile, PlanProfile, RuleProfile, merged_plans

@@ -14,21 +14,21 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.watch import guarded
 from tidelog.maintain.engine import evaluated
 from tidelog.maintain.state import EngineState
-from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.evaluation import Evaluation
 from tidelog.queries.meanings import LastTexts, Meanings, Query, check_text
 from tidelog.queries.parameters import encoded
 from tidelog.queries.pattern import QUERY, Pattern, remaining
 from tidelog.queries.planning import QueryPlan, plan_of_body, plan_of_pattern
-from tidelog.relation import Relation, WordRows
 from tidelog.rules.path_forms import has_nodes
-from tidelog.workspace import Workspace
+from tidelog.workspace.options import THE_QUERY, DatabaseOptions
+from tidelog.workspace.workspace import Workspace
 
 NO_ROWS: Mapping[str, Words] = {}
 NAME = "query"

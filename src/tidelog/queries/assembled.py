@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.limits.watch import Watch
 from tidelog.maintain.lanes import WidenError, narrow

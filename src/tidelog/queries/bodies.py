@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tidelog.callables import GivenFunctions
 from tidelog.errors import Problem, ProgramError
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language import Checker
 from tidelog.language.counters import counters_in
 from tidelog.language.declarations import resolve

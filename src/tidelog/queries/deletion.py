@@ -11,7 +11,7 @@ from tidelog.language.syntax import Variable
 from tidelog.queries.meanings import check_text, parsed
 from tidelog.queries.parameters import check_names, checked_value
 from tidelog.queries.pattern import Pattern, atom_of, matching
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 
 def deletion(text: str, values: Mapping[str, object], workspace: Workspace[Any]) -> Pattern:

@@ -20,7 +20,7 @@ from tidelog.language.reading import is_preprocessed, read_body
 from tidelog.language.syntax import Literal, Program, Value
 from tidelog.queries.bodies import BodyQuery, body_of, declarations
 from tidelog.queries.pattern import Pattern, atom_of, matching
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 Query: TypeAlias = Pattern | BodyQuery
 Kept = TypeVar("Kept")

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import Problem, UsageError
 from tidelog.io.values import complaint
 from tidelog.language.syntax import Column, Value

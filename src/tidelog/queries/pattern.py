@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.language import check
 from tidelog.language.declarations import resolve
 from tidelog.language.facts import constant_value, is_constant

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.change import Change, RelationChange
-from tidelog.copies import Uncopied
-from tidelog.engine import Report
+from tidelog.common.arrays import Words
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
+from tidelog.maintain.protocol import Report
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.names import INCONSISTENCY
-from tidelog.relation import Relation, WordRows
+from tidelog.workspace.change import Change, RelationChange
+from tidelog.workspace.copies import Uncopied
 
 
 class StoreChange(Uncopied):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.rdf.data import Triples
 from tidelog.rdf.lines import TripleColumns
 from tidelog.rdf.quads import DEFAULT, Flags, Quads, is_among, without

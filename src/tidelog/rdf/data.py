@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
-from tidelog.database import Database
+from tidelog.common.arrays import Words
+from tidelog.database.database import Database
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
 from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.tables import Triple
 from tidelog.rdf.terms import NESTED, TYPE, is_iri
-from tidelog.relation import Relation, WordRows
 
 if TYPE_CHECKING:
     from tidelog.rdf.lines import TripleColumns

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from tidelog.arrays import AnyWords, Words
-from tidelog.change import Change
-from tidelog.database import Database
+from tidelog.common.arrays import AnyWords, Words
+from tidelog.database.database import Database
 from tidelog.language.syntax import Declaration, Program, Rule
-from tidelog.options import DatabaseOptions
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import Triples
 from tidelog.rdf.literals import Literals
@@ -23,6 +21,8 @@ from tidelog.rdf.schema import Schema
 from tidelog.rdf.specialise import RuleInstance
 from tidelog.rdf.tables import TableRule, Triple
 from tidelog.storage.changes import date
+from tidelog.workspace.change import Change
+from tidelog.workspace.options import DatabaseOptions
 
 
 class StoreParts(Protocol):

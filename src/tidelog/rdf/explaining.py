@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.absence import Absence, Missing, check_depth
 from tidelog.explain.alternatives import all_proofs, smallest_ends
@@ -21,6 +21,7 @@ from tidelog.explain.steps import RowOf
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
 from tidelog.io import encode
+from tidelog.io.relation import with_tuples
 from tidelog.language.syntax import Literal, Value
 from tidelog.limits.watch import Watch
 from tidelog.rdf.derivations import TripleDerivations, TripleSearch
@@ -31,7 +32,6 @@ from tidelog.rdf.rules import Instances
 from tidelog.rdf.tables import AXIOM, CELL, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import TYPE, term
 from tidelog.rdf.wording import TRIPLES, TripleWording
-from tidelog.relation import with_tuples
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.callables import GivenAggregate, marked
-from tidelog.database import Database
-from tidelog.importing import Library
+from tidelog.database.database import Database
+from tidelog.functions.callables import GivenAggregate, marked
+from tidelog.functions.importing import Library
 
 
 def with_functions(text: str, database: Database, functions: tuple[Callable[..., Any], ...]) -> str:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import Problem, UsageError, flag, wrong_argument
+from tidelog.io.relation import Relation, WordRows
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output, reader
 from tidelog.rdf.data import COLUMNS, Triples
@@ -23,7 +24,6 @@ from tidelog.rdf.replacing import names_of
 from tidelog.rdf.terms import OWL, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
 from tidelog.rdf.verbs import TripleVerbs
-from tidelog.relation import Relation, WordRows
 
 if TYPE_CHECKING:
     import rdflib

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.database.verbs import callable_one
 from tidelog.errors import Problem, UsageError, flag, quote, quote_name
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
@@ -34,8 +36,6 @@ from tidelog.rdf.store import Store
 from tidelog.rdf.tables import TableRule
 from tidelog.rdf.terms import term
 from tidelog.rdf.visible import ClosedMirror, GraphwiseChange
-from tidelog.relation import Relation, WordRows
-from tidelog.verbs import callable_one
 
 if TYPE_CHECKING:
     from tidelog.explain.absence import Absence

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.rdf.matching import Pair, SchemaFacts
 from tidelog.rdf.names import Names
 from tidelog.rdf.schema import added

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.change import RelationChange
+from tidelog.common.arrays import Words
 from tidelog.errors import wrong_argument
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
 from tidelog.rdf.data import COLUMNS
-from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
+from tidelog.workspace.change import RelationChange
 
 if TYPE_CHECKING:
     from tidelog.rdf.change import StoreChange

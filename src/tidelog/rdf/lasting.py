@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.callables import FunctorSource, marked
-from tidelog.database import Database
+from tidelog.common.arrays import Words
+from tidelog.database.database import Database
+from tidelog.functions.callables import FunctorSource, marked
 from tidelog.language.syntax import Program, Rule
 from tidelog.limits.interrupts import Interrupts
 from tidelog.rdf.earlier import EarlierState, StoreParts

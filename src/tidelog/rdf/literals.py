@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.rdf.data import Triples
 from tidelog.rdf.names import EQUAL, ILL, OUTSIDE, UNLIKE, Names
 from tidelog.rdf.specialise import RuleInstance
@@ -25,7 +25,7 @@ from tidelog.rdf.terms import SAME_AS, TYPE
 from tidelog.rdf.values import DATATYPES, LiteralValue, differ, is_outside, value_of
 
 if TYPE_CHECKING:
-    from tidelog.change import Change
+    from tidelog.workspace.change import Change
 
 Facts = tuple[str, bool, Words]
 

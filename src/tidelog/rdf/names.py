@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Set
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem, UsageError
 from tidelog.language.lexer import NO_NODES
 from tidelog.language.syntax import Attribute, Declaration
 from tidelog.rdf.tables import AXIOM, CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import TYPE
-from tidelog.source import Span
 
 COLON = "ː"
 GRAPH = f"graph{COLON}"

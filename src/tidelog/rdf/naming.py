@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from tidelog.common.source import SourceText
 from tidelog.language.paths import steps
 from tidelog.language.printer import path_name
 from tidelog.language.syntax import (
@@ -36,7 +37,6 @@ from tidelog.language.trees import atoms
 from tidelog.rdf.datatypes import NUMBERS
 from tidelog.rdf.names import REST, TRIPLE, Names
 from tidelog.rdf.terms import TYPE, XSD, literal
-from tidelog.source import SourceText
 
 _SPELLINGS = {
     "integer": re.compile(r"[+-]?\d+"),

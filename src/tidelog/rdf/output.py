@@ -13,10 +13,10 @@ import numpy
 
 from tidelog.durable.whole_files import write_whole
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
 from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
 from tidelog.rdf.terms import NESTED
-from tidelog.relation import Relation, WordRows
 from tidelog.storage.dictionary import Dictionary
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections import UserDict
 from collections.abc import Mapping
 from typing import Any, Self
 
+from tidelog.common.source import Span
 from tidelog.errors import DataError, Problem, UsageError, quote, wrong_argument
 from tidelog.rdf.formats import load
-from tidelog.source import Span
 
 
 class PrefixTable(UserDict[str, str]):

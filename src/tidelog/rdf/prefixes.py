@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import DataError, Problem, ProgramError
 from tidelog.language import read as read_program
 from tidelog.language.components import expand
@@ -30,7 +31,6 @@ from tidelog.rdf.nodes import rule_with_constants
 from tidelog.rdf.prefix_table import check_prefix
 from tidelog.rdf.sparql.words import asks, is_update
 from tidelog.rdf.terms import literal
-from tidelog.source import SourceText, Span
 
 _CHARACTER = r'[^\s<>"{}|^`\\]'
 

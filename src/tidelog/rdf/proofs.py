@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.errors import wrong_argument
 from tidelog.explain.batches import TupleDerivation
 from tidelog.explain.checking import Checked, ViewTables, check_steps

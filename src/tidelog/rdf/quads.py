@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
-from tidelog.database import Database
+from tidelog.common.arrays import Words
+from tidelog.database.database import Database
 from tidelog.language.syntax import Column, Program
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.lines import TripleColumns

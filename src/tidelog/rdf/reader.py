@@ -16,16 +16,16 @@ from typing import Any, cast
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError, Problem, quote, surrogate_in
 from tidelog.io.encode import at_hand, encode
+from tidelog.io.relation import Relation
 from tidelog.language.syntax import RelationType
 from tidelog.rdf.documents import ONE_BY_ONE, Document, Labels, place
 from tidelog.rdf.formats import FORMATS, ending_of, format_of, is_packed
 from tidelog.rdf.lines import TripleColumns
 from tidelog.rdf.quads import QUAD_COLUMNS
 from tidelog.rdf.terms import NESTED, ntriples, term
-from tidelog.relation import Relation
 from tidelog.storage.dictionary import Dictionary
 
 TEXT = "<text>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 
 _ROUNDS = 64
 """Further than so many steps away, triples do not tell nodes apart."""

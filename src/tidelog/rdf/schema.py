@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import is_
 
-from tidelog.change import Change
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.language.syntax import Program
 from tidelog.rdf.hierarchies import fewer
 from tidelog.rdf.matching import Pair, SchemaFacts
@@ -20,6 +19,7 @@ from tidelog.rdf.names import GIVEN, Names
 from tidelog.rdf.specialise import fixed_rules, is_generic, is_schema
 from tidelog.rdf.tables import AXIOM, FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, RDFS, TYPE
+from tidelog.workspace.change import Change
 
 _SUB_CLASS, _SUB_PROPERTY = f"{RDFS}subClassOf", f"{RDFS}subPropertyOf"
 _ASSERTED = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{RDFS}domain", f"{RDFS}range")

@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.change import Change, RelationChange
-from tidelog.database import Database
+from tidelog.common.arrays import Words
+from tidelog.common.source import SourceText
+from tidelog.database.database import Database
+from tidelog.database.verbs import callable_one
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
 from tidelog.explain.questions import EXPLANATION
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.paths import repeats
 from tidelog.language.reading import ProgramText
 from tidelog.language.syntax import Anonymous, Atom, Column, Constant, Declaration, Literal, Program, Rule, Variable
 from tidelog.language.trees import atoms
 from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
-from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.profiling.profile import Profile
-from tidelog.programs import Reading, behind
 from tidelog.queries.answers import NAME, answer
 from tidelog.queries.bodies import GIVEN as PARAMETERS
 from tidelog.queries.bodies import body_of
@@ -61,9 +61,9 @@ from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generi
 from tidelog.rdf.tables import AXIOM, TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
 from tidelog.rdf.transaction import StoreTransaction
-from tidelog.relation import Relation, WordRows
-from tidelog.source import SourceText
-from tidelog.verbs import callable_one
+from tidelog.workspace.change import Change, RelationChange
+from tidelog.workspace.options import THE_QUERY, DatabaseOptions
+from tidelog.workspace.programs import Reading, behind
 
 if TYPE_CHECKING:
     from tidelog.rdf.explaining import Now, TripleExplainer

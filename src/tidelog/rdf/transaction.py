@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tidelog.earlier_names import OF_BLOCKS, EarlierNames
+from tidelog.database.ruleset import NamedRules
+from tidelog.database.transaction import ChangeBlock, Committing
 from tidelog.rdf.change import StoreChange
-from tidelog.ruleset import NamedRules
-from tidelog.transaction import ChangeBlock, Committing
+from tidelog.workspace.earlier_names import OF_BLOCKS, EarlierNames
 
 
 class ChangingStore(Committing[StoreChange], Protocol):

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from tidelog.earlier_names import OF_STORES, EarlierNames
+from tidelog.database.transaction import checked
+from tidelog.database.verbs import Verbs
 from tidelog.errors import flag
 from tidelog.explain.enumeration import Enumeration, Turn
+from tidelog.io.relation import Relation
 from tidelog.limits.watch import changing_within_memory, guarded, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.justifications import Justifications
 from tidelog.rdf.transaction import StoreTransaction
-from tidelog.relation import Relation
-from tidelog.transaction import checked
-from tidelog.verbs import Verbs
+from tidelog.workspace.earlier_names import OF_STORES, EarlierNames
 
 if TYPE_CHECKING:
     from tidelog.explain.absence import Absence

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
 from tidelog.rdf import output
 from tidelog.rdf.change import StoreChange
@@ -16,7 +17,6 @@ from tidelog.rdf.data import Triples
 from tidelog.rdf.quads import QUAD_COLUMNS, Quads
 from tidelog.rdf.sparql.mirror import Mirror, read
 from tidelog.rdf.terms import XSD
-from tidelog.relation import Relation, WordRows
 
 
 class GraphwiseChange(StoreChange):

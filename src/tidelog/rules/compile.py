@@ -14,8 +14,9 @@ from itertools import chain, compress, repeat
 from operator import is_
 from typing import Any, TypeAlias
 
-from tidelog.collecting import uncollected
-from tidelog.differing import beginning
+from tidelog.common.collecting import uncollected
+from tidelog.common.differing import beginning
+from tidelog.common.looking import Look, unlimited
 from tidelog.errors import ProgramError
 from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import (
@@ -28,7 +29,6 @@ from tidelog.language.syntax import (
     Rule,
 )
 from tidelog.language.trees import walk, whole
-from tidelog.looking import Look, unlimited
 from tidelog.rules import core
 from tidelog.rules.aggregates import aggregates
 from tidelog.rules.anonymous import anonymous

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from tidelog.common.source import Span
 from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import BranchType, Column, Fact, FunctorType, Kind, RecordType, Term
 from tidelog.rules import printer
-from tidelog.source import Span
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.rules.core import AggregateRule, CoreRule, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.literals import variables_of
-from tidelog.source import Span
 
 
 @dataclass(frozen=True)

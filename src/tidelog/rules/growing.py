@@ -16,7 +16,7 @@ from itertools import count
 from operator import is_
 from typing import TypeAlias
 
-from tidelog.differing import difference
+from tidelog.common.differing import difference
 from tidelog.rules.components import components
 from tidelog.rules.core import HyperNode, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of, head_of

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from tidelog.common.source import Span
 from tidelog.language.selections import Selection
 from tidelog.rules.core import (
     Computation,
@@ -30,7 +31,6 @@ from tidelog.rules.core import (
     RelationInfo,
 )
 from tidelog.rules.literals import variables_of
-from tidelog.source import Span
 
 _WIDENING = ("itof", "to_float")
 

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from tidelog.common.source import Span
 from tidelog.language.paths import steps
 from tidelog.language.syntax import (
     Aggregate,
@@ -38,7 +39,6 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import rebuild, rebuild_atom, rebuild_term, walk, whole
 from tidelog.rules.bench import Bench
 from tidelog.rules.path_forms import NODES, PATH, Made, PathForm, Repetition, Union, join, normal_form, shared
-from tidelog.source import Span
 
 _X, _Y, _Z = Variable("x"), Variable("y"), Variable("z")
 MOST_STEPS = 8

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tidelog.differing import beginning
+from tidelog.common.differing import beginning
+from tidelog.common.looking import Look
 from tidelog.language.syntax import Column
-from tidelog.looking import Look
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode, RelationInfo
 from tidelog.rules.edges import AnyRule, body_of
 from tidelog.rules.projections import Orders, projections

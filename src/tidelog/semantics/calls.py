@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tidelog.common.source import Span
 from tidelog.errors import LimitError, Problem, UsageError
-from tidelog.importing import UnfitError
+from tidelog.functions.importing import UnfitError
 from tidelog.language.syntax import FunctorType
 from tidelog.semantics.values import Scalar
-from tidelog.source import Span
 
 PASSED = (MemoryError, KeyboardInterrupt, LimitError)
 """Exceptions out of a call that are no errors of the function: the system has no memory, Ctrl-C, and a limit that is

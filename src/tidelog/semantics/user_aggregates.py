@@ -11,8 +11,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from tidelog.callables import GivenAggregate, GivenFunction
 from tidelog.errors import Problem, UsageError
+from tidelog.functions.callables import GivenAggregate, GivenFunction
 from tidelog.language.branches import constructed
 from tidelog.language.syntax import PRIMITIVES, Constant, FunctorType, Record, Term
 from tidelog.rules.core import OwnAggregate

@@ -11,8 +11,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tidelog.callables import GivenAggregate, GivenFunction, GivenFunctions
 from tidelog.errors import Problem, UsageError, surrogate_in
+from tidelog.functions.callables import GivenAggregate, GivenFunction, GivenFunctions
 from tidelog.language.syntax import Column, FunctorType
 from tidelog.semantics.calls import PASSED, CallSite, call_text, place, raised, within
 from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST, Scalar, proper_float

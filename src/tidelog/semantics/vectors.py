@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.callables import GivenFunction
 from tidelog.errors import Problem, UsageError
+from tidelog.functions.callables import GivenFunction
 from tidelog.language.syntax import FunctorType
 from tidelog.semantics.calls import PASSED, CallSite, place, raised, within
 

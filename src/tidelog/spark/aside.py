@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.arrays import Words
 from tidelog.certificate import (
     Certificate,
     CertifiedProgram,
@@ -26,15 +25,15 @@ from tidelog.certificate import (
     check,
     look,
 )
-from tidelog.engine import Engine, EpochOptions, RowChange
+from tidelog.common.arrays import Words
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
 from tidelog.language.syntax import Column
 from tidelog.limits.interrupts import ForeignCode
 from tidelog.limits.watch import Watch, guarded
 from tidelog.maintain.engine import EmbeddedEngine, evaluated
+from tidelog.maintain.protocol import Engine, EpochOptions, RowChange
 from tidelog.maintain.state import EngineState
-from tidelog.options import THE_QUERY, DatabaseOptions
 from tidelog.queries.answers import NAME
 from tidelog.queries.bodies import GIVEN, BodyQuery
 from tidelog.queries.meanings import Query
@@ -50,7 +49,8 @@ from tidelog.spark.fetched import FetchedViews
 from tidelog.spark.rows import DriverRows, Rows, no_rows
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation
-from tidelog.workspace import Workspace
+from tidelog.workspace.options import THE_QUERY, DatabaseOptions
+from tidelog.workspace.workspace import Workspace
 
 
 class Aside:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from tidelog.arrays import Words
-from tidelog.copies import Uncopied
-from tidelog.engine import Prospect, Report, RowChange
+from tidelog.common.arrays import Words
 from tidelog.limits.interrupts import foreign_code
+from tidelog.maintain.protocol import Prospect, Report, RowChange
 from tidelog.spark.cluster.engine import ClusterChanges
 from tidelog.spark.rows import Rows
+from tidelog.workspace.copies import Uncopied
 
 
 @dataclass(frozen=True)

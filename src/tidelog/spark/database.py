@@ -19,20 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.arrays import Words
-from tidelog.callables import FunctorSource, files_of
-from tidelog.change import EqualRows
-from tidelog.engine import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError, TidelogError
+from tidelog.functions.callables import FunctorSource, files_of
 from tidelog.io.keys import key_positions, with_columns
+from tidelog.io.relation import declared
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.interrupts import Deferring, ForeignCode, Interrupts, foreign_code
 from tidelog.limits.watch import changing_within_memory
-from tidelog.options import DatabaseOptions
+from tidelog.maintain.protocol import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
-from tidelog.relation import declared
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import Delivered, SparkChange, SparkReport, local_changes, nowhere
 from tidelog.spark.choice import EngineChoice, only_embedded
@@ -65,7 +63,9 @@ from tidelog.spark.temporary_views import TemporaryViews
 from tidelog.storage.dictionary import bring_home
 from tidelog.store.keeper import RULES, known_since, note_of
 from tidelog.store.state import StateFolder
-from tidelog.workspace import Draft, Workspace
+from tidelog.workspace.change import EqualRows
+from tidelog.workspace.options import DatabaseOptions
+from tidelog.workspace.workspace import Draft, Workspace
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

@@ -27,8 +27,8 @@ from tidelog.spark.machine import check_workers
 from tidelog.spark.sessions import is_on_one_machine, mapped, slots
 
 if TYPE_CHECKING:
-    from tidelog.arrays import Words
-    from tidelog.relation import WordRows
+    from tidelog.common.arrays import Words
+    from tidelog.io.relation import WordRows
 
 _ROWS = 1 << 17
 """Rows that are sent at a time."""

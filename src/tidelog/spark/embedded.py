@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from tidelog.arrays import Words
-from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
+from tidelog.common.arrays import Words
+from tidelog.io.relation import WordRows
 from tidelog.language.syntax import Column
 from tidelog.limits.watch import Watch
 from tidelog.maintain.deltas import AnyRows, held_rows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
-from tidelog.relation import WordRows
+from tidelog.maintain.protocol import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.deferred import is_over
 from tidelog.spark.rows import DriverRows, Rows
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 
 class Embedded:

@@ -14,7 +14,7 @@ from itertools import accumulate
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.errors import Problem, UsageError
 from tidelog.explain.search import LARGE
 from tidelog.explain.views import EngineViews

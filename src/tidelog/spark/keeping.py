@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from tidelog.durable.damage import damaged
 from tidelog.durable.local import LocalFiles
-from tidelog.engine import Engine, RowChange
 from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
+from tidelog.maintain.protocol import Engine, RowChange
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.failures import letting_go, working

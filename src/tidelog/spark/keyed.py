@@ -20,9 +20,9 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tidelog.arrays import Words
-from tidelog.engine import Engine
+from tidelog.common.arrays import Words
 from tidelog.language.syntax import RelationType
+from tidelog.maintain.protocol import Engine
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.rounds import Lookup
 from tidelog.spark.embedded import Embedded

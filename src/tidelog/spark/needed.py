@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.language.syntax import Column
 from tidelog.limits.watch import Watch
 from tidelog.maintain.state import EngineState

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tidelog.arrays import Words
-from tidelog.engine import Engine, RowChange, net_changes
+from tidelog.common.arrays import Words
 from tidelog.language.syntax import RelationType
+from tidelog.maintain.protocol import Engine, RowChange, net_changes
 from tidelog.spark.embedded import Embedded
 from tidelog.spark.frames.collect import collect_words
 from tidelog.spark.frames.translation import Translation

@@ -11,13 +11,13 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.certificate import Certificate, PartedCertificate, certificate_of, look
-from tidelog.engine import Engine
+from tidelog.database.explanations import ExplainingVerbs
 from tidelog.explain.views import EngineViews
-from tidelog.explanations import ExplainingVerbs
+from tidelog.io.relation import Relation, WordRows
 from tidelog.limits.interrupts import foreign_code
 from tidelog.limits.watch import Watch
+from tidelog.maintain.protocol import Engine
 from tidelog.queries.answers import Answers
-from tidelog.relation import Relation, WordRows
 from tidelog.spark.aside import Aside
 from tidelog.spark.change import SparkChange, SparkRelationChange
 from tidelog.spark.choice import EngineChoice

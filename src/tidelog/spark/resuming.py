@@ -12,7 +12,7 @@ from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.failures import working
 from tidelog.spark.jobs import step
 from tidelog.version import MEANING
-from tidelog.workspace import Facts, Workspace
+from tidelog.workspace.workspace import Facts, Workspace
 
 
 def resumed(opened: Callable[[], PartitionedEngine], workspace: Workspace[Facts]) -> PartitionedEngine:

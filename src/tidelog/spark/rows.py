@@ -13,8 +13,8 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.arrays import Words
-from tidelog.engine import RowChange
+from tidelog.common.arrays import Words
+from tidelog.maintain.protocol import RowChange
 from tidelog.queries.pattern import Pattern
 from tidelog.spark.arrow import to_spark
 from tidelog.spark.jobs import described

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.storage.arrow_arrays import spans_of, text_spans
 from tidelog.storage.memory import Pinned
 from tidelog.storage.symbol_list import STRING_OVERHEAD, SymbolList

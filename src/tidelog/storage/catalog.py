@@ -11,7 +11,7 @@ import time
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.kernels.layout import FIELDS
 from tidelog.storage.memory import Block, Pinned
 from tidelog.storage.room import Room

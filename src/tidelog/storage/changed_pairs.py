@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.kernels.calling import expect, until_look
 from tidelog.storage.memory import Stop
 from tidelog.storage.stored import StoredRelation

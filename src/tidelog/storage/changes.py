@@ -13,7 +13,7 @@ from functools import partial
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.memory import Block

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look, unlimited
 from tidelog.kernels import layout
-from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import Closure
 from tidelog.storage.stored import StoredRelation

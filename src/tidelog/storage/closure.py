@@ -15,11 +15,11 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look, unlimited
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect, until_look
 from tidelog.kernels.layout import ENTRIES, FAMILIES, GIVEN_UP, NOTED, SAVED, USED
-from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changed_pairs import ChangedPairs, compared
 from tidelog.storage.memory import Pinned, Stop

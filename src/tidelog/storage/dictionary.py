@@ -24,12 +24,12 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look, unlimited
 from tidelog.errors import DataError, Problem, surrogate_in
 from tidelog.kernels.calling import expect
 from tidelog.language.branches import class_of, parts_of
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, Value
-from tidelog.looking import Look, unlimited
 from tidelog.storage.arrow_arrays import (
     is_utf8,
     mask_to_arrow,

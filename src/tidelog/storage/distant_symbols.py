@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import InternalError, Problem, surrogate_in
 from tidelog.storage.arrow_arrays import numbers_to_arrow, numbers_to_numpy, text_to_arrow
 from tidelog.storage.bulk_symbols import BulkSymbols

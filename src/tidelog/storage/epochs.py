@@ -11,7 +11,7 @@ from array import array
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 
 
 class RowEpochs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 
 _BLOCK = 1 << 14
 """Rows that are hashed at a time: what is computed of them stays in the cache."""

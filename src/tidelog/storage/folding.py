@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.kernels.calling import expect, until_look
 from tidelog.storage.closure import Closure
 from tidelog.storage.memory import Pinned, Stop

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
+from tidelog.common.looking import Look, unlimited
 from tidelog.errors import Problem, UsageError
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect, in_python
-from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog, Descriptor
 from tidelog.storage.index import Index
 from tidelog.storage.looking import in_parts

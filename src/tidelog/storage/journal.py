@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
 from tidelog.storage.catalog import Descriptor
 from tidelog.storage.memory import Block

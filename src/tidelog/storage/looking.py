@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.looking import Look
+from tidelog.common.looking import Look
 
 AT_ONCE = 1 << 20
 """Rows of a part."""

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.kernels import layout
 from tidelog.kernels.layout import MOST_COUNTED
 from tidelog.storage.catalog import Descriptor

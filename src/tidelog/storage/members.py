@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
-from tidelog.looking import Look, unlimited
+from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.folding import ClosureFold, folded

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.language.syntax import Kind
 from tidelog.storage.arrow_arrays import numbers_to_numpy
 from tidelog.storage.dictionary import Dictionary

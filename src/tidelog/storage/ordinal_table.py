@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tidelog.arrays import Flags, Words
+from tidelog.common.arrays import Flags, Words
 
 
 class OrdinalTable:

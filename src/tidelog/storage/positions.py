@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels.calling import expect
 
 

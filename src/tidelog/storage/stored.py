@@ -12,10 +12,10 @@ from functools import partial
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look, unlimited
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect
-from tidelog.looking import Look, unlimited
 from tidelog.storage.catalog import Catalog, Descriptor, Growing
 from tidelog.storage.epochs import RowEpochs
 from tidelog.storage.extents import SharedRows

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.kernels import texts
 from tidelog.storage.arrow_arrays import texts_from_spans
 from tidelog.storage.memory import Block, Pinned

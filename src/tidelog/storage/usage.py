@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Flags
+from tidelog.common.arrays import Flags
 from tidelog.language.syntax import Kind
 from tidelog.storage.dictionary import Dictionary
 

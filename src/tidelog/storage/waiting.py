@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look
 from tidelog.kernels import layout
-from tidelog.looking import Look
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.io import encode
 from tidelog.language.syntax import Column, RelationType
 from tidelog.storage.dictionary import Dictionary

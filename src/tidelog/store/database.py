@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tidelog.callables import FunctorSource
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.durable.files import Files
 from tidelog.errors import DataError, UsageError
+from tidelog.functions.callables import FunctorSource
 from tidelog.limits.watch import WithinMemory
 from tidelog.store.keeper import FolderKeeper
 

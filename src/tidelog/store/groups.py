@@ -12,18 +12,18 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.durable.files import Files
-from tidelog.engine import FactCall, Prospect, RowChange, net_changes
 from tidelog.language.syntax import Column, Program
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.maintain.protocol import FactCall, Prospect, RowChange, net_changes
 from tidelog.rules.core import NUMBERED
 from tidelog.store.choices import SHOWN
 from tidelog.store.image import EngineImage
 from tidelog.store.keeper import RULES, FolderKeeper, changes_of, next_number, note_of, relation_of
 from tidelog.store.manifest import new_text
-from tidelog.workspace import Draft, Workspace
+from tidelog.workspace.workspace import Draft, Workspace
 
 Notes: TypeAlias = Mapping[str, Mapping[str, Any]]
 

@@ -16,9 +16,9 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog import version
-from tidelog.arrays import Flags
+from tidelog.common.arrays import Flags
+from tidelog.common.looking import Look, unlimited
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look, unlimited
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.frozen import FrozenState
 from tidelog.rules.core import CoreProgram

@@ -18,17 +18,16 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import AnyWords, Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.durable.damage import damaged
 from tidelog.durable.files import Files
-from tidelog.engine import FactCall, Prospect, RowChange
 from tidelog.errors import UsageError
 from tidelog.io import encode
 from tidelog.language.placed import STORE, placed_text
 from tidelog.language.syntax import RelationType
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
-from tidelog.programs import Reading
+from tidelog.maintain.protocol import FactCall, Prospect, RowChange
 from tidelog.rules.core import NUMBERED
 from tidelog.storage.changes import date_changes
 from tidelog.store import checkpoint
@@ -40,7 +39,8 @@ from tidelog.store.numbers import RecordedNumbers, numbered_relation
 from tidelog.store.segments import Segment
 from tidelog.store.state import GONE, StateFolder
 from tidelog.store.tables import FactTables, PartFolder, facts_table
-from tidelog.workspace import Draft, Workspace
+from tidelog.workspace.programs import Reading
+from tidelog.workspace.workspace import Draft, Workspace
 
 NUMBERS = "numbers"
 """The note of the next number of counters."""

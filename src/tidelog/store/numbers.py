@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError
 from tidelog.io import encode
 from tidelog.language.syntax import Column, RelationType

@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.durable.damage import compare, damaged, intact, unharmed
 from tidelog.durable.files import Files
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import RelationType
-from tidelog.relation import Relation, WordRows
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.dictionary import Dictionary
 

@@ -7,10 +7,10 @@ import threading
 import time
 from dataclasses import dataclass
 
+from tidelog.database.snapshots import Snapshot
 from tidelog.errors import Problem
-from tidelog.relation import Relation
+from tidelog.io.relation import Relation
 from tidelog.serve.problems import RequestError
-from tidelog.snapshots import Snapshot
 
 _SECONDS = 300.0
 _MOST = 256

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
+from tidelog.database.snapshots import Snapshot
 from tidelog.io.column_types import columns_as_json, records_as_json
 from tidelog.language.paths import steps
 from tidelog.language.syntax import Atom, CheckedProgram, Rule
@@ -12,7 +13,6 @@ from tidelog.language.trees import walk
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.edges import head_of
 from tidelog.rules.outline import is_written, outline
-from tidelog.snapshots import Snapshot
 
 Described = TypeVar("Described")
 Description = TypeVar("Description")

@@ -11,7 +11,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tidelog.database import Database
+from tidelog.database.database import Database
+from tidelog.database.snapshots import Snapshot
 from tidelog.explain.blame import Blame
 from tidelog.explain.documents import blame_document, proof_document
 from tidelog.explain.enumeration import Enumeration
@@ -23,7 +24,6 @@ from tidelog.io.rows import place_in
 from tidelog.serve.answering import answered
 from tidelog.serve.bodies import Parameters, of_address
 from tidelog.serve.problems import bad_request
-from tidelog.snapshots import Snapshot
 from tidelog.workbench.rows import as_json, number_of
 from tidelog.workbench.service import Service
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from tidelog.engine import Prospect
 from tidelog.io.json_values import rows_text
 from tidelog.maintain.deltas import AnyRows, rows_of
+from tidelog.maintain.protocol import Prospect
 from tidelog.serve.events import Feed
 from tidelog.storage.dictionary import Dictionary
 from tidelog.workbench.change_log import ChangeLog
-from tidelog.workspace import Draft
+from tidelog.workspace.workspace import Draft
 
 MOST_ROWS = 200_000
 """Rows of a change that subscribers get; they have to read a relation again that has changed more."""

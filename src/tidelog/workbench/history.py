@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidelog.change import Change
+from tidelog.workspace.change import Change
 
 REMEMBERED = 100
 """Epochs whose reports the server keeps."""

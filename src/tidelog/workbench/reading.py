@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tidelog.io.record_reader import record_from_text
+from tidelog.io.relation import Relation
 from tidelog.io.values import Complaint
 from tidelog.language.printer import quoted
 from tidelog.language.syntax import Column, Value
-from tidelog.relation import Relation
 from tidelog.serve.answering import answered
 from tidelog.serve.bodies import Parameters, of_address
 from tidelog.serve.problems import bad_request

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.errors import Problem
 from tidelog.serve.problems import RequestError
 from tidelog.store import StoredDatabase

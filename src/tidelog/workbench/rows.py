@@ -12,9 +12,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from tidelog.io.column_types import METADATA, ColumnTypes
 from tidelog.io.json_values import json_text, rows_text
+from tidelog.io.relation import Relation
 from tidelog.io.text_reader import TextFormat
 from tidelog.io.text_writer import text_of
-from tidelog.relation import Relation
 from tidelog.serve.bodies import Parameters
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import bad_request

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidelog.change import Change
-from tidelog.database import Database
+from tidelog.database.database import Database
+from tidelog.database.snapshots import Snapshot
 from tidelog.durable.files import checksum
-from tidelog.engine import Prospect
 from tidelog.language.placed import placed_text
 from tidelog.language.syntax import Program
 from tidelog.maintain.deltas import AnyRows
+from tidelog.maintain.protocol import Prospect
 from tidelog.semantics.user_functors import close_libraries
 from tidelog.serve.bodies import ServerLimits
-from tidelog.snapshots import Snapshot
 from tidelog.store import StoredDatabase
 from tidelog.workbench.change_log import ChangeLog
 from tidelog.workbench.cursors import Cursors
 from tidelog.workbench.feed import EpochFeed
 from tidelog.workbench.history import EpochHistory
 from tidelog.workbench.requests import KnownRequests
-from tidelog.workspace import Draft
+from tidelog.workspace.change import Change
+from tidelog.workspace.workspace import Draft
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tidelog.change import Change
+from tidelog.database.transaction import Transaction
 from tidelog.errors import Problem, ProgramError
 from tidelog.io.column_types import ColumnTypes
 from tidelog.io.json_values import with_branches
@@ -24,10 +24,10 @@ from tidelog.serve.answering import answered
 from tidelog.serve.bodies import body, of_address
 from tidelog.serve.media import content_type, unsupported
 from tidelog.serve.problems import RequestError, bad_request
-from tidelog.transaction import Transaction
 from tidelog.workbench.bodies import JSON, TransactionBody, decoded
 from tidelog.workbench.rows import ARROW, as_json
 from tidelog.workbench.service import Service
+from tidelog.workspace.change import Change
 
 # The answer says what is wrong with a form: without a handler, its parser would write that to the standard error, too.
 logging.getLogger("python_multipart").addHandler(logging.NullHandler())

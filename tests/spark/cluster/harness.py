@@ -16,19 +16,18 @@ import tidelog
 from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
-from tidelog.callables import FunctorSource, marked
-from tidelog.engine import FactCall, Outcome, Seal, net_changes, sealed_at_once
+from tidelog.database.ruleset import Earlier, RuleSet
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
 from tidelog.explain.explainer import Explainer
 from tidelog.explain.proof import Proof
 from tidelog.explain.views import EngineViews
+from tidelog.functions.callables import FunctorSource, marked
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.watch import Watch
-from tidelog.options import DatabaseOptions
-from tidelog.relation import Relation, WordRows
-from tidelog.ruleset import Earlier, RuleSet
+from tidelog.maintain.protocol import FactCall, Outcome, Seal, net_changes, sealed_at_once
 from tidelog.spark.aside import Aside
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
@@ -38,8 +37,9 @@ from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
 from tidelog.spark.resuming import resumed
 from tidelog.spark.rows import Rows, driver_change
 from tidelog.store.manifest import text_of
-from tidelog.turns import Turns
-from tidelog.workspace import Workspace
+from tidelog.workspace.options import DatabaseOptions
+from tidelog.workspace.turns import Turns
+from tidelog.workspace.workspace import Workspace
 
 NOTHING_EVERYWHERE = PlacementLimits(replicate=0, closures=0, gather=0)
 """All relations are split, and all recursions that no choice of columns makes local are exchanged."""

@@ -15,11 +15,11 @@ from tests.suite import FIRST_SEED
 from tidelog.errors import CertificateRejected, LimitError, UsageError
 from tidelog.language.reading import read_body
 from tidelog.limits.watch import Watch
-from tidelog.options import DatabaseOptions
 from tidelog.queries.bodies import body_of
 from tidelog.queries.pattern import atom_of, matching
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.rows import DriverRows
+from tidelog.workspace.options import DatabaseOptions
 
 GRAPH = """
 .decl e(x: number, y: number)

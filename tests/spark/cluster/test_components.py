@@ -12,7 +12,6 @@ import tidelog
 from tests.generate import Row
 from tests.spark.cluster.harness import LIMITS, Cluster
 from tests.suite import difference
-from tidelog.options import DatabaseOptions
 from tidelog.spark.cluster.placement import place
 from tidelog.spark.cluster.placement.place import PlacementLimits, memory_of_closure
 from tidelog.spark.cluster.processes.executors import LocalExecutors
@@ -20,6 +19,7 @@ from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.members import ClosedMembers
 from tidelog.storage.room import shown
 from tidelog.storage.stored import StoredRelation
+from tidelog.workspace.options import DatabaseOptions
 
 CLOSURE = """
 .decl e(x: number, y: number)

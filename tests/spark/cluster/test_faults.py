@@ -18,13 +18,13 @@ from tests.scripts import script_for
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, SKEWED, Cluster, followed
 from tests.suite import FIRST_SEED
 from tidelog.errors import DataError, LimitError, UsageError
-from tidelog.options import DatabaseOptions
 from tidelog.spark.cluster import manifest
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.manifest import ClusterManifest
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
 from tidelog.spark.cluster.processes.serve import Keeper
+from tidelog.workspace.options import DatabaseOptions
 
 PROGRAM = """
 .decl e(x: number, y: number)

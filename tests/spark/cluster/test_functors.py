@@ -17,8 +17,8 @@ from tests.scripts import Script, scripted
 from tests.spark.cluster.harness import LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster, followed
 from tests.spark.cluster.test_faults import Forgetful
 from tests.suite import FIRST_SEED
-from tidelog.callables import GivenFunctions
 from tidelog.errors import UsageError
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language.syntax import FunctorType
 from tidelog.maintain import merged_groups
 from tidelog.spark.cluster.exchange import wire

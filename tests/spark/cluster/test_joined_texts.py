@@ -10,9 +10,9 @@ import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, Cluster
 from tests.spark.cluster.test_killed import killed, views
 from tidelog.errors import LimitError
-from tidelog.options import DatabaseOptions
 from tidelog.spark.cluster.exchange.texts import HASHES, PREFIX, SymbolBlock
 from tidelog.storage.dictionary import blocks_of
+from tidelog.workspace.options import DatabaseOptions
 
 BLOCK = 64
 PROGRAM = """

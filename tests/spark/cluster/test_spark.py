@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 import tidelog
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, evaluated
 from tests.suite import difference, golden_programs
-from tidelog.engine import EpochOptions, FactCall, Outcome, RowChange
 from tidelog.language import read
 from tidelog.limits.watch import Watch
+from tidelog.maintain.protocol import EpochOptions, FactCall, Outcome, RowChange
 from tidelog.spark.cluster import ClusterEngine
 from tidelog.spark.cluster.placement import place
 from tidelog.spark.cluster.placement.place import PlacementLimits
@@ -31,7 +31,7 @@ from tidelog.spark.cluster.processes import host
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.rows import DriverRows, Rows, SparkRows
 from tidelog.storage.room import installed
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 PROGRAM = """
 .decl e(x: number, y: number)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.engine import NodeReport
+from tidelog.common.arrays import Words
 from tidelog.maintain.aggregates import update_aggregate
 from tidelog.maintain.component_folds import update_folded
 from tidelog.maintain.deltas import Delta, ends_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.machine import Inputs
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.strategies.rows import evaluate
 from tidelog.maintain.strategies.situation import Situation
 from tidelog.maintain.user_aggregates import OwnGroups

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy
 
-from tidelog.arrays import AnyWords
-from tidelog.engine import NodeReport
+from tidelog.common.arrays import AnyWords
 from tidelog.maintain import undoing
 from tidelog.maintain.closures import alike, edges_along, rows_only_in, sources_of
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import names_of, shown, skipped
 from tidelog.maintain.strategies.pairs import forget, own
 from tidelog.maintain.strategies.situation import budget, estimate, parted, situation_of

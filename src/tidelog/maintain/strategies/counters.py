@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
-from tidelog.engine import NodeReport
+from tidelog.common.arrays import Words
+from tidelog.common.looking import Look
 from tidelog.language.syntax import Kind
-from tidelog.looking import Look
 from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.lanes import WidenError, narrow
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import names_of, shown, skipped
 from tidelog.maintain.sorting import order_of
 from tidelog.maintain.strategies.rows import inputs_of

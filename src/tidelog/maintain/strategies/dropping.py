@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.engine import NodeReport
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import names_of, prepares, shown
 from tidelog.maintain.strategies.pairs import forget, own, told
 from tidelog.storage.changes import absorb

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidelog.engine import NodeReport
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import names_of, shown, skipped
 from tidelog.maintain.strategies.situation import parted
 from tidelog.rules.core import HyperNode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy
 
-from tidelog.engine import NodeReport
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import names_of, shown, skipped
 from tidelog.maintain.strategies.situation import parted
 from tidelog.rules.core import HyperNode

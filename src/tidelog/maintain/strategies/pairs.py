@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy
 
-from tidelog.arrays import AnyWords
+from tidelog.common.arrays import AnyWords
 from tidelog.maintain.deltas import rows_of
 from tidelog.maintain.epoch import EpochState
 from tidelog.rules.core import CoreRule, HyperNode

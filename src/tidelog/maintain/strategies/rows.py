@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from tidelog.arrays import AnyWords
-from tidelog.engine import NodeReport
+from tidelog.common.arrays import AnyWords
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.choosing import bootstrap_choosing
 from tidelog.maintain.deltas import Delta
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import skipped
 from tidelog.maintain.selecting import bootstrap_selecting
 from tidelog.maintain.strategies.closures import build, can_be_kept

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 
-from tidelog.engine import NodeReport
 from tidelog.maintain.choosing import update_choosing
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.selecting import prepare_selecting, update_selecting
 from tidelog.maintain.showing import is_shown
 from tidelog.maintain.strategies.pairs import show

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tidelog.engine import NodeReport
 from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.strategies import aggregates, closures, counters, members, mirrors, rules
 from tidelog.rules.core import HyperNode
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem, UsageError
 from tidelog.rdf.n3.functions import FOLDED, OPERATIONS, TEST, TESTS, VALUE
 from tidelog.rdf.sparql.paths import name_of, operand_of
 from tidelog.rdf.terms import RDF
-from tidelog.source import Span
 
 _SWAP = "http://www.w3.org/2000/10/swap/"
 _HINTS = {

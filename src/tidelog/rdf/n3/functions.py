@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidelog.callables import functor
+from tidelog.functions.callables import functor
 from tidelog.rdf.names import COLON
 from tidelog.rdf.shapes.patterns import compiled, why_wrong
 from tidelog.rdf.shapes.testing import compared, text_of

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, surrogate_in
 from tidelog.rdf.terms import shown_term
-from tidelog.source import SourceText, Span
 
 IMPLIES = "http://www.w3.org/2000/10/swap/log#implies"
 _TOKEN = re.compile(

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
 
+from tidelog.common.source import SourceText
+from tidelog.database.ruleset import Earlier, NamedRules, no_earlier
 from tidelog.errors import wrong_argument
 from tidelog.language.reading import file_text
 from tidelog.limits.watch import changing_within_memory
@@ -16,8 +18,6 @@ from tidelog.rdf.n3.functions import FUNCTIONS
 from tidelog.rdf.n3.reading import read_rules
 from tidelog.rdf.n3.translating import rule_names, rule_texts
 from tidelog.rdf.shapes.verbs import ShapeVerbs
-from tidelog.ruleset import Earlier, NamedRules, no_earlier
-from tidelog.source import SourceText
 
 _ENDING = ".n3"
 _NO_BASE = "urn:tidelog:n3"

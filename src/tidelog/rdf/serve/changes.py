@@ -17,14 +17,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from tidelog.change import RelationChange
 from tidelog.errors import UsageError
+from tidelog.io.relation import Relation
 from tidelog.io.sorting import sorted_rows
 from tidelog.rdf.store import Store
-from tidelog.relation import Relation
 from tidelog.serve.events import NOTHING, SILENCE, Feed, event
 from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import RequestError
+from tidelog.workspace.change import RelationChange
 
 _EVENTS = MediaFormat("text/event-stream", "events")
 _MOST = 1_000

@@ -7,6 +7,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidelog.errors import Problem
+from tidelog.io.relation import Relation
 from tidelog.rdf import output
 from tidelog.rdf.names import COLON
 from tidelog.rdf.shapes.compiling import MESSAGES, WARNINGS
@@ -15,7 +16,6 @@ from tidelog.rdf.shapes.paths import path_triples
 from tidelog.rdf.shapes.vocabulary import SH, SPARQL
 from tidelog.rdf.terms import TYPE, literal
 from tidelog.rdf.values import parts
-from tidelog.relation import Relation
 
 if TYPE_CHECKING:
     import rdflib

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
-from tidelog.callables import functor
+from tidelog.functions.callables import functor
 from tidelog.rdf.datatypes import SPELLINGS
 from tidelog.rdf.names import COLON
 from tidelog.rdf.shapes.patterns import compiled

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy
 
-from tidelog.callables import aggregate, functor
+from tidelog.functions.callables import aggregate, functor
 from tidelog.rdf.formats import load
 from tidelog.rdf.names import COLON
 from tidelog.rdf.sparql.evaluation import symbol_of

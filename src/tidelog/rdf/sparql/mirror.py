@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import Problem, UsageError, path_problem, quote
+from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.formats import INFERRED, load
@@ -30,7 +31,6 @@ from tidelog.rdf.output import nquads
 from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, Quads, is_among
 from tidelog.rdf.sparql.gate import Gate
 from tidelog.rdf.terms import XSD
-from tidelog.relation import Relation, WordRows
 
 MERGED = "urn:tidelog:merged"
 """The graph of triples that are asserted in named graphs only, for queries over the union of all graphs: with it, each

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, ProgramError, UsageError, surrogate_in
 from tidelog.rdf.formats import load
 from tidelog.rdf.sparql.words import words
-from tidelog.source import SourceText, Span
 
 _PLACE = re.compile(r"error at (\d+):(\d+): (.*)", re.DOTALL)
 _MARK = re.compile(r'"([^\w\s"\\]+)"|\[[^]]+\]')

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidelog.errors import Problem, UsageError, quote
+from tidelog.io.relation import Relation
 from tidelog.rdf import output
 from tidelog.rdf.formats import load
 from tidelog.rdf.sparql.evaluation import FoundTerms
 from tidelog.rdf.terms import ntriples
-from tidelog.relation import Relation
 
 _FORMATS = {
     "json": "JSON", "srj": "JSON", "application/sparql-results+json": "JSON",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.database import Database
+from tidelog.database.database import Database
 from tidelog.errors import DataError, Problem, ProgramError, TidelogError, UsageError, flag, quote, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.callables import Named
+from tidelog.common.arrays import Words
 from tidelog.durable.damage import damaged
 from tidelog.durable.remote import TakenOverError
-from tidelog.engine import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
+from tidelog.functions.callables import Named
 from tidelog.limits.interrupts import Deferring, ForeignCode
 from tidelog.limits.watch import Watch, changing_within_memory
+from tidelog.maintain.protocol import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.reached import facts_of

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from tidelog.callables import Named
-from tidelog.engine import EpochOptions, Report, RowChange
+from tidelog.functions.callables import Named
 from tidelog.limits.watch import Watch
+from tidelog.maintain.protocol import EpochOptions, Report, RowChange
 from tidelog.maintain.report import names_of, prepares
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.edges import head_of

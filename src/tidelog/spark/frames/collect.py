@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyspark.sql import functions as F
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import Problem, UsageError
 from tidelog.io.columns import column_words
 from tidelog.io.rows import place_in

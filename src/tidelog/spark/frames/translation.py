@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_type
 
-from tidelog.arrays import Words
-from tidelog.engine import RowChange, net_changes
+from tidelog.common.arrays import Words
+from tidelog.io.relation import Relation
+from tidelog.io.relation import WordRows as LocalRows
 from tidelog.language.syntax import PRIMITIVES, Column
-from tidelog.relation import Relation
-from tidelog.relation import WordRows as LocalRows
+from tidelog.maintain.protocol import RowChange, net_changes
 from tidelog.spark.arrow import spark_type, to_spark
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.deferred import Lender

@@ -11,8 +11,8 @@ from typing import Any
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 
-from tidelog.callables import FunctorSource
 from tidelog.errors import quote
+from tidelog.functions.callables import FunctorSource
 from tidelog.language import check, read
 from tidelog.language.components import expand
 from tidelog.language.syntax import CheckedProgram

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from tidelog.errors import Problem, UsageError
-from tidelog.importing import is_file
+from tidelog.functions.importing import is_file
 from tidelog.spark.pipelines.description import PipelineDescription, Source
 from tidelog.spark.sinks.sink import Sink
 from tidelog.spark.sources.readers import is_address

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.engine import RowChange
 from tidelog.errors import TidelogError, quote
+from tidelog.maintain.protocol import RowChange
 from tidelog.spark.arrow import schema_in_spark, spark_schema, to_spark
 from tidelog.spark.failures import working
 from tidelog.spark.frames.parts import parts_frame
@@ -35,7 +35,7 @@ from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_epochs, s
 from tidelog.spark.sources.readers import literal, quoted
 from tidelog.store.outbox import Outbox
 from tidelog.store.tables import FactTables, PartFolder
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa

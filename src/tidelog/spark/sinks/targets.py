@@ -26,7 +26,7 @@ from tidelog.spark.sinks.kafka import TopicTarget
 from tidelog.spark.sinks.sink import EPOCH, OP, Sink, wrong
 from tidelog.spark.sinks.tables import LAKES, TableTarget, partitions
 from tidelog.spark.sources.readers import located
-from tidelog.workspace import Workspace
+from tidelog.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     import pyarrow as pa

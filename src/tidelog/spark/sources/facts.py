@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.language.syntax import Column, RelationType
 from tidelog.spark.rows import DriverRows, Rows
 from tidelog.spark.sources.checks import Leaf

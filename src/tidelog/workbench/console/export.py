@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tidelog.database import Database
+from tidelog.database.database import Database
+from tidelog.database.snapshots import Snapshot
 from tidelog.durable.whole_files import write_whole
 from tidelog.io.json_values import plain, rows_text
-from tidelog.snapshots import Snapshot
 from tidelog.workbench.console.page import ASSETS, ICON, MAIN, STYLE, digest, import_map, modules, page, policy
 from tidelog.workbench.describing import graph_of, relations_of, rules_of
 

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.callables import GivenFunctions
 from tidelog.certificate.functors import sql_type, typed
 from tidelog.certificate.session import checking, given, has_values
 from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances
 from tidelog.certificate.wrong import SHOWN
+from tidelog.common.arrays import Words
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language.syntax import Kind, RecordType
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import NodeSelection

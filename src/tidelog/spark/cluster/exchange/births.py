@@ -21,9 +21,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy
 
-from tidelog.arrays import AnyWords
-from tidelog.engine import NodeReport
+from tidelog.common.arrays import AnyWords
 from tidelog.maintain.deltas import Deltas
+from tidelog.maintain.protocol import NodeReport
 from tidelog.spark.cluster.exchange.pieces import PieceChange
 from tidelog.spark.cluster.exchange.rounds import Round
 from tidelog.spark.cluster.placement.levels import joins

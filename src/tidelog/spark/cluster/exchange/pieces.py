@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.placement.buckets import parcels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tidelog.engine import NodeReport
+from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.report import names_of, shown
 from tidelog.rules.core import HyperNode
 from tidelog.spark.cluster.exchange.rounds import Reply

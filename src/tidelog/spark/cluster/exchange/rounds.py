@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tidelog.arrays import Words
-from tidelog.callables import Named
-from tidelog.engine import NodeReport
+from tidelog.common.arrays import Words
+from tidelog.functions.callables import Named
+from tidelog.maintain.protocol import NodeReport
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceMessage
 from tidelog.spark.cluster.placement.skew import Frequent
 

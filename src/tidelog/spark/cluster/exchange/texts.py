@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, move_out, texts_of

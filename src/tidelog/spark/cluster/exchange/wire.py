@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy
 
-from tidelog.callables import GivenFunctions
+from tidelog.functions.callables import GivenFunctions
 
 MODULES = (
-    "tidelog.source",
+    "tidelog.common.source",
     "tidelog.language.syntax",
     "tidelog.rules.core",
     "tidelog.spark.cluster.manifest",

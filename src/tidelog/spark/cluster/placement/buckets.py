@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.rules.core import Computation, CoreAtom, CoreConstant, CoreLiteral, CoreValue, CoreVariable
 from tidelog.spark.cluster.placement.plan import Follow, Placement, Spread
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.maintain.deltas import Deltas
 from tidelog.spark.cluster.placement.plan import ClusterPlan
 from tidelog.storage.closed_relation import ClosedRelation

@@ -32,7 +32,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import InternalError, Problem, TidelogError
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.rounds import Task

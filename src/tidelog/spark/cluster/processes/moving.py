@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile
 from tidelog.spark.cluster.placement.buckets import EVERYBODY, homes_of, parcels
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Placement, facts_name

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.callables import GivenFunctions, Named
+from tidelog.common.arrays import Words
 from tidelog.durable.damage import damaged
 from tidelog.durable.files import checksum_of
-from tidelog.engine import EpochOptions, NodeReport, Prospect, net_changes
 from tidelog.errors import InternalError, Problem
+from tidelog.functions.callables import GivenFunctions, Named
 from tidelog.limits.watch import Watch
 from tidelog.maintain.deltas import Deltas, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.maintain.protocol import EpochOptions, NodeReport, Prospect, net_changes
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import values, wire
 from tidelog.spark.cluster.exchange.births import CyclicRows, losing

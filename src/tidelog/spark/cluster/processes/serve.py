@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.durable.damage import damaged
 from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster.checking import steps

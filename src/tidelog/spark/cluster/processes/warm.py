@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def warm() -> None:
     """Evaluate and change a small program, so that the compiled kernels are in memory."""
-    from tidelog.database import Database
+    from tidelog.database.database import Database
 
     database = Database()
     database.load(

@@ -13,19 +13,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidelog.copies import Uncopied
 from tidelog.errors import wrong_argument
+from tidelog.io.relation import Relation
 from tidelog.language.declarations import branch_named
 from tidelog.language.readable import added, check_readable
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.watch import Watch, guarded, reading_within_memory
-from tidelog.options import DatabaseOptions
-from tidelog.relation import Relation
 from tidelog.rules import compile_program
 from tidelog.rules.picture import RuleGraph
 from tidelog.storage.dictionary import Dictionary
-from tidelog.turns import Turns
-from tidelog.workspace import Workspace
+from tidelog.workspace.copies import Uncopied
+from tidelog.workspace.options import DatabaseOptions
+from tidelog.workspace.turns import Turns
+from tidelog.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tidelog.certificate import Certificate, PartedCertificate

@@ -32,10 +32,10 @@ from typing import Any
 
 import lark
 
-from tidelog.cache_folder import cache_folder
-from tidelog.callables import GivenFunctions
-from tidelog.collecting import old_at_once
+from tidelog.common.cache_folder import cache_folder
+from tidelog.common.collecting import old_at_once
 from tidelog.durable.local import LocalFiles
+from tidelog.functions.callables import GivenFunctions
 from tidelog.language import Checker
 from tidelog.language.check import CheckerState
 from tidelog.language.consulted import Consulted, digest
@@ -242,9 +242,9 @@ def _key(text: ProgramText, form: str) -> str:
 @cache
 def _own_sources() -> str:
     """Return a digest of the modules that read, check and compile programs."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     folders = [*sorted((package / "language").iterdir()), *sorted((package / "rules").iterdir())]
-    others = ("source.py", "callables.py", "rdf/prefixes.py", "rdf/nodes.py")
+    others = ("common/source.py", "functions/callables.py", "rdf/prefixes.py", "rdf/nodes.py")
     paths = [Path(__file__), *(package / name for name in others), *folders]
     return _digest_of(path for path in paths if path.suffix in (".py", ".lark"))
 
@@ -295,7 +295,7 @@ class _Unpickler(pickle.Unpickler):
         if (module, name) == (GivenFunctions.__module__, GivenFunctions.__name__):
             given = self._given  # A reference to the reader, which keeps all that it has read, would be a cycle.
             return lambda: given
-        if module in (__name__, "tidelog.source") or module.startswith(("tidelog.language.", "tidelog.rules.")):
+        if module in (__name__, "tidelog.common.source") or module.startswith(("tidelog.language.", "tidelog.rules.")):
             found = super().find_class(module, name)
             if isinstance(found, type) and found.__module__ == module:
                 return found

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.errors import (
     DataError,
     Problem,
@@ -30,12 +30,12 @@ from tidelog.errors import (
     whole,
     wrong_argument,
 )
+from tidelog.io.set_operators import Rows, SetOperators
 from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
 from tidelog.limits.interrupts import foreign_code
 from tidelog.limits.watch import reading_within_memory
 from tidelog.maintain.deltas import AnyRows, held_rows, rows_of
-from tidelog.set_operators import Rows, SetOperators
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value
 

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy
 from numpy.typing import NDArray
 
+from tidelog.io.relation import WordRows
 from tidelog.language.syntax import Column
-from tidelog.relation import WordRows
 from tidelog.storage.dictionary import Dictionary
-from tidelog.turns import Turns
+from tidelog.workspace.turns import Turns
 
 
 class CurrentRows(Protocol):

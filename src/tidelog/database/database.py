@@ -15,31 +15,31 @@ from typing import Any, TypeAlias
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.callables import FunctorSource, marked
-from tidelog.change import MOST_SHOWN, Change, RelationChange
-from tidelog.engine import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
+from tidelog.common.arrays import Words
+from tidelog.common.markup import table
+from tidelog.database.explanations import ExplainingVerbs
+from tidelog.database.keeper import EpochKeeper
+from tidelog.database.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
 from tidelog.errors import Problem, UsageError
-from tidelog.explanations import ExplainingVerbs
-from tidelog.keeper import EpochKeeper
+from tidelog.functions.callables import FunctorSource, marked
 from tidelog.language.syntax import CheckedProgram, RelationType, Value
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
+from tidelog.maintain.protocol import FactCall, Outcome, Prospect, Report, RowChange, TakenBackError, net_changes
 from tidelog.maintain.state import EngineState
-from tidelog.markup import table
-from tidelog.options import DatabaseOptions
 from tidelog.profiling.profile import Profile
 from tidelog.profiling.recorder import Profiler, step
 from tidelog.queries.answers import Answers
 from tidelog.queries.meanings import Meanings
 from tidelog.queries.pattern import Pattern
-from tidelog.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
 from tidelog.storage.equal_rows import distinct
 from tidelog.storage.positions import positions
 from tidelog.storage.stored import StoredRelation
-from tidelog.workspace import Draft, Workspace
+from tidelog.workspace.change import MOST_SHOWN, Change, RelationChange
+from tidelog.workspace.options import DatabaseOptions
+from tidelog.workspace.workspace import Draft, Workspace
 
 SealDraft: TypeAlias = Callable[[Draft, Mapping[str, RowChange[Words]], Prospect[Any]], None]
 """Commits an epoch to where it lasts: the program, the net change of asserted facts, and the state to come."""

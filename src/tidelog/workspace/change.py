@@ -10,16 +10,16 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.engine import Outcome, Report
+from tidelog.common.markup import change_table
 from tidelog.errors import flag
+from tidelog.io.relation import Relation, WordRows, declared
 from tidelog.io.sorting import sorted_rows
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
 from tidelog.limits.watch import reading_within_memory
 from tidelog.maintain.deltas import AnyRows, Delta, held_rows
-from tidelog.markup import change_table
-from tidelog.relation import Relation, WordRows, declared
+from tidelog.maintain.protocol import Outcome, Report
 from tidelog.storage.dictionary import Dictionary
-from tidelog.turns import Turns
+from tidelog.workspace.turns import Turns
 
 MOST_SHOWN = 20
 """Rows of a relation, and relations, that a notebook shows of a change."""

@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from tidelog.arrays import Words
-from tidelog.earlier_names import EarlierNames
-from tidelog.engine import Outcome
+from tidelog.common.arrays import Words
+from tidelog.database.reading import RelationReads
+from tidelog.database.transaction import Transaction, checked
+from tidelog.database.verbs import RelationVerbs
 from tidelog.errors import flag
 from tidelog.explain.enumeration import Enumeration, Turn
 from tidelog.explain.questions import DEPTH, EXPLANATION, MOST_MEMBERS
 from tidelog.language.syntax import CheckedProgram
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import Watch, guarded
-from tidelog.reading import RelationReads
-from tidelog.subscribers import SubscribedChange
-from tidelog.transaction import Transaction, checked
-from tidelog.verbs import RelationVerbs
-from tidelog.workspace import FactEntry
+from tidelog.maintain.protocol import Outcome
+from tidelog.workspace.earlier_names import EarlierNames
+from tidelog.workspace.subscribers import SubscribedChange
+from tidelog.workspace.workspace import FactEntry
 
 if TYPE_CHECKING:
     from tidelog.explain.absence import Absence

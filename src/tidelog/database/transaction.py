@@ -8,12 +8,12 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from tidelog.change import EqualRows
-from tidelog.copies import Uncopied
+from tidelog.database.ruleset import RuleSet
 from tidelog.errors import Problem, UsageError
 from tidelog.limits.interrupts import Deferring
-from tidelog.ruleset import RuleSet
-from tidelog.turns import Turns
+from tidelog.workspace.change import EqualRows
+from tidelog.workspace.copies import Uncopied
+from tidelog.workspace.turns import Turns
 
 Made = TypeVar("Made")
 Made_co = TypeVar("Made_co", covariant=True)

@@ -15,27 +15,27 @@ from dataclasses import replace as with_values
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-from tidelog.arrays import Words
-from tidelog.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
-from tidelog.change import EqualRows
-from tidelog.engine import Engine
+from tidelog.common.arrays import Words
+from tidelog.database.reading import Reads, RelationReads
+from tidelog.database.ruleset import Earlier, RuleSet
 from tidelog.errors import InputWarning, Problem, UsageError, quote, wrong_argument
+from tidelog.functions.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
 from tidelog.io import at_hand, declaration, encode, read_facts, with_declaration
 from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
 from tidelog.language import read
 from tidelog.language.syntax import Directive, Program, RelationType
 from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.watch import changing_within_memory
-from tidelog.pending import PendingReads, warn_of_pending
-from tidelog.programs import Reading
+from tidelog.maintain.protocol import Engine
 from tidelog.queries.deletion import deletion
 from tidelog.queries.pattern import Pattern
-from tidelog.reading import Reads, RelationReads
-from tidelog.ruleset import Earlier, RuleSet
 from tidelog.storage.equal_rows import equal_rows
-from tidelog.subscribers import SubscribedChange, Subscribers
-from tidelog.turns import Turns
-from tidelog.workspace import FactEntry, Workspace
+from tidelog.workspace.change import EqualRows
+from tidelog.workspace.pending import PendingReads, warn_of_pending
+from tidelog.workspace.programs import Reading
+from tidelog.workspace.subscribers import SubscribedChange, Subscribers
+from tidelog.workspace.turns import Turns
+from tidelog.workspace.workspace import FactEntry, Workspace
 
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")

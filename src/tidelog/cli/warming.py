@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy
 
-from tidelog.database import Database
+from tidelog.common.looking import unlimited
+from tidelog.database.database import Database
 from tidelog.kernels import layout
 from tidelog.language.syntax import Column
-from tidelog.looking import unlimited
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts, difference
 from tidelog.storage.closure import Closure

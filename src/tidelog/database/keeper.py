@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tidelog.arrays import Words
-from tidelog.engine import Prospect, RowChange
+from tidelog.common.arrays import Words
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.engine import EmbeddedEngine
-from tidelog.workspace import Draft, Workspace
+from tidelog.maintain.protocol import Prospect, RowChange
+from tidelog.workspace.workspace import Draft, Workspace
 
 
 class EpochKeeper(Protocol):

@@ -17,7 +17,7 @@ from types import CodeType, ModuleType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tidelog.errors import Problem, UsageError, quote, wrong_argument
-from tidelog.importing import ImportName, Library, import_name, imported, is_file, module_at
+from tidelog.functions.importing import ImportName, Library, import_name, imported, is_file, module_at
 
 FunctorSource: TypeAlias = ModuleType | Library | str | os.PathLike[str] | Mapping[str, Any] | Iterable[Any]
 """A module, its name, the path of its file (which ends in ".py"), or several of these or of their functions, for the

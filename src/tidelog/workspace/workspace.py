@@ -16,31 +16,31 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy
 
-from tidelog.arrays import Words
-from tidelog.callables import FunctionOrLibrary, GivenFunctions, check_options
-from tidelog.change import EqualRows
-from tidelog.differing import difference
-from tidelog.engine import Outcome
+from tidelog.common.arrays import Words
+from tidelog.common.differing import difference
+from tidelog.common.looking import Look, unlimited
 from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
-from tidelog.importing import Library
+from tidelog.functions.callables import FunctionOrLibrary, GivenFunctions, check_options
+from tidelog.functions.importing import Library
 from tidelog.io import encode
+from tidelog.io.relation import declared, with_tuples
 from tidelog.language import Checker
 from tidelog.language.facts import fact
 from tidelog.language.inlining import INLINE
 from tidelog.language.restating import restated
 from tidelog.language.syntax import CheckedProgram, Fact, Program, RelationType, Rule, Value
-from tidelog.looking import Look, unlimited
 from tidelog.maintain.deltas import AnyRows
+from tidelog.maintain.protocol import Outcome
 from tidelog.maintain.reclaim import Reclaimer
 from tidelog.maintain.state import EngineState
-from tidelog.programs import Compiled, Reading, reading
-from tidelog.relation import declared, with_tuples
 from tidelog.rules import Compiler
 from tidelog.rules.core import CoreProgram
 from tidelog.semantics.user_aggregates import given_of
 from tidelog.semantics.user_functors import check_signature
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.equal_rows import equal_rows
+from tidelog.workspace.change import EqualRows
+from tidelog.workspace.programs import Compiled, Reading, reading
 
 Facts = TypeVar("Facts", bound="FactEntry")
 

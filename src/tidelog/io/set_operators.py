@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
 from tidelog.language.syntax import Value
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation

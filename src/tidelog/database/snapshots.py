@@ -12,22 +12,22 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from tidelog.database.explanations import ExplainingReads
+from tidelog.database.ruleset import Earlier, RuleSet
 from tidelog.errors import Problem, UsageError
-from tidelog.explanations import ExplainingReads
+from tidelog.io.relation import Relation
 from tidelog.limits.watch import Watch, reading_within_memory
 from tidelog.maintain.frozen import FrozenState
 from tidelog.maintain.state import EngineState
-from tidelog.options import DatabaseOptions
 from tidelog.queries.answers import Answers
 from tidelog.queries.meanings import Meanings
 from tidelog.queries.planning import QueryPlan
-from tidelog.relation import Relation
-from tidelog.ruleset import Earlier, RuleSet
 from tidelog.storage.dictionary import Dictionary, locks_of
 from tidelog.storage.readers import Readers
-from tidelog.turns import Turns, are_free
-from tidelog.views import CurrentRows, View
-from tidelog.workspace import Workspace
+from tidelog.workspace.options import DatabaseOptions
+from tidelog.workspace.turns import Turns, are_free
+from tidelog.workspace.views import CurrentRows, View
+from tidelog.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tidelog.certificate import Certificate

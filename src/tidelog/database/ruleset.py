@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from tidelog.copies import Uncopied
 from tidelog.errors import wrong_argument
 from tidelog.limits.watch import changing_within_memory
-from tidelog.workspace import unknown_rule
+from tidelog.workspace.copies import Uncopied
+from tidelog.workspace.workspace import unknown_rule
 
 Earlier = bool | str | os.PathLike[str]
 """Whether named rules take the places of those with these names, or an earlier text that goes as well."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from tidelog.engine import EpochOptions
 from tidelog.errors import Problem, UsageError, quote
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import SizeLimits, Watch
+from tidelog.maintain.protocol import EpochOptions
 from tidelog.storage.spilling import spill_folder
 
 _SWITCHES = {

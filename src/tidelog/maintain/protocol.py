@@ -17,9 +17,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy
 
-from tidelog.arrays import Words
+from tidelog.common.arrays import Words
+from tidelog.common.markup import table
 from tidelog.limits.watch import Watch
-from tidelog.markup import table
 from tidelog.rules.core import CoreProgram
 
 R = TypeVar("R")
