@@ -114,6 +114,7 @@ CALLS: dict[str, tuple[list[Any], Callable[[Store, Any], object]]] = {
     "insert(…, graph)": (VALUES, lambda store, value: store.insert("<urn:a> <urn:b> <urn:c> .", graph=value)),
     "quads": (VALUES, lambda store, value: store.quads(value, value, value, value)),
     "asserted": (TRIPLES, lambda store, value: store.asserted(value)),
+    "asserted(quads)": (VALUES, lambda store, value: store.asserted([("urn:a", "urn:b", value, "")])),
     "subscribe(…, view)": (VALUES, lambda store, value: store.subscribe(print, value)),
     "store[…]": (VALUES, lambda store, value: store[value]),
     "prefixes = …": (VALUES, set_prefixes),

@@ -9,6 +9,7 @@ import pytest
 from pygraphviz import AGraph
 
 from benchmarks.zodiac import RS2
+from tests.constructs import CONSTRUCTS
 from tests.rules.test_graph import core
 from tests.suite import PROGRAMS
 from tidelog.errors import UsageError
@@ -119,6 +120,36 @@ def test_a_description_looks_through_paths() -> None:
     assert "#" not in text
 
 
+CLOSURES = """
+.decl e(x: number, y: number) .decl t(x: number, y: number) .decl same(x: number, y: number) eqrel
+.decl far(x: number, y: number)
+near: t(x, y) :- e(x, y), x < y.
+step: t(x, z) :- t(x, y), t(y, z).
+pair: same(x, y) :- e(x, y), e(y, x).
+far: far(x, y) :- t(x, y), !same(x, y).
+"""
+
+
+def test_the_base_of_a_closure_belongs_to_it() -> None:
+    program = core(CLOSURES)
+    assert describe(program).splitlines()[2:] == [
+        "  1  t  (recursive)",
+        "       near: t(x, y) :- e(x, y), x < y.",
+        "       step: t(x, z) :- t(x, y), t(y, z).",
+        "       reads e",
+        "",
+        "  2  same  (recursive)",
+        "       pair: same(x, y) :- e(x, y), e(y, x).",
+        "       reads e",
+        "",
+        "  3  far",
+        "       far: far(x, y) :- t(x, y), !same(x, y).",
+        "       reads t, not same",
+    ]
+    graph = AGraph(string=dot(program))
+    assert {node.attr["label"] for node in graph.nodes()} == {"e", "near", "step", "pair", "far"}
+
+
 def test_what_has_to_be_complete_is_drawn_dashed() -> None:
     assert dot(core(SMALL)).count("style=dashed") == 2
     assert dot(core(RS2)).count("style=dashed") == 2
@@ -195,9 +226,10 @@ def test_a_description_lists_the_nodes_with_what_they_read() -> None:
 
 
 def test_every_program_is_shown_in_words(subtests: pytest.Subtests) -> None:
-    for path in EVERY_PROGRAM:
-        with subtests.test(path.stem):
-            program = compile_program(check(read(path)))
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in EVERY_PROGRAM}
+    for name, text in {**texts, **{each.name: each.text for each in CONSTRUCTS}}.items():
+        with subtests.test(name):
+            program = compile_program(check(read(text)))
             titles = [title for box in outline(program).boxes for title in box.titles]
             assert not [title for title in titles if "#" in title]
             assert describe(program)

@@ -146,9 +146,12 @@ class GraphVerbs(TripleVerbs):
         with self._using(), reading_within_memory:
             find = self._triples.dictionary.find
             try:
-                given = [(str(s), str(p), str(o), str(g)) for s, p, o, g in quads]
+                given = [(s, p, o, g) for s, p, o, g in quads]
+                is_text = all(isinstance(part, str) for quad in given for part in quad)
             except (TypeError, ValueError, NotImplementedError):
-                raise wrong_argument("the quads", "tuples of four symbols", quads) from None
+                is_text = False
+            if not is_text:
+                raise wrong_argument("the quads", "tuples of four symbols", quads)
             words = [tuple(find(part, "symbol") for part in quad) for quad in given]
             known = [i for i, row in enumerate(words) if None not in row[:3]]
             triples = numpy.array([words[i][:3] for i in known], numpy.int64).reshape(-1, 3)

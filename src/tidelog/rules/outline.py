@@ -3,7 +3,7 @@
 A box is a hyper-node, a relation that no rule derives, or everything auxiliary that one rule needs outside of its own
 hyper-node (such a box stands in front of that hyper-node, so boxes form no cycle). What several rules may share, the
 relations of paths, is a box for each hyper-node. A relation that selects, its candidates and all between them are one
-box: an engine evaluates them together wherever it can.
+box: an engine evaluates them together wherever it can. So are a closure and the rules of its base.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from tidelog.rules.closures import BASE
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.edges import AnyRule, body_of, head_of
 from tidelog.rules.graph import rule_components
 from tidelog.rules.projections import PROJECTION
-from tidelog.rules.reached import FACTS, VALUES
+from tidelog.rules.reached import FACTS
 from tidelog.rules.selections import ALL, candidates_of
 
 _SHARED = ("#path.", "#nodes.")
@@ -73,15 +74,19 @@ def outline(core: CoreProgram) -> Outline:
 
 
 def _homes(core: CoreProgram) -> dict[str, int]:
-    """Return for each relation that selects the position of the hyper-node of its candidates, where rules derive
-    some."""
+    """Return the position of the hyper-node in whose box others belong, for each relation that selects, where rules
+    derive candidates, and for each closure whose base has a hyper-node of its own."""
     places = {name: index for index, node in enumerate(core.nodes) for name in node.relations}
-    return {name: places[each] for name in core.candidates for each in [candidates_of(name)] if each in places}
+    homes = {name: places[each] for name in core.candidates for each in [candidates_of(name)] if each in places}
+    return homes | {name: index for name, index in places.items() if f"{BASE}{name}" in places}
 
 
 def _behind(name: str) -> str:
-    """Return the relation that selects for which an auxiliary relation is there, other relations as they are."""
+    """Return the relation that selects, or the closure, for which an auxiliary relation is there, other relations as
+    they are."""
     sort, _, rest = name[1:].partition(".")
+    if name.startswith(BASE):
+        return rest
     if not name.startswith("#") or sort not in _SELECTING:
         return name
     return rest.rpartition(".")[0] if sort in ("best", "ranked") else rest
@@ -167,7 +172,7 @@ def label(name: str, rules: Sequence[AnyRule]) -> str:
     }
     if sort == "projection":
         return f"columns of {label(rest.partition('(')[0], rules)}" if rest.startswith("#") else rest
-    if name.startswith((VALUES, FACTS)):
+    if sort in ("demand", "facts", "values"):
         return f"{sort} of {rest}"
     if sort in _SELECTING:
         return f"{_SELECTING[sort]} {_behind(name)}"
