@@ -9,6 +9,7 @@ import pytest
 
 from tidelog.errors import ProgramError, locate
 from tidelog.language import read
+from tidelog.language.reading import read_body
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -300,3 +301,12 @@ def test_a_soft_word_is_a_functor_wherever_another_functor_is_one(term: str) -> 
         read(f"{other}\n")
         program = read(f"{text}\n")
         assert read(f"{program}\n") == program, text
+
+
+@pytest.mark.parametrize("word", ["starts_with", "ends_with"])
+@pytest.mark.parametrize("body", ["{}(x)", "b(x), {}(x)", "!{}(3), x = 3", "x = count : {{ {}(_) }}", "x = 1, {}((x))"])
+def test_a_word_for_tests_with_one_term_is_a_relation(word: str, body: str) -> None:
+    """The text that declares it may be another one."""
+    other, text = (f"r(x) :- {body.format(name)}.\n" for name in ("some_text", word))
+    assert str(read(text)) == str(read(other)).replace("some_text", word)
+    assert read_body(body.format(word)) == read(text).rules[0].body

@@ -14,7 +14,7 @@ from tidelog.common.arrays import AnyWords
 from tidelog.explain.instances import FlatRule, Question
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds
-from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Kind, Literal, Variable
+from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Column, Disjunction, Kind, Literal, Variable
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
@@ -43,19 +43,26 @@ class MemberGroup:
 def group_of(aggregate: Aggregate, flat: FlatRule, checked: CheckedProgram) -> MemberGroup:
     """Return the question for the members of an aggregate of a rule."""
     bench = Bench("members", checked.relations, checked.records)
-    body: list[Literal] = []
-    for literal in aggregate.body:
-        if isinstance(literal, Atom) and literal.path is not None:
-            ends = zip(literal.args, end_kinds(literal.path, checked.relations), strict=True)
-            args = (named_term(term, kind, bench) for term, kind in ends)
-            body.append(replace(literal, args=tuple(args)))
-        else:
-            body += named((literal,), bench)
+    body = _named(aggregate.body, bench)
     kinds = {**flat.kinds, **bench.kinds}
-    bound = bound_by(tuple(body))
+    bound = bound_by(body)
     shown = tuple(name for name in variables(body, aggregates=False) if name in bound)
     given = tuple(name for name in variables([aggregate]) if name in flat.variables)
     columns = tuple(Column(name, kinds[name], kinds[name]) for name in given)
     asked = (Atom(GIVEN, tuple(map(Variable, given))), *body)
     atoms = tuple(literal for literal in body if isinstance(literal, Atom))
     return MemberGroup(Question(asked, shown, columns, kinds, checked, flat.read), given, shown, atoms, kinds)
+
+
+def _named(body: tuple[Literal, ...], bench: Bench) -> tuple[Literal, ...]:
+    """Return a body with names for every `_`, in alternatives and at the ends of paths as well."""
+    found: list[Literal] = []
+    for literal in body:
+        if isinstance(literal, Disjunction):
+            found.append(replace(literal, alternatives=tuple(_named(each, bench) for each in literal.alternatives)))
+        elif isinstance(literal, Atom) and literal.path is not None:
+            ends = zip(literal.args, end_kinds(literal.path, bench.relations), strict=True)
+            found.append(replace(literal, args=tuple(named_term(term, kind, bench) for term, kind in ends)))
+        else:
+            found += named((literal,), bench)
+    return tuple(found)

@@ -40,9 +40,13 @@ def type_of(
     found: Sequence[Token], i: int, pairs: Mapping[int, tuple[int, bool]], operators: Collection[str]
 ) -> str | None:
     """Return the type of the soft word at position `i` before a parenthesis; None for a name. `pairs` has the closing
-    brackets by the opening ones, `operators` are the types of tokens that connect terms."""
+    brackets by the opening ones, and whether commas stand between them; `operators` are the types of tokens
+    that connect terms."""
     kind = SOFT_WORDS[found[i]]
-    start, end = i, pairs.get(i + 1, (len(found), False))[0]
+    end, has_comma = pairs.get(i + 1, (len(found), True))
+    if kind == "CONSTRAINT" and not has_comma:  # Tests take two terms.
+        return None
+    start = i
     while True:
         before = found[start - 1].type if start else ""
         after = found[end + 1].type if end + 1 < len(found) else ""
