@@ -14,7 +14,7 @@ from benchmarks import data, peers
 from benchmarks.evaluate import first_evaluation, inserting, parts, warm_up
 from benchmarks.harness import Line, Measured, Options, Run, Stopwatch, Target, in_child, measure, peak
 from tidelog.database.database import Database
-from tidelog.storage.index import Index
+from tidelog.storage.catalog import Index
 
 PROGRAM = """
 .decl p(x: number, z: number)

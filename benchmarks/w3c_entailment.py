@@ -23,8 +23,8 @@ from benchmarks import data
 from benchmarks.w3c import MF, Manifest, as_path
 from tidelog import TidelogError
 from tidelog.rdf import Store
+from tidelog.rdf.literals import value_of
 from tidelog.rdf.terms import RDF
-from tidelog.rdf.values import value_of
 
 _SUITES = ("rdf11/rdf-mt", "rdf12/rdf-semantics")
 _RULES = {"simple": None, "RDF": "axioms", "RDFS": ("rdfs", "axioms"), "RDFS-Plus": ("owl-rl", "axioms")}

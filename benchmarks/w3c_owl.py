@@ -36,8 +36,8 @@ from benchmarks import data
 from benchmarks.w3c_entailment import by_value, pattern
 from tidelog import TidelogError
 from tidelog.rdf import Store
+from tidelog.rdf.literals import DATATYPES, parts
 from tidelog.rdf.terms import OWL, RDF, RDFS, SAME_AS, TYPE, XSD
-from tidelog.rdf.values import DATATYPES, parts
 
 _TEST = "http://www.w3.org/2007/OWL/testOntology#"
 _CATALOGUE = "w3c/owl-test/profile-RL.rdf"

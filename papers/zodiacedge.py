@@ -26,10 +26,9 @@ from dataclasses import dataclass, replace
 from papers.dred import Stratum
 from papers.joins import ALWAYS, AnyRule, Visits, aggregated, all_given, edited, with_premise
 from tidelog.errors import Problem, ProgramError, UsageError
-from tidelog.rules.components import components
-from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, RelationInfo
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, RelationInfo, head_of
 from tidelog.rules.cycles import check_strata
-from tidelog.rules.edges import body_of, head_of
+from tidelog.rules.graph import components
 from tidelog.semantics.values import Row
 
 Facts = Mapping[str, Iterable[Row]]
@@ -59,7 +58,7 @@ class RuleGraph:
         self.negative: set[Edge] = set()
         readers: dict[str, list[tuple[str, bool]]] = {}
         for name, rule in rules.items():
-            for relation, negative in dict.fromkeys(body_of(rule)):
+            for relation, negative in dict.fromkeys(rule.reads):
                 readers.setdefault(relation, []).append((name, negative))
         for name, rule in rules.items():
             for reader, negative in readers.get(head_of(rule), ()):
@@ -77,7 +76,7 @@ class RuleGraph:
         """Raise ProgramError if HEp ∪ HEn is not a DAG (Section 4.2): if a component has a negative edge inside."""
         reads: dict[str, list[str]] = {}
         for rule in self.rules.values():
-            reads.setdefault(head_of(rule), []).extend(name for name, _ in body_of(rule))
+            reads.setdefault(head_of(rule), []).extend(name for name, _ in rule.reads)
         check_strata(components(reads), list(self.rules.values()), relations)
 
 
@@ -136,7 +135,7 @@ class ZodiacEdge:
         old, before = self.facts, self._inputs()
         self.facts = edited(self.core, old, insert, delete)
         changed = {name for name, rows in self.facts.items() if rows != old[name]}
-        rules = {name for name, rule in self.graph.rules.items() if changed & {read for read, _ in body_of(rule)}}
+        rules = {name for name, rule in self.graph.rules.items() if changed & {read for read, _ in rule.reads}}
         self._run([node for node in self.nodes if node.rules & rules], before)
 
     def add_rules(self, rules: Iterable[AnyRule], relations: Mapping[str, RelationInfo] | None = None) -> None:
@@ -223,7 +222,7 @@ class ZodiacEdge:
         """Update hn.IDB from one EDB to another; recompute all tuples of an aggregate if that changed."""
         own = [self.graph.rules[name] for name in node.rules]
         if any(isinstance(rule, AggregateRule) for rule in own):
-            read = {name for rule in own for name, _ in body_of(rule)}
+            read = {name for rule in own for name, _ in rule.reads}
             if not old or any(old.get(name, set()) != new.get(name, set()) for name in read):
                 node.reasoner.derived = {head_of(rule): set() for rule in own}
                 for relation, row in self._visits(aggregated(own, new)):

@@ -22,7 +22,7 @@ from tests.generate import Row
 from tests.recount import derived_by
 from tidelog.certificate import Certificate
 from tidelog.io.relation import Relation, WordRows
-from tidelog.rules.edges import head_of
+from tidelog.rules.core import head_of
 
 Words = NDArray[numpy.int64]
 Corruption = Callable[[random.Random, Certificate], Certificate | None]

@@ -29,8 +29,7 @@ import tidelog
 from tests.allocators import ALLOCATORS, asked
 from tidelog.storage import memory, room
 from tidelog.storage.memory import Block
-from tidelog.storage.room import Room
-from tidelog.storage.spilling import SpillFile
+from tidelog.storage.room import Room, SpillFile
 
 SMALL = 2048
 """Bytes. Where memory stays used up, requests below are granted: from what an epoch has reserved."""

@@ -28,7 +28,7 @@ def wrong_proofs(db: tidelog.Database, rng: random.Random, most: int = 12) -> st
                 return f"{name}{row}: something is taken for granted\n{proof}"
         except tidelog.ProofRejected as error:
             return f"{name}{row}: {error}\n{proof}"
-        founded = db._explainer.founded(name, row, EngineViews(db.engine))
+        founded = db._explainer.founded_proof(name, row, EngineViews(db.engine))
         try:
             check_steps(founded.steps, views)
         except tidelog.ProofRejected as error:

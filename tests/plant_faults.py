@@ -33,6 +33,7 @@ TARGETS = {
 """The depth and the marks of the tests of each target, as the Makefile has them."""
 
 CHANGES, LIVE, UPDATE = "kernels/changes.py", "kernels/live.py", "maintain/update.py"
+UPDATE_PLANS = "maintain/update_plans.py"
 RULES, AGGREGATES = "maintain/strategies/rules.py", "maintain/aggregates.py"
 MARKS, IN_PLACE = "storage/marks.py", "storage/changes.py"
 GROUPS = "maintain/large_groups.py"
@@ -48,7 +49,7 @@ CHOICES, CHOOSING = "kernels/choices.py", "tests/maintain/test_choices.py"
 FAULTS = (
     Fault(
         "deltas of the first atom of a body are dropped",
-        UPDATE,
+        UPDATE_PLANS,
         "if missing else ()):\n            if isinstance(literal, CoreAtom):",
         "if missing else ()):\n            if i and isinstance(literal, CoreAtom):",
     ),
@@ -97,14 +98,14 @@ FAULTS = (
     ),
     Fault(
         "births of a search are taken that do not found their rows",
-        "maintain/crediting.py",
+        "maintain/searching.py",
         "if all(bool((found.marks.counts_in_place() > 0).all()) for found in search.found.values()):",
         "if search.found:",
         SEARCHING,
     ),
     Fault(
         "derivations from rows that gave way to better ones stay counted",
-        "maintain/crediting.py",
+        "maintain/searching.py",
         "        _take_back(search)\n",
         "        pass\n",
         SEARCHING,
@@ -118,14 +119,14 @@ FAULTS = (
     ),
     Fault(
         "derivations that another thread has met are lost",
-        "maintain/ledgers.py",
+        "maintain/threads.py",
         "for block, count in zip(self.blocks, entries[:, owner].tolist(), strict=True):",
         "for block, count in [(self.blocks[owner], int(entries[owner, owner]))]:",
         SHARING,
     ),
     Fault(
         "two threads list their changes in the same places",
-        "maintain/ledgers.py",
+        "maintain/threads.py",
         "starts = [sum(sizes[:owner]) for owner in range(len(sizes))]",
         "starts = [0 for _ in sizes]",
         SHARING,
@@ -245,17 +246,17 @@ FAULTS = (
         "store32(D[relation, R_SUPPORT], r, load64(D[relation, R_JOURNAL], 4 * e + 3))",
         "pass",
     ),
-    Fault("tuples that die together are charged twice", UPDATE, "AFTER if j < i else WITH", "WITH"),
-    Fault("tuples born together are credited twice", UPDATE, "BEFORE if j < i else UP_TO", "UP_TO"),
+    Fault("tuples that die together are charged twice", UPDATE_PLANS, "AFTER if j < i else WITH", "WITH"),
+    Fault("tuples born together are credited twice", UPDATE_PLANS, "BEFORE if j < i else UP_TO", "UP_TO"),
     Fault(
         "EVER for KEPT before a deletion",
-        UPDATE,
+        UPDATE_PLANS,
         "lambda j: KEPT if j < i else AT_START",
         "lambda j: EVER if j < i else AT_START",
     ),
     Fault(
         "EVER for KEPT before an insertion",
-        UPDATE,
+        UPDATE_PLANS,
         "lambda j: KEPT if j < i else NOW",
         "lambda j: EVER if j < i else NOW",
     ),
@@ -273,7 +274,7 @@ FAULTS = (
     Fault("tuples of a new birth die too late", LIVE, "most = LOW - current", "most = LOW - 1 - current"),
     Fault(
         "a negated atom dies by deletions",
-        UPDATE,
+        UPDATE_PLANS,
         "Sight(layout.IN if atom.negated else layout.OUT, tuple(states))",
         "Sight(layout.OUT, tuple(states))",
     ),
@@ -341,7 +342,7 @@ FAULTS = (
     ),
     Fault(
         "numbers of counters are used again",
-        "maintain/strategies/counters.py",
+        "maintain/strategies/aggregates.py",
         "first = state.next_number\n    state.next_number += len(rows)",
         "first = 0\n    state.next_number = len(rows)",
         "tests/database/test_counters.py",

@@ -22,7 +22,7 @@ import tidelog
 from tests.generate import Row
 from tests.recount import mistakes, state_of
 from tests.suite import check_now_and_then, evaluate_naive, random_cases
-from tidelog.database.ruleset import RuleSet
+from tidelog.database.transaction import RuleSet
 from tidelog.maintain.protocol import NodeReport, Report
 from tidelog.reference.seminaive import CountedTable
 

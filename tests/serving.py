@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 
+from tidelog.serve.access import ServerCertificate
 from tidelog.serve.running import address_of, listening, server_for
-from tidelog.serve.tls import ServerCertificate
 
 _DEADLINE = 30.0
 

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from tidelog.kernels import calling
-from tidelog.maintain import epoch, ledgers, machine, threads
+from tidelog.maintain import epoch, machine, threads
 
 
 class Seen(list[int]):
@@ -39,7 +39,7 @@ def sharing(count: int, least: int = 1) -> Iterator[Seen]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "SHARED_FROM", least)
         patch.setattr(threads, "UPDATED_FROM", least)
-        patch.setattr(ledgers, "OWNED", 0)
+        patch.setattr(threads, "OWNED", 0)
         patch.setattr(threads, "together", counted)
         patch.setattr(machine, "share_plan", noted)
         patch.setattr(epoch, "cores", lambda: count)

@@ -48,7 +48,7 @@ def offers(simulation: Simulation) -> int:
 def choices(simulation: Simulation) -> dict[object, tuple[object, ...]]:
     """Return the choice of every node for every tuple."""
     nodes = simulation.nodes.values()
-    return {fact: chosen[:2] for node in nodes for fact, chosen in node.machine.chosen.items()}
+    return {fact: chosen[:2] for node in nodes for fact, chosen in node.state.chosen.items()}
 
 
 def started(text: str, links: list[Pair], *, roots: bool = True) -> Simulation:
@@ -65,7 +65,7 @@ def node_cost(name: str, text: str, nodes: int, cuts: int, *, roots: bool = True
     edges = topology(rng, nodes)
     simulation = started(text, both_ways(edges), roots=roots)
     kept = [
-        given for node in simulation.nodes.values() for each in node.machine.offers.values() for given in each.values()
+        given for node in simulation.nodes.values() for each in node.state.offers.values() for given in each.values()
     ]
     affected, cut, repair, rebuild = [], [], [], []
     begin = time.process_time()

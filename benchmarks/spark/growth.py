@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.evaluate import NON_LINEAR
 from benchmarks.spark.programs import evaluate, loaded
-from tidelog.spark.cluster import ClusterEngine
+from tidelog.spark.cluster.engine import ClusterEngine
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.rows import driver_change
 

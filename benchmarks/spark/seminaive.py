@@ -22,8 +22,7 @@ from pyspark.sql.functions import col, lit
 
 from benchmarks.harness import BenchmarkError
 from benchmarks.spark.programs import loaded
-from tidelog.rules.core import CoreAtom, CoreConstant, CoreRule, CoreVariable, HyperNode
-from tidelog.rules.edges import AnyRule
+from tidelog.rules.core import AnyRule, CoreAtom, CoreConstant, CoreRule, CoreVariable, HyperNode
 
 Tables = dict[str, DataFrame]
 """The rows of each relation so far, none twice; columns c0, c1 and so on."""

@@ -6,7 +6,6 @@ import os
 import re
 from typing import TYPE_CHECKING, overload
 
-from tidelog.database.database import Database
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, wrong_argument
 from tidelog.functions.callables import FunctorSource
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tidelog.client.database import RemoteDatabase
+    from tidelog.database.database import Database
     from tidelog.spark.database import SparkDatabase
     from tidelog.store import StoredDatabase
 
@@ -83,6 +83,8 @@ def connect(
         from tidelog.store import StoredDatabase
 
         return StoredDatabase(folder, functors=functors)
+    from tidelog.database.database import Database
+
     return Database(functors=functors)
 
 

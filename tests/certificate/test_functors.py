@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from tests.suite import FIRST_SEED
-from tidelog.certificate.functors import Functors, typed
+from tidelog.certificate.functors import Functors, sql_values
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import SIGNATURES, TESTS, several
 from tidelog.language.syntax import Kind
@@ -86,7 +86,7 @@ class Bench:
         arrays = []
         for kind, values in zip(kinds, zip(*rows, strict=True), strict=True):
             words = pa.array([self.dictionary.encode(value, kind) for value in values], pa.int64()).to_numpy()
-            arrays.append(pa.array(typed(words, kind)))
+            arrays.append(pa.array(sql_values(words, kind)))
         names = [f"c{i}" for i in range(len(arrays))]
         return pa.table([*arrays, pa.array(range(len(rows)))], [*names, "n"])
 

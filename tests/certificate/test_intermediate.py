@@ -24,7 +24,7 @@ from tidelog.errors import CertificateRejected, DataError
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.storage.stored import StoredRelation
 from tidelog.store import checkpoint
-from tidelog.store.image import EngineImage
+from tidelog.store.checkpoint import EngineImage
 
 REACHED = """
 .decl e(x: number, y: number)

@@ -16,8 +16,8 @@ import pytest
 import tidelog
 from tests.suite import loaded
 from tidelog.certificate import Certificate, program_text
-from tidelog.certificate.layout import Layout
-from tidelog.certificate.stopping import stopping
+from tidelog.certificate.folder import Layout
+from tidelog.certificate.session import interrupted_statements
 from tidelog.language import Checker, read
 from tidelog.language import check as check_program
 from tidelog.limits.watch import Watch, guarded
@@ -86,7 +86,7 @@ def in_functions(connection: duckdb.DuckDBPyConnection) -> object:
 @pytest.mark.parametrize("work", [in_sql, in_functions])
 def test_a_statement_under_way_is_interrupted(work: Callable[[duckdb.DuckDBPyConnection], object]) -> None:
     with duckdb.connect() as connection:
-        with pytest.raises(tidelog.LimitError) as raised, stopping(connection, Watch(0.2)):
+        with pytest.raises(tidelog.LimitError) as raised, interrupted_statements(connection, Watch(0.2)):
             work(connection)
         assert raised.value.code == "E0501"
         assert connection.execute("SELECT 42").fetchall() == [(42,)]
@@ -98,7 +98,12 @@ def test_ctrl_c_ends_a_statement(work: Callable[[duckdb.DuckDBPyConnection], obj
     watch = Watch()
     timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
     with duckdb.connect() as connection:
-        with pytest.raises(KeyboardInterrupt), guarded(watch), started(timer), stopping(connection, watch):
+        with (
+            pytest.raises(KeyboardInterrupt),
+            guarded(watch),
+            started(timer),
+            interrupted_statements(connection, watch),
+        ):
             work(connection)
         assert connection.execute("SELECT 42").fetchall() == [(42,)]
     assert signal.getsignal(signal.SIGINT) is handler

@@ -1,12 +1,14 @@
-"""`tidelog demo` hands over to `tidelog.demo`, which tests/spark/ tries for real."""
+"""`tidelog demo` hands over to `tidelog.demo.story`, which tests/spark/ tries for real."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import cast
 
 import pytest
 
-import tidelog.demo
 from tests.cli.conftest import Run
 
 
@@ -19,7 +21,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
         made.append((folder, progress))
         return 0
 
-    monkeypatch.setattr(tidelog.demo, "run", run)
+    # The story itself would load Spark.
+    monkeypatch.setitem(sys.modules, "tidelog.demo.story", cast(ModuleType, SimpleNamespace(run=run)))
     return made
 
 

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.cli.conftest import Run, without_progress
-from tidelog.cli import check, graph
+from tidelog.cli import check, programs
 
 LARGE = ".decl n(x: number)\n.output n\nn(x) :- x = range(0, 200000).\n"
 
@@ -127,7 +127,7 @@ def test_a_fault_of_our_own_asks_for_a_report(tidelog: Run, closure: Path, monke
     def fail(arguments: object) -> int:
         raise KeyError("lost")
 
-    monkeypatch.setattr(graph, "execute", fail)
+    monkeypatch.setattr(programs, "execute_graph", fail)
     outcome = tidelog("graph", "closure.dl", "-o", "g.svg")
     assert outcome.code == 1
     assert outcome.err.splitlines()[0] == "error[E0901]: KeyError: 'lost'"

@@ -118,7 +118,7 @@ def test_the_prompt(
 def test_the_prompt_without_packages_is_that_of_python(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], session: Session
 ) -> None:
-    monkeypatch.setattr("tidelog.errors.is_installed", lambda module: module != "prompt_toolkit")
+    monkeypatch.setattr("tidelog.cli.prompt.is_installed", lambda module: module != "prompt_toolkit")
     monkeypatch.setattr("sys.stdin", io.StringIO("help\nedge(3,\n4).\nexit\nedge(5, 6).\n"))
     assert _read_and_run(session, reader(session)) == 0
     out = capsys.readouterr().out

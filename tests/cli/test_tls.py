@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.serialization import (
 import tidelog as library
 from tests.cli.conftest import Run
 from tests.workbench.serving import serving
-from tidelog.client.relations import RemoteRelationChange
-from tidelog.serve.tls import ServerCertificate
+from tidelog.client.answers import RemoteRelationChange
+from tidelog.serve.access import ServerCertificate
 
 PASSWORD = "a secret ü"
 

@@ -16,7 +16,7 @@ import pytest
 import tidelog
 from tidelog.cli import main, warming
 from tidelog.kernels.calling import Kernel
-from tidelog.maintain import undoing
+from tidelog.maintain import epoch
 
 SOURCES = Path(tidelog.__file__).parent
 
@@ -47,8 +47,8 @@ def test_the_parts_need_all_kernels_in_both_sizes(monkeypatch: pytest.MonkeyPatc
         return call(self, *arguments)
 
     monkeypatch.setattr(Kernel, "__call__", counted)
-    undoing.make_ready.cache_clear()  # A process calls these once, which another test may have done.
-    undoing.make_closures_ready.cache_clear()
+    epoch.load_undo_kernels.cache_clear()  # A process calls these once, which another test may have done.
+    epoch.load_closure_undo_kernels.cache_clear()
     for part in warming.PARTS:
         warming.run(part)
     kernels = {name_of(each): each for each in called_kernels()}

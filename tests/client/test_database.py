@@ -19,8 +19,8 @@ import pytest
 
 import tidelog
 from tests.workbench.serving import Server, serving
+from tidelog.client.answers import RemoteRelationChange
 from tidelog.client.database import RemoteDatabase
-from tidelog.client.relations import RemoteRelationChange
 from tidelog.serve.running import address_of, listening
 from tidelog.workbench.feed import EpochFeed
 

@@ -15,8 +15,8 @@ import tidelog
 from tests.constructs import CONSTRUCTS, Construct
 from tests.explain.test_checking import MORE, database, proofs_of
 from tests.serving import running
+from tidelog.client.answers import RemoteEnumeration
 from tidelog.client.database import RemoteDatabase
-from tidelog.client.explaining import RemoteEnumeration
 from tidelog.explain.proof import Proof
 from tidelog.language.inlining import INLINE
 from tidelog.workbench.application import application

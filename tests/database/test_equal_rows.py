@@ -15,7 +15,7 @@ import pytest
 
 import tidelog
 from tidelog.errors import DataError, UsageError
-from tidelog.storage.equal_rows import distinct, equal_rows
+from tidelog.storage.rows import distinct, equal_rows
 
 PROGRAM = (
     ".decl sale(item: symbol, amount: number)\n.decl price(shop: symbol, item: symbol, cents: number)\n.decl on()\n"

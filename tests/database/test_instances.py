@@ -8,7 +8,7 @@ import pytest
 
 import tidelog
 from tidelog.errors import ProgramError, UsageError
-from tidelog.store.image import EngineImage
+from tidelog.store.checkpoint import EngineImage
 
 COMPONENT = """
 .type node <: symbol

@@ -26,7 +26,7 @@ CORE = (
     "verbs.py",
     "workspace/workspace.py",
     "database/transaction.py",
-    "subscribers.py",
+    "change.py",
     "limits/interrupts.py",
     "limits/watch.py",
     "turns.py",

@@ -13,7 +13,7 @@ from tests.database.test_user_aggregates import SUM, Counted
 from tests.depth import cases
 from tests.suite import FIRST_SEED
 from tidelog.errors import UsageError
-from tidelog.maintain import merged_groups
+from tidelog.maintain import user_aggregates
 
 
 def test_with_a_merge_a_change_reads_a_part_of_a_large_group() -> None:
@@ -67,8 +67,8 @@ def both(one: list[tuple[int, str]], other: list[tuple[int, str]]) -> list[tuple
 
 def test_merged_groups_follow_random_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     """States that are changed in place, operands of several kinds, groups that grow and shrink beyond the bound."""
-    monkeypatch.setattr(merged_groups, "LARGE", 12)
-    monkeypatch.setattr(merged_groups, "_FEWEST", 2)
+    monkeypatch.setattr(user_aggregates, "LARGE", 12)
+    monkeypatch.setattr(user_aggregates, "_FEWEST", 2)
     for seed in range(FIRST_SEED, FIRST_SEED + cases(5)):
         rng = random.Random(f"merged {seed}")
         db = tidelog.connect()
@@ -89,7 +89,7 @@ def test_merged_groups_follow_random_changes(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def merging(monkeypatch: pytest.MonkeyPatch, merge: Callable[[Any, Any], Any]) -> tidelog.Database:
-    monkeypatch.setattr(merged_groups, "LARGE", 12)
+    monkeypatch.setattr(user_aggregates, "LARGE", 12)
     db = tidelog.connect()
     db.load(SUM)
     db.aggregate("total", 0, lambda state, x: state + x, merge=merge)

@@ -192,7 +192,7 @@ def test_a_store_of_another_meaning_is_evaluated_anew(tmp_path: Path, monkeypatc
     """Before, `ord` was the code of the first character; a checkpoint has views with that."""
     with monkeypatch.context() as before:
         before.setattr("tidelog.version.MEANING", 0)
-        before.setattr("tidelog.maintain.ordinals.text_ordinal", lambda text: ord(text[0]))
+        before.setattr("tidelog.maintain.functors.text_ordinal", lambda text: ord(text[0]))
         db = tidelog.connect(tmp_path / "s")
         db.load(NUMBERS)
         db.insert("s", [("a",)])

@@ -17,8 +17,7 @@ from tidelog.cli import main
 from tidelog.demo.edge import documents, story
 from tidelog.demo.edge.documents import CONTROL, FARM
 from tidelog.demo.edge.networks import PROGRAM, Processes, Simulated, Traffic
-from tidelog.demo.edge.story import RULES, Farm, figures, tell
-from tidelog.demo.edge.view import RELATIONS, Screen, TurbineView, known
+from tidelog.demo.edge.story import RELATIONS, RULES, Farm, Screen, TurbineView, figures, tell, turbine_views
 
 TURBINES = [f"{FARM}t{number}" for number in range(1, 5)]
 
@@ -101,7 +100,7 @@ def test_one_database_with_the_same_rules_agrees(tmp_path: Path) -> None:
     database.insert("examined", [(CONTROL, story.ROW)])
     database.commit()
     assert set(database["verdict"]) == {(CONTROL, TURBINES[2], "sensor")}
-    state = known(TURBINES, {name: set(database[name]) for name in RELATIONS})
+    state = turbine_views(TURBINES, {name: set(database[name]) for name in RELATIONS})
     assert state == examined(20, 20, 41, 20)
 
 

@@ -9,8 +9,7 @@ import pytest
 from tidelog.demo.edge import documents, story
 from tidelog.demo.edge.documents import CONTROL, FARM
 from tidelog.demo.edge.networks import Processes
-from tidelog.demo.edge.story import RULES, Farm
-from tidelog.demo.edge.view import Screen
+from tidelog.demo.edge.story import RULES, Farm, Screen
 from tidelog.explain.proof import Proof
 from tidelog.network.local import LocalNetwork
 

@@ -9,8 +9,7 @@ import pytest
 
 from tests.depth import cases
 from tidelog.common.source import SourceText
-from tidelog.editors.checking import DocumentChecker
-from tidelog.editors.documents import Documents
+from tidelog.editors.documents import DocumentChecker, Documents
 from tidelog.errors import Problem, ProgramError
 from tidelog.language import check
 from tidelog.language.reading import ProgramText, parse

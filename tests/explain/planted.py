@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.fault import Fault
 
-CHECK, STEPS, WALKS, INSTANCES = "checking", "composing", "walks", "instances"
+CHECK, STEPS, WALKS, INSTANCES = "checking", "explainer", "walks", "instances"
 CHECKING = "tests/explain/test_checking.py::test_every_altered_step_is_rejected"
 RANDOM = "tests/explain/test_random_proofs.py"
 LIMITS = "tests/explain/test_limits.py::test_a_limit_leaves_the_rest_open"
@@ -44,15 +44,15 @@ OF_PROOFS = (
     fault(
         "instances of a rule do not look at its negations",
         INSTANCES,
-        "body = reading(flat.literals, renamed)",
-        "body = reading([each for each in flat.literals if not hasattr(each, 'atom')], renamed)",
+        "body = renamed_literals(flat.literals, renamed)",
+        "body = renamed_literals([each for each in flat.literals if not hasattr(each, 'atom')], renamed)",
         RANDOM,
     ),
     fault(
         "instances of a rule do not compare",
         INSTANCES,
-        "body = reading(flat.literals, renamed)",
-        "body = reading([each for each in flat.literals if getattr(each, 'op', '=') == '='], renamed)",
+        "body = renamed_literals(flat.literals, renamed)",
+        "body = renamed_literals([each for each in flat.literals if getattr(each, 'op', '=') == '='], renamed)",
         RANDOM,
     ),
     fault(
@@ -78,14 +78,14 @@ OF_PROOFS = (
     ),
     fault(
         "the members of a group are those of all groups",
-        "groups",
+        "instances",
         "given = tuple(name for name in variables([aggregate]) if name in flat.variables)",
         "given = ()",
         CHECKING,
     ),
     fault(
         "a group counts a member too many",
-        "conditions",
+        "steps",
         "return len(answers), tuple(",
         "return len(answers) + 1, tuple(",
         CHECKING,
@@ -93,8 +93,8 @@ OF_PROOFS = (
     fault(
         "any member is the witness of a least value",
         INSTANCES,
-        "body = reading(flat.literals, renamed)",
-        "body = reading([each for each in flat.literals if '#witness' not in str(getattr(each, 'left', ''))], renamed)",
+        "body = renamed_literals(flat.literals, renamed)",
+        "body = renamed_literals([x for x in flat.literals if '#witness' not in str(getattr(x, 'left', ''))], renamed)",
         "tests/explain/test_conditions.py",
     ),
     fault(
@@ -106,14 +106,14 @@ OF_PROOFS = (
     ),
     fault(
         "a candidate is preferred to itself",
-        "rivals",
+        "absence",
         "return min(rows, key=order_of, default=None)",
         "return self.derivations.values(key)",
         CHECKING,
     ),
     fault(
         "a chosen tuple is its own rival",
-        "rivals",
+        "absence",
         "if (each := Key(name, tuple(row))).words != key.words)",
         "if (each := Key(name, tuple(row))).words)",
         "tests/explain/test_conditions.py",
@@ -300,21 +300,21 @@ OF_CHECKS = (
     ),
     fault(
         "a check takes any premises for a rule of a table",
-        "rdf/table_checks",
+        "rdf/proofs",
         "if step.rule is None or not follows(step.rule, goal_of(step), premises):",
         "if step.rule is None or not premises:",
         ALTERED_TRIPLES,
     ),
     fault(
         "a check takes any rule for a contradiction",
-        "rdf/table_checks",
+        "rdf/proofs",
         'if step.sort != "rule" or (step.relation != TRIPLES and step.rule != step.values[0]):',
         'if step.sort != "rule":',
         CONTRADICTIONS,
     ),
     fault(
         "a check takes any triples for the axiom of a list",
-        "rdf/table_checks",
+        "rdf/proofs",
         'step.sort == "axiom" and shown == found',
         'step.sort == "axiom"',
         ALTERED_TRIPLES,

@@ -14,8 +14,8 @@ import tidelog
 from tests.depth import cases
 from tests.generate import Row
 from tests.suite import FIRST_SEED, evaluate_naive
-from tidelog.storage.epochs import RowEpochs
-from tidelog.store import image
+from tidelog.storage.extents import RowEpochs
+from tidelog.store import checkpoint
 
 DECLARED = (
     ".decl e(x: number, y: number) .decl f(x: number, y: number) .decl t(x: number, y: number) "
@@ -253,11 +253,13 @@ def test_beyond_the_budget_an_answer_is_a_bound(db: tidelog.Database, monkeypatc
 
 def test_stores_of_earlier_versions_say_or_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "store"
-    put = image._put
+    put = checkpoint._put
     monkeypatch.setattr("tidelog.store.keeper.RULES", "other")
     with tidelog.connect(folder) as db:
         with monkeypatch.context() as before:
-            before.setattr(image, "_put", lambda archive, name, array: "epochs" in name or put(archive, name, array))
+            before.setattr(
+                checkpoint, "_put", lambda archive, name, array: "epochs" in name or put(archive, name, array)
+            )
             db.load(PROGRAM)
             db.insert("e", [("a", "b"), ("b", "c")])
             db.commit()

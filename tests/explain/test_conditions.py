@@ -170,7 +170,7 @@ def test_a_recursion_that_chooses_reads_the_candidates_of_others() -> None:
     assert set(db["d"]) == {(0, 1)}
     for row in db["t"]:
         assert not db.explain("t", row).check(db).granted
-        assert not db._explainer.founded("t", row, EngineViews(db.engine)).is_partial
+        assert not db._explainer.founded_proof("t", row, EngineViews(db.engine)).is_partial
     assert [step.values for step in db.explain("t", (0, 3)).steps if step.is_candidate] == [(0, 3)]
 
 

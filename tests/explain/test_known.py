@@ -12,10 +12,9 @@ import tidelog
 from tests.depth import cases
 from tests.mixtures import MixtureFollower, mixture_for
 from tests.suite import FIRST_SEED
-from tidelog.explain import known
-from tidelog.explain.derivations import TupleDerivations
+from tidelog.explain import derivations as known
+from tidelog.explain.derivations import Known, TupleDerivations
 from tidelog.explain.explainer import Explainer
-from tidelog.explain.known import Known
 from tidelog.explain.views import EngineViews
 from tidelog.language.inlining import INLINE
 
@@ -27,14 +26,14 @@ def goals_of(db: tidelog.Database) -> list[Goal]:
     return sorted(((name, row) for name in shown for row in db[name]), key=repr)
 
 
-def founded(db: tidelog.Database, goals: Sequence[Goal]) -> dict[Goal, str]:
+def founded_proofs(db: tidelog.Database, goals: Sequence[Goal]) -> dict[Goal, str]:
     """The proofs that births give, as texts, by what the database keeps."""
-    return {goal: str(db._explainer.founded(*goal, EngineViews(db.engine)).to_dict()) for goal in goals}
+    return {goal: str(db._explainer.founded_proof(*goal, EngineViews(db.engine)).to_dict()) for goal in goals}
 
 
 def alone(db: tidelog.Database, goal: Goal) -> str:
     """The proof of a tuple for which nobody has asked before."""
-    return str(Explainer(db.workspace).founded(*goal, EngineViews(db.engine)).to_dict())
+    return str(Explainer(db.workspace).founded_proof(*goal, EngineViews(db.engine)).to_dict())
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + cases(2)))
@@ -48,11 +47,11 @@ def test_proofs_do_not_depend_on_the_questions_before(seed: int, monkeypatch: py
         db = follower.db
         every = goals_of(db)
         goals = rng.sample(every, min(12, len(every)))
-        found = founded(db, goals)
+        found = founded_proofs(db, goals)
         with db.what_if() as trial:
             for name, row in goals[:4]:
                 trial.delete(name, [row])
-        assert founded(db, rng.sample(goals, len(goals))) == found
+        assert founded_proofs(db, rng.sample(goals, len(goals))) == found
         for goal in goals[:2]:
             assert alone(db, goal) == found[goal], f"{script}"
 
@@ -85,17 +84,17 @@ def test_known_derivations_are_not_asked_for_again(monkeypatch: pytest.MonkeyPat
         return instances(self, views, keys, watch)  # type: ignore[arg-type]  # They are passed on.
 
     monkeypatch.setattr(TupleDerivations, "instances", noted)
-    first = founded(db, [("t", (0, 38))])
+    first = founded_proofs(db, [("t", (0, 38))])
     assert sum(asked) == len(of(db).founded) - sum(of(db).facts.values())
     asked.clear()
-    assert founded(db, [("t", (0, 38))]) == first
-    founded(db, [("t", (0, 40))])
+    assert founded_proofs(db, [("t", (0, 38))]) == first
+    founded_proofs(db, [("t", (0, 40))])
     assert asked == [1]
 
 
 def test_what_is_known_ends_with_the_epoch() -> None:
     db = grid(6)
-    founded(db, [("t", (0, 5))])
+    founded_proofs(db, [("t", (0, 5))])
     before = ref(of(db))
     with db.what_if() as trial:
         trial.delete("e", [(0, 1)])
@@ -106,7 +105,7 @@ def test_what_is_known_ends_with_the_epoch() -> None:
     assert not of(db).founded
     db.insert("e", [(0, 3)])
     db.commit()
-    proof = db._explainer.founded("t", (0, 5), EngineViews(db.engine))
+    proof = db._explainer.founded_proof("t", (0, 5), EngineViews(db.engine))
     proof.check(db)
     assert ("e", (0, 3)) in proof.facts
 
@@ -116,14 +115,14 @@ def test_what_is_known_ends_when_words_are_used_again() -> None:
     db.load(".decl s(x: symbol) .decl p(x: symbol, n: number) p(x, n) :- s(x), n = strlen(x).")
     db.insert("s", [("a",), ("bc",)])
     db.commit()
-    founded(db, [("p", ("bc", 2))])
+    founded_proofs(db, [("p", ("bc", 2))])
     before, stamp = of(db), db.engine.dictionary.stamp
     for word in "xy":
         with db.what_if() as trial:
             trial.insert("s", [(f"{word}{i}",) for i in range(10_000)])
     assert db.engine.dictionary.stamp != stamp
     assert of(db) is not before
-    assert db._explainer.founded("p", ("bc", 2), EngineViews(db.engine)).check(db).granted == ()
+    assert db._explainer.founded_proof("p", ("bc", 2), EngineViews(db.engine)).check(db).granted == ()
 
 
 @pytest.mark.parametrize("order", range(4))
@@ -136,4 +135,4 @@ def test_equal_births_leave_the_choice_to_the_words(order: int) -> None:
     db.commit()
     asked = [("p", (x,)) for x in range(30)]
     for goal in asked:
-        assert db._explainer.founded(*goal, EngineViews(db.engine)).facts == (("q", (*goal[1], 0, 0)),)
+        assert db._explainer.founded_proof(*goal, EngineViews(db.engine)).facts == (("q", (*goal[1], 0, 0)),)

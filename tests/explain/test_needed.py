@@ -14,8 +14,8 @@ from tests.explain.test_random_proofs import RULES, small
 from tests.generate import Row
 from tests.suite import FIRST_SEED, evaluate_naive
 from tidelog.explain import alternatives
-from tidelog.explain.batches import TupleDerivation
-from tidelog.explain.needed import needed_by_all
+from tidelog.explain.alternatives import needed_by_all
+from tidelog.explain.derivations import TupleDerivation
 from tidelog.explain.search import Cone
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key

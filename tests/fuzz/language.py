@@ -23,8 +23,8 @@ from tests.fuzz.asked import asked, show
 from tests.language.test_printing import everything
 from tidelog.errors import ProgramError
 from tidelog.language import Checker, lexer, read, warnings
-from tidelog.language.soft_words import SOFT_WORDS
 from tidelog.language.syntax import Program
+from tidelog.language.token_types import SOFT_WORDS
 from tidelog.rules import compile_program
 from tidelog.store.manifest import new_text
 

@@ -12,8 +12,7 @@ from tidelog.common.arrays import Words
 from tidelog.errors import CODES, DataError
 from tidelog.io import encode
 from tidelog.io.relation import Relation, WordRows
-from tidelog.language.branched import branched
-from tidelog.language.branches import class_of
+from tidelog.language.branches import branched_type, class_of
 from tidelog.language.syntax import Column, RecordType, RelationType, Value
 from tidelog.storage.dictionary import Dictionary
 
@@ -31,8 +30,8 @@ RECORDS = {
     "Nested": RecordType("Nested", (column("left", "Pair"), column("size", "unsigned"))),
     "List": RecordType("List", (column("head", "symbol"), column("tail", "List"))),
     "Unit": RecordType("Unit", ()),
-    "Shade": branched("Shade", [("Light", ()), ("Dark", ())], None),
-    "Term": branched(
+    "Shade": branched_type("Shade", [("Light", ()), ("Dark", ())], None),
+    "Term": branched_type(
         "Term",
         [
             ("End", ()),
@@ -42,7 +41,9 @@ RECORDS = {
         ],
         None,
     ),
-    "Odd": branched("Odd", [("A?", ()), ("?B", (column("x", "number"),)), ("A?b?", (column("x", "number"),))], None),
+    "Odd": branched_type(
+        "Odd", [("A?", ()), ("?B", (column("x", "number"),)), ("A?b?", (column("x", "number"),))], None
+    ),
     "Holder": RecordType("Holder", (column("term", "Term"), column("n", "number"))),
 }
 BRANCHES = {branch.name: class_of(branch) for type_ in RECORDS.values() for branch in type_.branches}

@@ -16,8 +16,8 @@ import pytest
 
 import tidelog
 from tests.depth import cases
-from tidelog.io import read_facts, split_text, text_reader
-from tidelog.io.text_reader import TextFormat, read_text
+from tidelog.io import read_facts, text_reader
+from tidelog.io.text_reader import TextFormat, read_text, split_text
 from tidelog.language.syntax import Column, RelationType
 from tidelog.storage import dictionary as dictionary_module
 from tidelog.storage.dictionary import Dictionary
@@ -49,7 +49,7 @@ def outcome(data: bytes, form: TextFormat, relation: RelationType, large: int) -
     split: list[bool] = []
 
     def watched(*arguments: Any, **options: Any) -> Any:
-        found = split_text.split_text(*arguments, **options)
+        found = split_text(*arguments, **options)
         split.append(found is not None)
         return found
 
@@ -91,7 +91,7 @@ def text_file(rng: random.Random) -> tuple[bytes, TextFormat, RelationType, bool
 
 def test_the_kernel_reads_what_the_exact_reader_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dictionary_module, "_BULK", 0)
-    monkeypatch.setattr(split_text, "_FIELDS", 16)  # Files of several pieces.
+    monkeypatch.setattr(text_reader, "_FIELDS", 16)  # Files of several pieces.
     kernel = 0
     for seed in range(cases(400)):
         data, form, relation, usual = text_file(random.Random(seed))
@@ -136,10 +136,10 @@ def test_files_with_the_same_symbols_share_words(tmp_path: Path, monkeypatch: py
 CHECKED = """
 from unittest import mock
 from tests.io import test_split_text as tests
-from tidelog.io import split_text
+from tidelog.io import text_reader
 from tidelog.storage import dictionary
 import random
-with mock.patch.object(dictionary, "_BULK", 0), mock.patch.object(split_text, "_FIELDS", 16):
+with mock.patch.object(dictionary, "_BULK", 0), mock.patch.object(text_reader, "_FIELDS", 16):
     for seed in range(60):
         data, form, relation, _ = tests.text_file(random.Random(seed))
         tests.outcome(data, form, relation, large=0)

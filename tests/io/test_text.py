@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.io.samples import BRANCHES, DARK, EDGE, END, EVERY, NAMED, PAIRS, ROWS, decoded, dictionary, relation
 from tidelog.errors import DataError
 from tidelog.io import encode
-from tidelog.io.packed import unpacked
+from tidelog.io.options import unpacked
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import text_of
 from tidelog.language.syntax import RelationType

@@ -10,8 +10,7 @@ import pytest
 import tidelog
 from tidelog.errors import LimitError
 from tidelog.language.regex import DEPTH, LENGTH, REPEATS, SIZE, PatternError, matcher, translated
-from tidelog.maintain.calls import LONGEST
-from tidelog.maintain.functors import call_out
+from tidelog.maintain.functors import LONGEST, call_out
 from tidelog.storage.dictionary import Dictionary
 
 MEANINGS = [  # pattern, texts that match, texts that do not

@@ -10,7 +10,7 @@ import pytest
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.language.declarations import Scheme, resolve
-from tidelog.language.plain_rules import plain_rule
+from tidelog.language.plain_statements import plain_rule
 from tidelog.language.syntax import CheckedProgram, Rule
 
 CASES = sorted((Path(__file__).parents[1] / "programs").glob("*.dl"))

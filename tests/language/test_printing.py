@@ -15,7 +15,6 @@ from tidelog.language.counters import COUNTER
 from tidelog.language.functors import TESTS
 from tidelog.language.lexer import FUNCTIONS
 from tidelog.language.printer import path_name
-from tidelog.language.soft_words import SOFT_WORDS
 from tidelog.language.syntax import (
     Aggregate,
     Alternation,
@@ -52,6 +51,7 @@ from tidelog.language.syntax import (
     TypeDeclaration,
     Variable,
 )
+from tidelog.language.token_types import SOFT_WORDS
 
 WORDS = ["count", "avg", "min", "sum", "any", "collect", "brie", "stateful", "no_nodes", "input"]
 """Words of the language that are plain names in other places."""

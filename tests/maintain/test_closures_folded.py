@@ -18,8 +18,7 @@ from tests.maintain.test_closures_at_random import ARITIES, CLOSURES, follow
 from tests.scripts import Follower, Script, over_numbers
 from tests.suite import FIRST_SEED, chunks
 from tidelog.database.database import Database
-from tidelog.storage.closed_relation import ClosedRelation
-from tidelog.storage.members import ClosedMembers
+from tidelog.storage.closed_relation import ClosedMembers, ClosedRelation
 
 EDGES = [(1, 2), (2, 3), (3, 2), (3, 4), (5, 1), (6, 6)]
 """5 leads to 1, 1 into the circle of 2 and 3, that to 4; 6 has a loop."""

@@ -16,7 +16,7 @@ from tidelog.errors import LimitError
 from tidelog.limits.interrupts import Deferring
 from tidelog.limits.watch import Watch
 from tidelog.maintain.epoch import EpochState
-from tidelog.maintain.strategies import closures, mirrors, rules
+from tidelog.maintain.strategies import closures, rules
 from tidelog.storage import closure as closure_module
 
 RICH = (
@@ -62,8 +62,8 @@ def test_stopped_at_every_look(strategy: str, error: type[BaseException], monkey
 @pytest.mark.parametrize(
     ("owner", "name", "least"),
     [
-        (rules, "show", 1),
-        (mirrors, "mirror", 1),
+        (rules, "show_changed_pairs", 1),
+        (closures, "share_closure", 1),
         (closures, "follow", 3),
         (EpochState, "history", 4),
         (closures, "edges_along", 4),

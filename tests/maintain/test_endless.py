@@ -13,7 +13,7 @@ import tidelog
 from tests.depth import cases
 from tidelog.maintain import endless, searching
 from tidelog.rules.core import HyperNode
-from tidelog.rules.shifting import shifts
+from tidelog.rules.monotone import shifts
 
 DISTANCES = """
 .decl e(x: number, y: number, w: number)

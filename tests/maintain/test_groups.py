@@ -10,8 +10,7 @@ import tidelog
 from tests.scripts import without_need
 from tidelog.language import check, read
 from tidelog.rules import compile_program
-from tidelog.rules.describe import describe
-from tidelog.rules.outline import outline
+from tidelog.rules.outline import describe, outline
 
 STRATEGIES = ("auto", "update", "bootstrap")
 DECLARATIONS = """

@@ -12,15 +12,15 @@ import tidelog
 from tests.maintain.stopping import at_looks, fails_without_trace, limit
 from tidelog.errors import LimitError
 from tidelog.kernels.closed import neighbours
-from tidelog.maintain import aggregates, sorting
+from tidelog.maintain import aggregates
 from tidelog.maintain.aggregates import evaluate
-from tidelog.maintain.sorting import order_of
 from tidelog.rules.core import AggregateRule
 from tidelog.storage import closure as closure_module
-from tidelog.storage import looking
+from tidelog.storage import ordering, rows
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.ordering import order_of
 from tidelog.storage.stored import StoredRelation
 
 RNG = numpy.random.default_rng(20)
@@ -52,7 +52,7 @@ class Looks:
 @pytest.mark.parametrize("columns", COLUMNS.values(), ids=list(COLUMNS))
 def test_rows_are_ordered_in_parts(columns: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = numpy.lexsort(columns[::-1])
-    monkeypatch.setattr(sorting, "_AT_ONCE", 100)
+    monkeypatch.setattr(ordering, "_AT_ONCE", 100)
     looks = Looks()
     assert order_of(columns, looks).tolist() == expected.tolist()
     assert looks.count > len(columns[0]) // 100
@@ -83,7 +83,7 @@ def test_aggregates_look_while_they_sort_and_add(op: str, monkeypatch: pytest.Mo
     }
 
     def patched(patch: pytest.MonkeyPatch, call: int) -> None:
-        patch.setattr(sorting, "_AT_ONCE", 16)
+        patch.setattr(ordering, "_AT_ONCE", 16)
         patch.setattr(aggregates, "_AT_ONCE", 8)
         at_looks(limit)(patch, call)
 
@@ -113,7 +113,7 @@ def test_wider_words_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> No
     db.load("t(x, y) :- e(x, y). t(x, z) :- t(x, y), e(y, z).")
     db.insert("e", [(x, x + 1) for x in range(100)])
     db.commit()
-    monkeypatch.setattr(looking, "AT_ONCE", 10)
+    monkeypatch.setattr(rows, "AT_ONCE", 10)
 
     def attempt() -> tidelog.Change:
         db.insert("e", [(2**40, 0)])
@@ -241,7 +241,7 @@ def test_evaluate_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = AggregateRule("r", "r", "head", "sum", "float", 1, "inner", "outer")
     expected = evaluate(rule, outer, inner, Dictionary({}), Looks())
     monkeypatch.setattr(aggregates, "_AT_ONCE", 50)
-    monkeypatch.setattr(sorting, "_AT_ONCE", 50)
+    monkeypatch.setattr(ordering, "_AT_ONCE", 50)
     looks = Looks()
     assert evaluate(rule, outer, inner, Dictionary({}), looks).tolist() == expected.tolist()
     assert looks.count > 2 * 2_000 // 50

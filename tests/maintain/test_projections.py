@@ -12,7 +12,7 @@ from tests.suite import loaded
 from tidelog.database.database import Database
 from tidelog.language import check, read
 from tidelog.rules import compile_program
-from tidelog.rules.describe import describe
+from tidelog.rules.outline import describe
 
 DECLARED = """
 .decl a(x: number, y: number)

@@ -200,7 +200,7 @@ def test_words_that_a_user_has_are_never_given_back(share: object, eager: None) 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_sweep_is_interrupted_anywhere(error: type[BaseException], eager: None) -> None:
     for attempt in attempts(
-        error, "storage/symbol_list.py", "storage/record_table.py", "storage/dictionary.py", every=stride(19)
+        error, "storage/symbols.py", "storage/records.py", "storage/dictionary.py", every=stride(19)
     ):
         db = tidelog.connect()
         db.rules.add(DECLARED)

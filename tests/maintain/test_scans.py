@@ -8,7 +8,7 @@ import pytest
 
 import tidelog
 from tests.suite import loaded
-from tidelog.maintain import update
+from tidelog.maintain import update_plans
 from tidelog.maintain.assemble import Sight
 from tidelog.rules import plans
 
@@ -25,13 +25,13 @@ t(x, z) :- e(x, y), s(y, z).
 def test_scans_agree_with_evaluation_from_scratch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "_SMALL", -1.0)
     scanning: list[int] = []
-    real = update._scanning
+    real = update_plans._sight_of_scan
 
     def counted(sight: Sight, i: int, state: int) -> Sight:
         scanning.append(i)
         return real(sight, i, state)
 
-    monkeypatch.setattr(update, "_scanning", counted)
+    monkeypatch.setattr(update_plans, "_sight_of_scan", counted)
     rng = random.Random(5)
     facts = {name: {(rng.randrange(9), rng.randrange(9)) for _ in range(12)} for name in "es"}
     db = evaluated(facts)
@@ -51,27 +51,27 @@ def test_scans_agree_with_evaluation_from_scratch(monkeypatch: pytest.MonkeyPatc
 def test_a_relation_is_scanned_so_often_and_then_gets_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "_SMALL", -1.0)
     scans: list[str] = []
-    real = update._jobs
+    real = update_plans._jobs
 
     def seen(*args: object) -> list[object]:
         jobs = real(*args)  # type: ignore[arg-type]
         scans.extend(name for name in args[5].scanned if name not in scans)  # type: ignore[attr-defined]
         return list(jobs)
 
-    monkeypatch.setattr(update, "_jobs", seen)
+    monkeypatch.setattr(update_plans, "_jobs", seen)
     db = evaluated({"e": {(0, 1), (1, 2)}, "s": {(1, 3), (2, 4)}})
     db.options(strategy="update")
     left, machines = [], []
-    for number in range(update._SCANS + 5):
+    for number in range(update_plans._SCANS + 5):
         db.insert("s", [(1, 10 + number)])
         assert db.commit().report.bootstraps == 0
         [kept] = [each for each in db.engine.maintained.values() if "s" in each.stored]
         left.append(kept.scanned.get("s"))
         machines.append(kept.machine)
     assert "s" in scans
-    assert left == [*range(update._SCANS - 1, -1, -1), None, None, None, None, None]
+    assert left == [*range(update_plans._SCANS - 1, -1, -1), None, None, None, None, None]
     assert len(set(map(id, machines))) == 2  # one that scans, one with the index
-    assert len(db["t"]) == 3 + 3 + update._SCANS + 5
+    assert len(db["t"]) == 3 + 3 + update_plans._SCANS + 5
 
 
 def evaluated(facts: dict[str, set[tuple[int, int]]]) -> tidelog.Database:

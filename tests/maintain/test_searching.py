@@ -11,7 +11,7 @@ import pytest
 import tidelog
 from tests.recount import mistakes, state_of
 from tidelog.certificate import certificate_of, check
-from tidelog.maintain import crediting, searching, selecting
+from tidelog.maintain import searching, selecting
 
 DISTANCES = """
 .decl e(x: number, y: number, w: number)
@@ -102,7 +102,7 @@ def test_widest_ways() -> None:
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return a list that notes for each search whether its births do."""
     noted: list[bool] = []
-    real = crediting.credit
+    real = searching.credit
 
     def noting(search: searching.CostSearch) -> int | None:
         rounds = real(search)

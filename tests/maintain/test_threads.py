@@ -23,7 +23,7 @@ from tests.suite import FIRST_SEED, births_in_embedded, births_in_reference, dif
 from tidelog.errors import LimitError, UsageError
 from tidelog.kernels import layout
 from tidelog.maintain import threads
-from tidelog.maintain.ledgers import Ledgers
+from tidelog.maintain.threads import Ledgers
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
@@ -139,7 +139,7 @@ def test_ledgers_that_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = edges(7, 100, 350)
     alone, db = twins(facts)
     changed(alone, facts[:150], [])
-    monkeypatch.setattr("tidelog.maintain.ledgers.ENTRIES", 3 * 600)
+    monkeypatch.setattr("tidelog.maintain.threads.ENTRIES", 3 * 600)
     applied = counting_calls(monkeypatch, Ledgers, "apply")
     with sharing(3) as seen:
         changed(db, facts[:150], [])
@@ -347,7 +347,7 @@ def test_a_limit_stops_all_threads() -> None:
 
 def test_an_error_in_another_thread_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out in a thread that extends an index."""
-    from tidelog.storage.index import Index
+    from tidelog.storage.catalog import Index
 
     db = database(edges(5))
     grow, calls = Index.grow, [0]

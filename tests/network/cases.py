@@ -14,7 +14,7 @@ import tidelog
 from tidelog.errors import ProgramError
 from tidelog.language import check, read
 from tidelog.network import Simulation, localize
-from tidelog.network.transport import SCHEDULES
+from tidelog.network.simulation import SCHEDULES
 
 REACHABILITY = """
 .decl link(@x: symbol, y: symbol)
@@ -269,7 +269,7 @@ def _lose(rng: random.Random, simulation: Simulation, world: World) -> None:
     if not simulation.nodes:
         return
     name = rng.choice(list(simulation.nodes))
-    others = [node.machine.book.changes for other, node in simulation.nodes.items() if other != name]
+    others = [node.state.book.changes for other, node in simulation.nodes.items() if other != name]
     if all(change in (each.get(key) for each in others) for key, change in simulation.book.changes.items()):
         simulation.lose(name)
         for relation, rows in world.facts.items():
@@ -280,9 +280,9 @@ def _lose(rng: random.Random, simulation: Simulation, world: World) -> None:
 
 def assert_nothing_left(simulation: Simulation) -> None:
     """At rest, nodes keep nothing about tuples that do not hold."""
-    owned = {fact: node.name for node in simulation.nodes.values() for fact in node.machine.chosen}
+    owned = {fact: node.name for node in simulation.nodes.values() for fact in node.state.chosen}
     for node in simulation.nodes.values():
-        machine = node.machine
+        machine = node.state
         assert all(fact in machine.chosen for fact in machine.offers)
         assert all(fact[0] in machine.book.program.places for fact in machine.chosen)
         for name, peer in machine.peers.items():

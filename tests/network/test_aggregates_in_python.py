@@ -17,7 +17,7 @@ from tests.suite import FIRST_SEED
 from tidelog.errors import UsageError
 from tidelog.functions.callables import GivenAggregate, GivenFunctions
 from tidelog.network import Node, SimulatedNetwork, Simulation
-from tidelog.network.snapshot import dump, load
+from tidelog.network.journal import dump, load
 
 FOLDS = """
 .aggregate total(x: number): number
@@ -104,8 +104,8 @@ def test_a_value_stays_for_as_long_as_its_members_whatever_the_function_does() -
         network.run()
         assert not network["r"]
         for node in network.nodes.values():
-            node.machine.step([])
-            assert json.loads(dump(node.machine))["results"] == []
+            node.state.step([])
+            assert json.loads(dump(node.state))["results"] == []
 
 
 def grouped(network: Simulation) -> dict[str, set[int]]:
@@ -140,9 +140,9 @@ def test_a_store_keeps_the_values(tmp_path: Path) -> None:
         with node(tmp_path / "a", counted) as one:
             one.insert("e", [("a", "a", number), ("a", "a", 10 + number)])
             one.delete("e", [("a", "a", number)])
-            kept = one["r"], dump(one.machine), counted.steps
+            kept = one["r"], dump(one.state), counted.steps
         with node(tmp_path / "a", counted) as one:
-            assert (one["r"], dump(one.machine), counted.steps) == kept
+            assert (one["r"], dump(one.state), counted.steps) == kept
     assert kept[0] == {("a", 33)}
 
 
@@ -162,7 +162,7 @@ def test_a_step_that_raises_changes_nothing(tmp_path: Path) -> None:
         assert one["r"] == {("a", 10)}
     with node(tmp_path / "a", Counted()) as one:
         assert one["r"] == {("a", 10)}
-        assert not one.machine.problems
+        assert not one.state.problems
 
 
 def test_a_deletion_that_leaves_members_without_a_value_changes_nothing() -> None:
@@ -193,8 +193,8 @@ def test_tuples_of_others_leave_a_group_without_a_value_until_the_function_is_me
     settle(wires, one, two)
     assert (two["got"], two["r"]) == ({("b", 4), ("b", 9)}, set())
     assert two.rejected["functor failed"] == 1
-    assert [problem.code for problem in two.machine.problems.values()] == ["E0647"]
-    kept = dump(two.machine)
+    assert [problem.code for problem in two.state.problems.values()] == ["E0647"]
+    kept = dump(two.state)
     assert dump(load(kept)) == kept
     one.insert("e", [("a", "b", 10)])
     settle(wires, one, two)
@@ -260,14 +260,14 @@ def test_rules_that_aggregate_travel_and_leave_others_alone() -> None:
     assert one["r"] == {("a", 1), ("a", 2), ("a", 3)}
     assert two["r"] == {("b", 2)}
     text = "this node has no function for the aggregate `f`, which the rule more calls"
-    assert two.machine.book.refused == {"more": text}
-    again = load(dump(two.machine), given=functions_of(Counted()))
+    assert two.state.book.refused == {"more": text}
+    again = load(dump(two.state), given=functions_of(Counted()))
     again.renew()
     assert again.book.refused == {}
     one.rules.remove("more")
     settle(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 2)}
-    assert two.machine.book.refused == {}
+    assert two.state.book.refused == {}
 
 
 def functions_of(step: Any) -> GivenFunctions:
@@ -284,14 +284,14 @@ def test_rules_of_others_that_fail_are_set_aside() -> None:
     one.rules.add(MORE)
     settle(wires, one, two)
     assert two["r"] == {("b", 6), ("b", 7)}
-    assert "[E0647]" in two.machine.book.refused["more"]
+    assert "[E0647]" in two.state.book.refused["more"]
     assert two.rejected["functor failed"] == 1
     two.insert("e", [("b", 9)])
     assert ("b", 9) in two["r"]
     with pytest.raises(UsageError) as caught:
         two.rules.add(MORE.replace("more", "again"))
     assert caught.value.code == "E0647"
-    assert "again" not in two.machine.book.rules
+    assert "again" not in two.state.book.rules
 
 
 # --- records and values with branches --------------------------------------------------------------------------------

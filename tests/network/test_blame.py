@@ -24,11 +24,11 @@ from tests.network.test_branches import PROGRAM as BRANCHES
 from tests.suite import FIRST_SEED, evaluate_naive
 from tidelog.errors import UsageError
 from tidelog.network import Node, SimulatedNetwork, Simulation, local
-from tidelog.network.blame import NetworkBlame
 from tidelog.network.config import NetworkConfig, NodeConfig
 from tidelog.network.local import LocalNetwork, node_configs
-from tidelog.network.stamps import WallClock
-from tidelog.network.transport import SCHEDULES
+from tidelog.network.messages import WallClock
+from tidelog.network.proofs import NetworkBlame
+from tidelog.network.simulation import SCHEDULES
 
 NODES = "abcd"
 Fact = tuple[str, Row]
@@ -322,7 +322,7 @@ def test_a_change_that_a_functor_ends_leaves_facts_as_old_as_they_were() -> None
 
 
 def stamps(node: Node) -> dict[str, int]:
-    return {row[1]: stamp for row, stamp in node.machine.asserted("link").items()}
+    return {row[1]: stamp for row, stamp in node.state.asserted("link").items()}
 
 
 def test_a_store_keeps_stamps_and_the_order_of_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,7 +359,7 @@ def test_a_store_of_an_earlier_version_has_facts_of_the_beginning(tmp_path: Path
     with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path) as node:
         node.insert("link", [("a", "b")], stamp=0)
         assert node._journal is not None
-        node._journal.begin(node.machine)
+        node._journal.begin(node.state)
     state = tmp_path / "state"
     state.write_bytes(state.read_bytes().replace(b'{"format":5,', b'{"format":3,', 1))
     entry = b'["step",[["a",["base","link",["a","c"],true]]]]'

@@ -14,7 +14,7 @@ from tidelog.errors import DataError
 from tidelog.language.branches import branch_class
 from tidelog.network import Simulation
 from tidelog.network.localize import localize
-from tidelog.network.transport import SimulatedNetwork
+from tidelog.network.simulation import SimulatedNetwork
 from tidelog.network.values import fits
 
 PROGRAM = """

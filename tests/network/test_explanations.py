@@ -26,7 +26,7 @@ from tidelog.explain.steps import ProofStep
 from tidelog.language.inlining import INLINE
 from tidelog.network import Node, SimulatedNetwork, SimulatedTransport, Simulation
 from tidelog.network.choices import BASE
-from tidelog.network.snapshot import dump
+from tidelog.network.journal import dump
 from tidelog.network.values import stored_row
 
 LINE = [("a", "b"), ("b", "c"), ("c", "d")]
@@ -46,7 +46,7 @@ def line(**options: Any) -> Simulation:
 def is_asserted(network: Simulation, step: ProofStep) -> bool:
     """Return True if the node of a step has its tuple as a fact."""
     assert step.node is not None
-    machine = network.nodes[step.node].machine
+    machine = network.nodes[step.node].state
     columns = machine.book.program.places[step.relation].columns
     fact = step.relation, stored_row(step.values, columns, machine.book.program.records)
     return BASE in machine.offers.get(fact, ())
@@ -57,7 +57,7 @@ def assert_proven(network: Simulation, rng: random.Random, most: int = 40) -> in
     shown = [name for name, each in network.program.relations.items() if INLINE not in each.qualifiers]
     goals = sorted(((name, row) for name in shown for row in network[name]), key=repr)
     views = ViewTables(network)
-    states = {name: dump(node.machine) for name, node in network.nodes.items()}
+    states = {name: dump(node.state) for name, node in network.nodes.items()}
     count = 0
     for relation, row in rng.sample(goals, min(most, len(goals))):
         owner = network.program.relations[relation].location is not None or None
@@ -69,7 +69,7 @@ def assert_proven(network: Simulation, rng: random.Random, most: int = 40) -> in
         assert all(is_asserted(network, step) for step in proof.steps if step.sort == "fact")
         assert all(step.node is not None for step in proof.steps if step.sort == "rule")
         count += sum(step.sort == "rule" for step in proof.steps)
-    assert states == {name: dump(node.machine) for name, node in network.nodes.items()}
+    assert states == {name: dump(node.state) for name, node in network.nodes.items()}
     assert network.quiet
     return count
 
@@ -180,7 +180,7 @@ def test_functors_in_python() -> None:
     assert assert_proven(network, random.Random(3), 100) > 20
     row = min(row for row in network["name"] if row[0] == "b")
     assert network.explain("name", row).goal.sort == "rule"
-    network.nodes["b"].machine.functors.given.functions.pop("label")
+    network.nodes["b"].state.functors.given.functions.pop("label")
     proof = network.explain("name", row)
     assert proof.goal.sort == "open"
     assert proof.goal.reason == "not explained: the functor `label` has no function"
@@ -451,9 +451,9 @@ def test_a_store_does_not_hold_questions(tmp_path: Path) -> None:
     wires = SimulatedNetwork(1)
     a = Node("a", REACHABILITY, wires.transport("a"), store=tmp_path)
     a.insert("link", LINE[:1])
-    before = (tmp_path / "journal.1").read_bytes(), dump(a.machine)
+    before = (tmp_path / "journal.1").read_bytes(), dump(a.state)
     assert not a.explain("reachable", ("a", "b")).is_partial
-    assert ((tmp_path / "journal.1").read_bytes(), dump(a.machine)) == before
+    assert ((tmp_path / "journal.1").read_bytes(), dump(a.state)) == before
     a.close()
 
 

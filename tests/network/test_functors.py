@@ -19,9 +19,9 @@ from tidelog.errors import LimitError, UsageError
 from tidelog.network import Limits, Node, SimulatedNetwork, Simulation
 from tidelog.network.choices import Options
 from tidelog.network.config import node_config
-from tidelog.network.machine import NodeState
+from tidelog.network.journal import dump, load
 from tidelog.network.messages import RuleChange
-from tidelog.network.snapshot import dump, load
+from tidelog.network.node_state import NodeState
 
 CALLS = """
 .functor scaled(x: number, by: number): number
@@ -96,9 +96,9 @@ def test_deletions_take_what_insertions_derived_where_a_function_misbehaves() ->
         network.run()
         assert not any(network[name] for name in ("a", "s", "pair"))
         for node in network.nodes.values():
-            assert not node.machine.functors.used()
-            node.machine.step([])
-            assert json.loads(dump(node.machine))["results"] == []
+            assert not node.state.functors.results_in_use()
+            node.state.step([])
+            assert json.loads(dump(node.state))["results"] == []
 
 
 ONE = """
@@ -135,9 +135,9 @@ def test_a_store_keeps_the_results(tmp_path: Path) -> None:
             one.insert("e", [("a", 5), ("a", 6 + counted.calls)])
             one.delete("e", [("a", 5)])
             one.insert("e", [("a", 5)])
-            kept = one["r"], one["t"], dump(one.machine), counted.calls
+            kept = one["r"], one["t"], dump(one.state), counted.calls
         with node(tmp_path / "a", counted.next) as one:
-            assert (one["r"], one["t"], dump(one.machine), counted.calls) == kept
+            assert (one["r"], one["t"], dump(one.state), counted.calls) == kept
             one.delete("e", [("a", 5)])
             one.insert("e", [("a", 5)])
 
@@ -154,7 +154,7 @@ def test_a_function_that_raises_changes_nothing(tmp_path: Path) -> None:
         one.insert("e", [("a", 3)])
     with node(tmp_path / "a", Counted().next) as one:
         assert len(one["e"]) == 2
-        assert not one.machine.excluded
+        assert not one.state.excluded
 
 
 def test_a_function_that_raises_at_one_node_changes_nothing_at_the_others() -> None:
@@ -236,7 +236,7 @@ def test_a_node_does_not_use_a_tuple_for_which_a_functor_fails_until_the_functio
     settle(wires, one, two)
     assert two["got"] == {("b", 4)}
     assert two.rejected["functor failed"] == 1
-    assert [problem.code for problem in two.machine.excluded.values() if problem is not None] == ["E0647"]
+    assert [problem.code for problem in two.state.excluded.values() if problem is not None] == ["E0647"]
     two.close()
     with Node("b", text, wires.transport("b"), store=tmp_path / "b", functors={"f": lambda x: x}) as two:
         assert two["got"] == {("b", 4), ("b", 13)}
@@ -268,16 +268,16 @@ def test_rules_that_call_functors_travel_and_leave_others_alone() -> None:
     settle(wires, one, two)
     assert one["r"] == {("a", 1), ("a", 10)}
     assert two["r"] == {("b", 2)}
-    assert two.machine.book.refused == {
+    assert two.state.book.refused == {
         "more": "this node has no function for the functor `g`, which the rule more calls"
     }
-    assert one.machine.book.refused == {}
-    again = load(dump(two.machine))
-    assert again.book.refused == two.machine.book.refused
+    assert one.state.book.refused == {}
+    again = load(dump(two.state))
+    assert again.book.refused == two.state.book.refused
     one.rules.remove("more")
     settle(wires, one, two)
     assert one["r"] == {("a", 1)}
-    assert two.machine.book.refused == {}
+    assert two.state.book.refused == {}
 
 
 def test_a_node_evaluates_a_rule_once_it_has_the_function(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_node_evaluates_a_rule_once_it_has_the_function(tmp_path: Path) -> Non
         one.insert("e", [("a", 2)])
     with Node("a", PLAIN, wires.transport("a"), store=tmp_path / "a", functors={"g": lambda x: x * 10}) as one:
         assert one["r"] == {("a", 1), ("a", 2), ("a", 10), ("a", 20)}
-        assert one.machine.book.refused == {}
+        assert one.state.book.refused == {}
         one.insert("e", [("a", 3)])
     with Node("a", PLAIN, wires.transport("a"), store=tmp_path / "a", functors={"g": lambda x: x * 10}) as one:
         assert ("a", 30) in one["r"]
@@ -334,19 +334,19 @@ def test_rules_of_others_that_fail_are_set_aside(functor: str, rule: str, code: 
 
     given = {"g": g, "endless": endless, "other": lambda x: "text"}
     wires, one, two = both(PLAIN, b=given)
-    two.machine.limit(Limits(steps=2_000))
+    two.state.limit(Limits(steps=2_000))
     two.insert("e", [("b", 7), ("b", 8)])
     one.rules.add(f".functor {functor}\nmore: r(@n, {rule}) :- e(@n, x).")
     settle(wires, one, two)
     assert two["r"] == {("b", 7), ("b", 8)}
-    assert f"[{code}]" in two.machine.book.refused["more"]
+    assert f"[{code}]" in two.state.book.refused["more"]
     assert two.rejected["functor failed"] == 1
     two.insert("e", [("b", 9)])
     assert ("b", 9) in two["r"]
     with pytest.raises((UsageError, LimitError)) as caught:
         two.rules.add(f".functor {functor}\nagain: r(@n, {rule}) :- e(@n, x).")
     assert caught.value.code == code
-    assert "again" not in two.machine.book.rules
+    assert "again" not in two.state.book.rules
 
 
 def test_two_declarations_of_one_functor() -> None:
@@ -356,10 +356,10 @@ def test_two_declarations_of_one_functor() -> None:
     one.rules.add(".functor g(x: number): number\nmore: r(@n, @g(x)) :- e(@n, x).")
     change = RuleChange("other", 2, "c", ".functor g(x: symbol): number\nother: r(@n, @g(n)) :- e(@n, x).")
     for each in (one, two):
-        each.machine.step([("c", change)])
+        each.state.step([("c", change)])
     settle(wires, one, two)
     for each in (one, two):
-        assert "E0271" in each.machine.book.refused["other"]
+        assert "E0271" in each.state.book.refused["other"]
 
 
 # --- values, configuration -------------------------------------------------------------------------------------------
@@ -445,5 +445,5 @@ def test_options_know_nothing_of_functions() -> None:
     """The state of a node as bytes has names of functors, and no functions."""
     one = node(None, functions.failing)
     one.insert("e", [("a", 1)])
-    assert b"failing" not in dump(one.machine)
-    assert one.machine.options == Options()
+    assert b"failing" not in dump(one.state)
+    assert one.state.options == Options()

@@ -7,7 +7,8 @@ import pytest
 from tests.depth import cases
 from tests.network.cases import CASES, NEGATION, NON_LINEAR, REACHABILITY, trial
 from tidelog.network import Simulation
-from tidelog.network.grounds import ROOT, RULE, Grounds, root_of
+from tidelog.network.choices import Grounds, root_of
+from tidelog.network.messages import ROOT, RULE
 
 MESH = [(x, y) for x in "abcdef" for y in "abcdef" if x != y]
 FAR = [("a", "z"), ("z", "a")]
@@ -19,7 +20,7 @@ def offers(simulation: Simulation) -> int:
 
 def kept(simulation: Simulation) -> int:
     """The derivations that nodes have been offered, by others or by themselves."""
-    return sum(len(each) for node in simulation.nodes.values() for each in node.machine.offers.values())
+    return sum(len(each) for node in simulation.nodes.values() for each in node.state.offers.values())
 
 
 def mesh(text: str, *, roots: bool = True) -> Simulation:
@@ -106,7 +107,7 @@ def test_sets_of_what_does_not_depend_on_itself_are_empty() -> None:
     simulation.insert("link", [("a", "b"), ("b", "c")])
     simulation.insert("wanted", [("a", "z")])
     simulation.run()
-    chosen = simulation.node("a").machine.chosen
+    chosen = simulation.node("a").state.chosen
     assert chosen["missing", ("a", "z")].support == frozenset()
     assert chosen["missing", ("a", "z")].height == 1
     assert ("reachable", ("b", "c")) in chosen["reachable", ("a", "c")].support
@@ -116,7 +117,7 @@ def test_sets_of_what_does_not_depend_on_itself_are_empty() -> None:
 def test_dead_roots_may_be_forgotten(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Grounds, "most_dead", 2)
     simulation = trial(seed, 5, 40, CASES["non-linear" if seed % 2 else "negation"], roots=True, restarts=True)
-    assert all(len(node.machine.grounds.dead) < 20 for node in simulation.nodes.values())
+    assert all(len(node.state.grounds.dead) < 20 for node in simulation.nodes.values())
 
 
 def made(name: str = "n", *, kept: bool = True) -> Grounds:
@@ -128,21 +129,21 @@ def test_a_number_stands_for_one_thing_only() -> None:
     link = ("link", ("n", "m"))
     first = grounds.of("r1.0", [link])
     assert first == [(RULE, ("r1.0",)), grounds.root(1)] == grounds.of("r1.0", [link])
-    grounds.over(link)
+    grounds.end_root(link)
     assert not grounds.holds(frozenset(first))
     [proof] = grounds.dead_in(frozenset([*first, link]))
     assert root_of(proof) == grounds.root(1)
     assert grounds.of("r1.0", [link])[1] == grounds.root(2)
-    assert grounds.asserted() == {grounds.root(3)}
+    assert grounds.of_fact() == {grounds.root(3)}
     assert [grounds.root(number)[1][:2] for number in (1, 2, 3)] == [("n", 1), ("n", 2), ("n", 3)]
 
 
 def test_what_the_node_of_a_root_gives_away_ends_it_everywhere() -> None:
     grounds, other = made(), made("m")
     link, rule = ("link", ("n", "m")), (RULE, ("r1.0",))
-    [root] = other.asserted()
+    [root] = other.of_fact()
     other.end([root, link, rule])
-    grounds.bury(other.dead_in(frozenset([root])))
+    grounds.mark_ended(other.dead_in(frozenset([root])))
     assert grounds.news() == {root}
     assert grounds.news() == set()
     assert grounds.holds(frozenset([link, rule]))
@@ -155,8 +156,8 @@ def test_what_the_node_of_a_root_gives_away_ends_it_everywhere() -> None:
 
 def test_without_roots_there_are_no_grounds() -> None:
     grounds = made(kept=False)
-    grounds.bury([(ROOT, ("m", 7, "text"))])
+    grounds.mark_ended([(ROOT, ("m", 7, "text"))])
     grounds.switch(frozenset(["r1.0"]), frozenset())
     assert grounds.of("r1.0", [("link", ("n", "m"))]) == []
-    assert grounds.asserted() == grounds.news() == set()
+    assert grounds.of_fact() == grounds.news() == set()
     assert grounds.holds(frozenset([root_of((ROOT, ("m", 7, "text"))), (RULE, ("r1.0",))]))

@@ -15,11 +15,10 @@ from tests.network.cases import REACHABILITY
 from tests.network.test_node import exchange, packet
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.network import Limits, Node, SimulatedNetwork
-from tidelog.network.grounds import ROOT
+from tidelog.network.journal import dump, load
 from tidelog.network.limits import LARGEST_COUNT, LONGEST_TEXT, VERSION_STEP
-from tidelog.network.messages import Message, Offer, RuleChange, Tell
+from tidelog.network.messages import ROOT, Message, Offer, RuleChange, Tell
 from tidelog.network.rulebook import Rulebook
-from tidelog.network.snapshot import dump, load
 from tidelog.network.wire import FORMAT
 
 LISTS = """
@@ -101,13 +100,13 @@ def is_well(node: Node) -> bool:
 )
 def test_a_field_beyond_its_bound_never_reaches_the_journal(data: bytes, tmp_path: Path) -> None:
     wires, a = alone(store=tmp_path)
-    before = (tmp_path / "journal.1").read_bytes(), dump(a.machine)
+    before = (tmp_path / "journal.1").read_bytes(), dump(a.state)
     wires.post("b", "a", data)
     wires.deliver()
     a.turn()
     assert dict(a.rejected) == {"no packet": 1}
     a.rejected.clear()
-    assert ((tmp_path / "journal.1").read_bytes(), dump(a.machine)) == before
+    assert ((tmp_path / "journal.1").read_bytes(), dump(a.state)) == before
     assert is_well(a)
     a.close()
 
@@ -143,7 +142,7 @@ def test_the_largest_height_is_not_passed_on() -> None:
     wires, a = alone()
     a.insert("link", [("a", "b")])
     send(wires, a, Offer(1, 1, ("#r2.s.none", ("a", "c")), LARGEST_COUNT))
-    carrier = next(name for name in a.machine.book.program.offered if name.startswith("#"))
+    carrier = next(name for name in a.state.book.program.offered if name.startswith("#"))
     send(
         wires,
         a,
@@ -151,7 +150,7 @@ def test_the_largest_height_is_not_passed_on() -> None:
         Offer(3, 1, ("reachable", ("a", "d")), LARGEST_COUNT),
     )
     assert ("a", "d") in a["reachable"]
-    assert all(said.height <= LARGEST_COUNT for peer in a.machine.peers.values() for said in peer.said.values())
+    assert all(said.height <= LARGEST_COUNT for peer in a.state.peers.values() for said in peer.said.values())
     assert is_well(a)
 
 
@@ -179,7 +178,7 @@ def test_nobody_ends_the_roots_of_others() -> None:
     a.insert("link", [("a", "c")])
     exchange(wires, a, c)
     assert ("a", "d") in a["reachable"]
-    roots = [root for given in a.machine.offers["reachable", ("a", "d")].values() for root in given.support]
+    roots = [root for given in a.state.offers["reachable", ("a", "d")].values() for root in given.support]
     foreign = [root for root in roots if root[0] == ROOT]
     assert {root[1][0] for root in foreign} >= {"c"}
     guesses = [(ROOT, (node, number, mark)) for _, (node, number, digest) in foreign for mark in (digest, "", "0" * 16)]
@@ -195,7 +194,7 @@ def test_a_tuple_of_an_unknown_relation_is_not_kept() -> None:
     a.insert("link", [("a", "q")])
     offer = Offer(1, 1, ("later", ("a", 1, 2)), 1)
     send(wires, a, offer)
-    assert "later" not in {fact[0] for fact in a.machine.offers}
+    assert "later" not in {fact[0] for fact in a.state.offers}
     rule = ".decl later(@x: symbol, y: symbol)\nl: later(@y, x) :- link(@x, y)."
     send(wires, a, RuleChange("l", 1, "b", rule))
     send(wires, a, offer)
@@ -240,7 +239,7 @@ def test_the_memory_of_a_peer_is_bounded_and_there_is_room_again() -> None:
     kept = len(a["reachable"])
     assert 100 < kept < 700
     assert a.rejected["too many tuples"] == 1999 - kept
-    assert a.machine.peers["b"].weight <= 100_000
+    assert a.state.peers["b"].weight <= 100_000
     gone = [Offer(3000 + number, 3000, ("reachable", ("a", f"x{number}")), None) for number in range(1, kept + 1)]
     send(wires, a, *gone)
     assert a["reachable"] == set()
@@ -252,18 +251,18 @@ def test_the_memory_of_a_peer_is_bounded_and_there_is_room_again() -> None:
 def test_withdrawals_of_what_was_never_offered_are_bounded() -> None:
     wires, a = alone(limits=Limits(memory=10_000))
     send(wires, a, *[Offer(number, 1, ("reachable", ("a", f"x{number}")), None) for number in range(1, 2000)])
-    assert len(a.machine.peers["b"].graves) < 100
+    assert len(a.state.peers["b"].graves) < 100
 
 
 def test_what_a_peer_takes_is_the_same_after_a_restart(tmp_path: Path) -> None:
     wires, a = alone(store=tmp_path)
     send(wires, a, *[Offer(n, 1, ("reachable", ("a", f"x{n % 7}")), n % 3 or None) for n in range(1, 40)])
-    weight = a.machine.peers["b"].weight
-    a.machine.weigh_peers()
-    assert a.machine.peers["b"].weight == weight == load(dump(a.machine)).peers["b"].weight > 0
+    weight = a.state.peers["b"].weight
+    a.state.weigh_peers()
+    assert a.state.peers["b"].weight == weight == load(dump(a.state)).peers["b"].weight > 0
     a.close()
     with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path) as again:
-        assert again.machine.peers["b"].weight == weight
+        assert again.state.peers["b"].weight == weight
 
 
 def test_nodes_that_nobody_has_heard_of_are_bounded() -> None:
@@ -272,11 +271,11 @@ def test_nodes_that_nobody_has_heard_of_are_bounded() -> None:
         wires.post("x", "a", raw('["offer",1,1,"reachable",["a","x"],1,[]]', sender=f'"n{number}"'))
     a.transport.receive = _unproven(a.transport.receive)  # type: ignore[method-assign]
     exchange(wires, a)
-    assert len(a.machine.peers) <= 11
+    assert len(a.state.peers) <= 11
     assert a.rejected["too many nodes"] >= 19
     a.ask()
-    send(wires, a, Tell(a.machine.survey.number, True, 0, tuple(f"m{number}" for number in range(1000))))
-    assert len(a.machine.survey.unanswered()) <= 11
+    send(wires, a, Tell(a.state.survey.number, True, 0, tuple(f"m{number}" for number in range(1000))))
+    assert len(a.state.survey.unanswered()) <= 11
 
 
 def _unproven(receive: Callable[..., list[tuple[str | None, bytes]]]) -> Callable[..., list[tuple[str | None, bytes]]]:
@@ -296,7 +295,7 @@ def test_what_lives_where_no_node_can_be_is_not_sent(name: str) -> None:
     text = f"{REACHABILITY}\n.decl heard(@x: symbol, y: symbol)\nh: heard(@y, x) :- reachable(@x, y)."
     wires, a = alone(text)
     send(wires, a, Offer(1, 1, ("reachable", ("a", name)), 1), text=text)
-    assert name not in a.machine.peers
+    assert name not in a.state.peers
     assert a.rejected["no such node"] >= 1
     a.resend()
     assert is_well(a)
@@ -327,15 +326,15 @@ def test_a_rule_that_takes_too_much_is_set_aside(rule: str, tmp_path: Path) -> N
         send(wires, a, RuleChange("y", 1, "b", seed))
     a.insert("link", [("a", f"q{number}") for number in range(5)])
     send(wires, a, RuleChange("x", 2, "b", rule))
-    assert list(a.machine.book.refused) == ["x"]
+    assert list(a.state.book.refused) == ["x"]
     assert a.rejected["rule takes too much"] == 1
     assert len(a["reachable"]) == 5
     assert is_well(a)
-    state = dump(a.machine)
+    state = dump(a.state)
     a.close()
     with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path) as again:
-        assert dump(again.machine) == state
-        assert list(again.machine.book.refused) == ["x"]
+        assert dump(again.state) == state
+        assert list(again.state.book.refused) == ["x"]
 
 
 def test_a_text_that_doubles_within_a_rule_is_never_made() -> None:
@@ -344,7 +343,7 @@ def test_a_text_that_doubles_within_a_rule_is_never_made() -> None:
     doubled = ", ".join(f"y{level} = cat(y{level - 1}, y{level - 1})" for level in range(1, 25))
     rule = f"x: reachable(@s, to_string(strlen(y24))) :- link(@s, y0), {doubled}."
     send(wires, a, RuleChange("x", 1, "b", rule))
-    assert list(a.machine.book.refused) == ["x"]
+    assert list(a.state.book.refused) == ["x"]
     assert a["reachable"] == {("a", "q")}
 
 
@@ -355,7 +354,7 @@ def test_a_rule_that_derives_too_many_rows_is_set_aside() -> None:
     a.insert("link", [("a", f"q{number}") for number in range(7)])
     assert len(a["reachable"]) == 7 + 49
     a.insert("link", [("a", "q7")])
-    assert list(a.machine.book.refused) == ["x"]
+    assert list(a.state.book.refused) == ["x"]
     assert len(a["reachable"]) == 8
 
 
@@ -364,12 +363,12 @@ def test_a_rule_that_takes_too_much_only_at_a_later_tuple_is_set_aside_then() ->
     rule = f'x: reachable(@s, "lost") :- link(@s, y), n = range(0, {HUGE} * (4 - strlen(y))), n < 0.'
     send(wires, a, RuleChange("x", 1, "b", rule))
     a.insert("link", [("a", "good")])
-    assert dict(a.machine.book.refused) == {}
+    assert dict(a.state.book.refused) == {}
     a.insert("link", [("a", "bad")])
-    assert list(a.machine.book.refused) == ["x"]
+    assert list(a.state.book.refused) == ["x"]
     assert a["reachable"] == {("a", "good"), ("a", "bad")}
     send(wires, a, RuleChange("x", 2, "b", "x: reachable(@s, s) :- link(@s, _)."))
-    assert dict(a.machine.book.refused) == {}
+    assert dict(a.state.book.refused) == {}
     assert ("a", "a") in a["reachable"]
 
 
@@ -378,8 +377,8 @@ def test_a_rule_that_is_too_large_is_set_aside() -> None:
     for number, atoms in enumerate((100, 3000)):
         body = ", ".join(f"link(@s, v{atom})" for atom in range(atoms))
         send(wires, a, RuleChange(f"x{number}", number + 1, "b", f"x{number}: reachable(@s, s) :- {body}."))
-    assert list(a.machine.book.refused) == ["x1"]
-    assert "E0507" in a.machine.book.refused["x1"]
+    assert list(a.state.book.refused) == ["x1"]
+    assert "E0507" in a.state.book.refused["x1"]
     assert is_well(a)
 
 
@@ -397,14 +396,14 @@ u: upto(@x, n) :- asked(@x, k), n = range(0, k).
     assert a["upto"] == {("a", 0), ("a", 1), ("a", 2)}
     assert a["asked"] == {("a", 3)}
     assert a.rejected["takes too much"] == 1
-    state = dump(a.machine)
+    state = dump(a.state)
     assert dump(load(state)) == state
     assert load(state).excluded == {("asked", ("a", HUGE)): None}
     a.close()
     with Node("a", text, wires.transport("a"), store=tmp_path) as again:
-        assert dump(again.machine) == state
+        assert dump(again.state) == state
         send(wires, again, Offer(3, 1, ("asked", ("a", HUGE)), None), text=text)
-        assert again.machine.excluded == {}
+        assert again.state.excluded == {}
 
 
 @pytest.mark.parametrize(
@@ -423,8 +422,8 @@ def test_who_may_change_which_rules(limits: Limits, taken: bool) -> None:
     wires, a = alone(limits=limits)
     a.rules.add("own: reachable(@s, s) :- link(@s, _).")
     send(wires, a, RuleChange("x", 5, "b", 'x: reachable(@s, "w") :- link(@s, _).'))
-    assert ("x" in a.machine.book.rules) is taken
-    assert "own" in a.machine.book.rules
+    assert ("x" in a.state.book.rules) is taken
+    assert "own" in a.state.book.rules
     assert sum(a.rejected.values()) == (not taken)
 
 
@@ -433,7 +432,7 @@ def test_nobody_uses_up_the_versions() -> None:
     send(wires, a, RuleChange("x", LARGEST_COUNT, "b", None), RuleChange("y", VERSION_STEP + 1, "b", None))
     assert a.rejected["version too far"] == 2
     a.rules.add("own: reachable(@s, s) :- link(@s, _).")
-    assert a.machine.book.changes["own"].version == 1
+    assert a.state.book.changes["own"].version == 1
 
 
 def test_former_locations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,8 +440,8 @@ def test_former_locations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     _, a = alone()
     for version in range(1, 40):
         rule = f".decl t{version}(@x: symbol)\nx: t{version}(@y) :- link(@x, y)."
-        a.machine.step([("b", RuleChange("x", version, "b", rule))])
-    assert len(a.machine.locations) < 30
+        a.state.step([("b", RuleChange("x", version, "b", rule))])
+    assert len(a.state.locations) < 30
 
 
 @pytest.mark.parametrize("file", ["lock", "state", "state.new", "journal.1", "journal.2"])
@@ -458,7 +457,7 @@ def test_a_store_writes_nothing_outside(file: str, tmp_path: Path) -> None:
 
     def go_on() -> None:
         with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path / "a") as again:
-            again._journal.begin(again.machine)  # type: ignore[union-attr]
+            again._journal.begin(again.state)  # type: ignore[union-attr]
 
     with pytest.raises(UsageError) as caught:
         go_on()
@@ -497,7 +496,7 @@ def test_a_rule_that_takes_too_much_is_removed_again() -> None:
     with pytest.raises(LimitError) as caught:
         a.rules.add(f"x: reachable(@s, to_string(n)) :- link(@s, _), n = range(0, {HUGE}).")
     assert caught.value.code == "E0507"
-    assert a.machine.book.rules == ("r1", "r2")
+    assert a.state.book.rules == ("r1", "r2")
     assert a["reachable"] == {("a", "y")}
 
 

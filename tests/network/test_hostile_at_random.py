@@ -11,8 +11,9 @@ from tests.depth import cases
 from tests.network.cases import REACHABILITY
 from tests.network.test_node import packet
 from tidelog.network import Limits, Node, SimulatedNetwork
-from tidelog.network.grounds import ROOT
+from tidelog.network.journal import dump, load
 from tidelog.network.messages import (
+    ROOT,
     Ack,
     Ask,
     Because,
@@ -28,7 +29,6 @@ from tidelog.network.messages import (
     Why,
 )
 from tidelog.network.program import LocatedTuple
-from tidelog.network.snapshot import dump, load
 
 HONEST = "acd"
 VALUES = ("evil", "worse", "", "ä", "x" * 300)
@@ -82,7 +82,7 @@ class Hostile:
 
     def reason(self, receiver: str) -> NodeReason:
         rng, fact = self.rng, self.fact(receiver)
-        program = self.nodes[0].machine.book.program
+        program = self.nodes[0].state.book.program
         rule = rng.choice([*program.rule_of, "x.y"])
         body = tuple(self.fact(rng.choice("ab")) for _ in range(rng.randrange(3)))
         if rng.random() < 0.5:
@@ -93,7 +93,7 @@ class Hostile:
         return self.rng.choice((0, 1, 2, 7, 2**31, 2**62, 2**63 - 1))
 
     def fact(self, receiver: str) -> LocatedTuple:
-        relations = [*self.nodes[0].machine.book.program.places, "other", "unknown"]
+        relations = [*self.nodes[0].state.book.program.places, "other", "unknown"]
         values: tuple[Any, ...] = (receiver, self.rng.choice(VALUES))
         return self.rng.choice(relations), self.rng.choice(
             (values, values, values, (receiver,), (receiver, 7), ("c", "evil"))
@@ -101,7 +101,7 @@ class Hostile:
 
     def known(self) -> list[LocatedTuple]:
         """Everything that honest nodes rest on, grounds included."""
-        machine = self.rng.choice(self.nodes).machine
+        machine = self.rng.choice(self.nodes).state
         return [member for offers in machine.offers.values() for given in offers.values() for member in given.support]
 
     def set(self) -> frozenset[LocatedTuple]:
@@ -149,9 +149,9 @@ def test_what_the_peer_has_no_part_in_comes_out_right(seed: int) -> None:
                 assert facts <= asserted
         if rng.random() < 0.1:
             other = rng.choice(nodes)
-            state = dump(other.machine)
-            other.machine = load(state)
-            assert dump(other.machine) == state
+            state = dump(other.state)
+            other.state = load(state)
+            assert dump(other.state) == state
     settle(wires, nodes)
     right = closure(links)
     honest = {row for node in nodes for row in node["reachable"] if row[1] in {*HONEST}}

@@ -16,12 +16,12 @@ from tests.network.test_node import FINGERPRINT, packet
 from tidelog.errors import ProofRejected, UsageError
 from tidelog.explain.proof import Proof
 from tidelog.network import Limits, Node, SimulatedNetwork
+from tidelog.network.inquiry import reasons, weight_of
+from tidelog.network.journal import dump
 from tidelog.network.limits import LARGEST_ANSWER, MOST_ASKED, MOST_NEEDED, MOST_QUESTIONS, MOST_REASONS, Meter
 from tidelog.network.messages import Because, NodeReason, Offer, Why
 from tidelog.network.program import LocatedTuple
-from tidelog.network.reasons import reasons, weight_of
 from tidelog.network.rulebook import Rulebook
-from tidelog.network.snapshot import dump
 from tidelog.network.wire import decode, reason_from_json, reason_to_json
 
 PROGRAM = Rulebook(REACHABILITY).program
@@ -123,13 +123,13 @@ def test_a_question_changes_nothing(tmp_path: Path) -> None:
     """Not even the nodes that are known, nor the journal."""
     wires, a = alone(store=tmp_path)
     a.insert("link", [("a", "b")])
-    before = (tmp_path / "journal.1").read_bytes(), dump(a.machine)
+    before = (tmp_path / "journal.1").read_bytes(), dump(a.state)
     facts = (GOAL, ("reachable", ("a", "b")), ("unknown", ("x",)), ("link", ("a",)), ("link", ()))
     for sender in ("b", "z"):
         wires.post(sender, "a", packet(Why(1, facts), sender=sender))
         wires.post(sender, "a", packet(Because(1, (NodeReason(GOAL, "asserted"),)), sender=sender))
     assert asked(wires, a) == []
-    assert ((tmp_path / "journal.1").read_bytes(), dump(a.machine)) == before
+    assert ((tmp_path / "journal.1").read_bytes(), dump(a.state)) == before
     assert a.messages["Because"] == 2
     a.close()
 
@@ -145,24 +145,24 @@ def test_an_answer_has_so_many_reasons_of_so_many_bytes() -> None:
     _, a = alone()
     a.insert("link", [("a", f"n{number}") for number in range(2 * MOST_REASONS)])
     facts = [("reachable", row) for row in a["reachable"]]
-    found = reasons(a.machine, facts, Meter(None))
+    found = reasons(a.state, facts, Meter(None))
     assert len(found) == MOST_REASONS
     assert found[0].fact == facts[0]
     _, a = alone()
     a.insert("link", [("a", f"{number}{'x' * 100_000}") for number in range(20)])
     facts = [("reachable", row) for row in a["reachable"]]
-    found = reasons(a.machine, facts, Meter(None))
+    found = reasons(a.state, facts, Meter(None))
     assert 1 < len(found) < 20
     assert sum(map(weight_of, found)) <= LARGEST_ANSWER
     a.insert("link", [("a", "y" * 1_000_000)])
-    (large,) = reasons(a.machine, [("reachable", ("a", "y" * 1_000_000))], Meter(None))
+    (large,) = reasons(a.state, [("reachable", ("a", "y" * 1_000_000))], Meter(None))
     assert large.sort == "withheld"
 
 
 def test_a_reason_that_takes_too_many_steps_is_withheld() -> None:
     _, a = alone()
     a.insert("link", [("a", "x")])
-    (found,) = reasons(a.machine, [("reachable", ("a", "x"))], Meter(0))
+    (found,) = reasons(a.state, [("reachable", ("a", "x"))], Meter(0))
     assert found == NodeReason(("reachable", ("a", "x")), "withheld")
 
 

@@ -122,8 +122,8 @@ def test_a_store_keeps_the_incarnation(tmp_path: Path) -> None:
         with Node("a", REACHABILITY, wires.transport("a"), store=tmp_path / "a", incarnation=incarnation) as a:
             wires.post("b", "a", packet(Ack(7), incarnation=2, known=4))
             exchange(wires, a)
-            assert a.machine.incarnation == 4
-            assert a.machine.peers["b"].incarnation == 2
+            assert a.state.incarnation == 4
+            assert a.state.peers["b"].incarnation == 2
 
 
 def test_incarnations_are_counted_from_zero() -> None:

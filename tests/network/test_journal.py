@@ -15,10 +15,9 @@ from tests.suite import FIRST_SEED
 from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import DataError
 from tidelog.network.choices import Options
-from tidelog.network.journal import Journal
-from tidelog.network.machine import Letter, NodeState
+from tidelog.network.journal import Journal, dump
 from tidelog.network.messages import Base
-from tidelog.network.snapshot import dump
+from tidelog.network.node_state import Letter, NodeState
 
 WRITES = ("make", "create", "write", "truncate", "sync file", "sync folder", "sync name", "rename", "remove")
 

@@ -51,12 +51,12 @@ def test_facts_that_one_node_rejects_are_at_no_node(tmp_path: Path) -> None:
     )
     facts = {"e": [["a", 1], *(["b", x] for x in range(3))]}
     with LocalNetwork(NetworkConfig(text, ("a", "b"), functors=(str(path),), facts=facts)) as network:
-        before, stamps = network.views(["e", "r"]), network._stamped("e")
+        before, stamps = network.views(["e", "r"]), network._stamps_of("e")
         for rows in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1), ("a", 7)]):
             with pytest.raises(UsageError, match="E0647"):
                 network.delete("e", rows)
             assert network.views(["e", "r"]) == before
-            assert network._stamped("e") == stamps
+            assert network._stamps_of("e") == stamps
         network.insert("e", [("b", 3)])
         network.delete("e", [("a", 1), ("b", 0), ("b", 1), ("b", 2)])
         before = network.views(["e", "r"])

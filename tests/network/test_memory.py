@@ -44,7 +44,7 @@ def opened(folder: Path, wires: SimulatedNetwork | None = None) -> Node:
 
 
 def state(node: Node) -> tuple[Any, ...]:
-    return node["link"], node["reachable"], node.machine.book.rules
+    return node["link"], node["reachable"], node.state.book.rules
 
 
 def without_memory(call: Callable[[], object]) -> bool:

@@ -9,8 +9,8 @@ import pytest
 from tests.network.cases import REACHABILITY
 from tidelog.errors import DataError, LimitError, UsageError
 from tidelog.network import Node, SimulatedNetwork
-from tidelog.network.machine import Letter, NodeState
 from tidelog.network.messages import Ack, Base, Floor, Heard, Hello, Message, Offer, RuleChange
+from tidelog.network.node_state import Letter, NodeState
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.wire import Packet, decode, encode
 
@@ -109,8 +109,8 @@ def test_a_rule_from_elsewhere_cannot_read_files(tmp_path: Path) -> None:
     rule = f'#include "{tmp_path / "secret"}"\nx: reachable(@s, s) :- link(@s, _).'
     wires.post("b", "a", packet(RuleChange("x", 1, "b", rule)))
     exchange(wires, a)
-    assert list(a.machine.book.refused) == ["x"]
-    assert "E0111" in a.machine.book.refused["x"]
+    assert list(a.state.book.refused) == ["x"]
+    assert "E0111" in a.state.book.refused["x"]
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "a(1). b(2).", "x: reachable(@s, t) :- link(@s, _).", "\0"])
@@ -119,7 +119,7 @@ def test_a_wrong_rule_from_elsewhere_is_set_aside(text: str) -> None:
     a.insert("link", [("a", "b")])
     wires.post("b", "a", packet(RuleChange("x", 1, "b", text)))
     exchange(wires, a, b)
-    assert list(a.machine.book.refused) == ["x"]
+    assert list(a.state.book.refused) == ["x"]
     assert a["reachable"] == {("a", "b")}
 
 
@@ -152,13 +152,13 @@ def ask_twice(wires: SimulatedNetwork, a: Node, *others: Node) -> bool:
     for _ in range(2):
         a.ask()
         exchange(wires, a, *others)
-    return a.machine.network_quiet
+    return a.state.network_quiet
 
 
 def test_the_network_is_quiet_when_all_nodes_are() -> None:
     wires, a, b = pair()
     a.insert("link", [("a", "b")])
-    assert not a.machine.network_quiet
+    assert not a.state.network_quiet
     exchange(wires, a, b)
     assert ask_twice(wires, a, b)
 
@@ -167,7 +167,7 @@ def test_one_round_of_answers_is_not_enough() -> None:
     wires, a, b = pair()
     a.ask()
     exchange(wires, a, b)
-    assert not a.machine.network_quiet
+    assert not a.state.network_quiet
     b.insert("link", [("b", "x"), ("b", "y")])
     exchange(wires, a, b)
     assert not ask_twice(wires, a, b)  # x and y never answer
@@ -181,14 +181,14 @@ def test_activity_between_two_rounds_is_seen() -> None:
     exchange(wires, a, b)
     a.ask()
     exchange(wires, a, b)
-    assert not a.machine.network_quiet
+    assert not a.state.network_quiet
     assert ask_twice(wires, a, b)
 
 
 def test_nodes_that_only_others_know_are_asked() -> None:
     wires, a, b = pair()
     c = Node("c", REACHABILITY, wires.transport("c"), peers=["b"])
-    b.machine.meet("c")
+    b.state.meet("c")
     wires.cut("ab", "c")
     c.insert("link", [("c", "b")])
     wires.heal()
@@ -226,7 +226,7 @@ def test_a_node_goes_on_from_its_store(tmp_path: Path) -> None:
             a.resend()
             assert len(a["link"]) == round_number + 2
     assert {("a", "y"), ("a", "a"), ("a", "x4")} <= a["reachable"]
-    assert b.machine.book.rules == ("r1", "r2", "back")
+    assert b.state.book.rules == ("r1", "r2", "back")
 
 
 def test_every_cut_of_the_journal_is_a_state_before(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_state_with_another_meaning_of_ord_cannot_be_read(tmp_path: Path, func
     with Node("a", text, wires.transport("a"), store=tmp_path) as node:
         node.insert("s", [("a", "x")])
         assert node._journal is not None
-        node._journal.begin(node.machine)
+        node._journal.begin(node.state)
     state = tmp_path / "state"
     state.write_bytes(state.read_bytes().replace(b'{"format":5,', b'{"format":4,', 1))
     if functor == "ord":

@@ -13,19 +13,19 @@ def test_an_offer_waits_until_it_is_acknowledged() -> None:
     peer = Peer()
     offer = peer.say(FACT, ONE)
     assert offer == Offer(1, 1, FACT, 1)
-    assert (peer.quiet, peer.again()) == (False, [offer])
-    assert peer.acknowledged(1) is None
-    assert (peer.quiet, peer.again()) == (True, [])
+    assert (peer.quiet, peer.waiting_offers()) == (False, [offer])
+    assert peer.acknowledge(1) is None
+    assert (peer.quiet, peer.waiting_offers()) == (True, [])
 
 
 def test_low_is_the_smallest_number_that_is_not_acknowledged() -> None:
     peer = Peer()
     assert peer.low == 1
     assert [peer.say(FACT, ONE).low, peer.say(OTHER, ONE).low] == [1, 1]
-    peer.acknowledged(1)
+    peer.acknowledge(1)
     assert peer.low == 2
-    assert [(offer.seq, offer.low) for offer in peer.again()] == [(2, 2)]
-    peer.acknowledged(2)
+    assert [(offer.seq, offer.low) for offer in peer.waiting_offers()] == [(2, 2)]
+    peer.acknowledge(2)
     assert peer.low == 3
 
 
@@ -33,7 +33,7 @@ def test_what_is_newer_is_said_after_the_acknowledgement() -> None:
     peer = Peer()
     peer.say(FACT, ONE)
     peer.held[FACT] = None
-    assert peer.acknowledged(1) == FACT
+    assert peer.acknowledge(1) == FACT
     assert peer.say(FACT, TWO) == Offer(2, 2, FACT, 2, frozenset([OTHER]))
 
 
@@ -43,18 +43,18 @@ def test_the_acknowledgement_of_an_older_offer_does_not_count_for_a_newer_one() 
     peer.held[FACT] = None
     peer.supersede(FACT)
     peer.say(FACT, TWO)
-    assert peer.acknowledged(1) is None
+    assert peer.acknowledge(1) is None
     assert not peer.quiet
-    peer.acknowledged(2)
+    peer.acknowledge(2)
     assert peer.quiet
 
 
 def test_an_acknowledgement_that_comes_twice() -> None:
     peer = Peer()
     peer.say(FACT, ONE)
-    peer.acknowledged(1)
-    assert peer.acknowledged(1) is None
-    assert peer.acknowledged(77) is None
+    peer.acknowledge(1)
+    assert peer.acknowledge(1) is None
+    assert peer.acknowledge(77) is None
 
 
 def test_news_is_what_has_a_greater_number() -> None:
@@ -66,14 +66,14 @@ def test_news_is_what_has_a_greater_number() -> None:
 
 def test_a_tombstone_keeps_older_offers_out() -> None:
     peer = Peer()
-    peer.bury(Offer(4, 1, FACT, None))
+    peer.note_withdrawal(Offer(4, 1, FACT, None))
     assert not peer.is_news(Offer(3, 1, FACT, 1), 0)
     assert peer.is_news(Offer(5, 1, FACT, 1), 0)
 
 
 def test_the_floor_takes_the_place_of_tombstones() -> None:
     peer = Peer()
-    peer.bury(Offer(4, 1, FACT, None))
+    peer.note_withdrawal(Offer(4, 1, FACT, None))
     peer.raise_floor(4)
     assert peer.graves == {FACT: 4}
     peer.raise_floor(5)

@@ -165,8 +165,8 @@ def test_conflicting_rules_are_set_aside_alike() -> None:
     simulation.run()
     assert simulation.quiet
     for node in simulation.nodes.values():
-        assert list(node.machine.book.refused) == ["t"]
-        assert "E0301" in node.machine.book.refused["t"]
+        assert list(node.state.book.refused) == ["t"]
+        assert "E0301" in node.state.book.refused["t"]
     assert simulation["p"] == {("a", "b"), ("b", "a")}
     assert simulation["q"] == set()
 

@@ -13,8 +13,8 @@ from tests.network.cases import CASES, Case, World
 from tidelog.network import Simulation
 from tidelog.network.choices import BASE, Chosen
 from tidelog.network.derivations import Derivation
-from tidelog.network.machine import Letter, NodeState
 from tidelog.network.messages import Offer, Support
+from tidelog.network.node_state import Letter, NodeState
 from tidelog.network.peer import Peer, Said
 from tidelog.network.program import LocatedTuple
 
@@ -120,7 +120,7 @@ class NoNumbers(Peer):
 class NoTombstones(Peer):
     """Nodes that forget withdrawn offers at once."""
 
-    def bury(self, offer: Offer) -> None:
+    def note_withdrawal(self, offer: Offer) -> None:
         pass
 
 

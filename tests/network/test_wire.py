@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from tidelog.network import wire
-from tidelog.network.grounds import ROOT
 from tidelog.network.limits import LARGEST_COUNT
-from tidelog.network.messages import Ack, Ask, Floor, Heard, Message, Noted, Offer, RuleChange, Tell
+from tidelog.network.messages import ROOT, Ack, Ask, Floor, Heard, Message, Noted, Offer, RuleChange, Tell
 from tidelog.network.wire import Packet, RefusedError, decode, encode, packets
 
 SCALARS = some.one_of(some.integers(-(2**63), 2**64 - 1), some.text(), some.floats(allow_nan=False), some.none())

@@ -143,7 +143,7 @@ def test_a_text_with_a_surrogate_is_no_program_and_no_rule() -> None:
         with pytest.raises(ProgramError) as raised:
             call()
         assert raised.value.code == "E0109"
-    assert "x" not in node.machine.book.rules
+    assert "x" not in node.state.book.rules
 
 
 @pytest.mark.parametrize("value", [2**53 + 1, -(10**400), 10**5_000], ids=["near", "large", "huge"])

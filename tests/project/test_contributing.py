@@ -11,10 +11,12 @@ RECIPES = re.findall(r"^### (To add .*?)\n\nExample: `(\w+)`\.\n(.*?)(?=^##|\Z)"
 
 
 def knows(file: Path, text: str, example: str) -> bool:
-    """Return True if a module is named after the example, imports such a module, or has the example as a string."""
+    """Return True if a module is named after the example, imports such a module, has the example as a string, or names
+    the function that adds it."""
     imported = rf"^from tidelog\.\S*\b{example}\S* import|^from tidelog\.\S+ import .*\b{example}\b|^    {example},$"
     named = re.match(rf"{example}(_|$)", file.stem) is not None
-    return named or f'"{example}"' in text or re.search(imported, text, flags=re.M) is not None
+    added = re.search(rf"\badd_{example}\b", text) is not None
+    return named or added or f'"{example}"' in text or re.search(imported, text, flags=re.M) is not None
 
 
 def test_recipes_name_the_files_that_know_their_examples() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+import runpy
 import select
 import tomllib
 from itertools import chain
@@ -62,6 +64,37 @@ def test_architecture_mentions_every_room() -> None:
     rooms = [f"{folder.parent.name}/" for folder in package.glob("*/__init__.py")]
     rooms += [file.name for file in package.glob("*.py") if file.name != "__main__.py"]
     assert [room for room in rooms if f"`{room}`" not in page] == []
+
+
+def defined(tree: ast.AST, name: str) -> bool:
+    """Return True if a module has a function or a class, or with a dot a method, of this name."""
+    first, _, rest = name.partition(".")
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    found = [node for node in ast.iter_child_nodes(tree) if isinstance(node, kinds) and node.name == first]
+    return any(not rest or defined(node, rest) for node in found)
+
+
+def test_places_in_the_code_exist() -> None:
+    pages = [(ROOT / page).read_text(encoding="utf-8") for page in ("docs/architecture.md", "CONTRIBUTING.md")]
+    places = [place for page in pages for place in re.findall(r"`([\w/]+\.py)`(?:, `([\w.]+)`)?", page)]
+    assert len([name for _, name in places if name]) > 25
+    package = ROOT / "src/tidelog"
+    for file, name in places:
+        path = next((each for each in (package / file, ROOT / file) if each.exists()), None)
+        if path is None:  # A name without its folder, behind the folder.
+            assert [*package.rglob(file), *(ROOT / "tests").rglob(file)], file
+        elif name and not name.isupper():
+            assert defined(ast.parse(path.read_text(encoding="utf-8")), name), f"{file}, {name}"
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports() -> None:
+    """`scripts/rooms` draws it again."""
+    script = runpy.run_path(str(ROOT / "scripts/rooms"))
+    picture = (ROOT / "docs/images/rooms.svg").read_text(encoding="utf-8")
+    drawn = {tuple(title.split("&#45;&gt;")) for title in re.findall(r"<title>(\w+&#45;&gt;\w+)</title>", picture)}
+    assert drawn == set(script["arrows"]())
+    rooms = {path.parent.name for path in (ROOT / "src/tidelog").glob("*/__init__.py")}
+    assert rooms - {"common"} == {room for band in script["BANDS"].values() for room in band} - {"connect"}
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

@@ -11,7 +11,7 @@ import tidelog
 from tests.client.test_explanations import behind_a_server
 from tests.queries.test_bodies import BODIES, PROGRAM
 from tidelog.cli import main
-from tidelog.queries.planning import PlannedRule, QueryPlan, QueryStep
+from tidelog.queries.answers import PlannedRule, QueryPlan, QueryStep
 
 
 @pytest.fixture

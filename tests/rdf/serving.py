@@ -12,7 +12,7 @@ from tests.serving import Address, Answered, running
 from tidelog.rdf import Store, connect
 from tidelog.rdf.serve.application import application
 from tidelog.serve.access import AccessToken
-from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.requests import ServerLimits
 
 EXAMPLE = "http://example.org/"
 TRIG = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

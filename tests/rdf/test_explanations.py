@@ -125,7 +125,7 @@ def test_triples_of_random_ontologies_have_proofs(seed: int) -> None:
     goals = [tuple(each) for each in store.triples()] + [tuple(each) for each in store.inconsistencies()]
     views = store.checking()
     for goal in rng.sample(sorted(goals), min(25, len(goals))):
-        founded = store._explainer.founded(goal, store._now())
+        founded = store._explainer.founded_proof(goal, store._now())
         for proof in (store.explain(*goal), founded):
             assert proof.goal.values == goal
             assert not check_steps(proof.steps, views).granted

@@ -10,7 +10,7 @@ from tests.depth import cases
 from tests.maintain.test_many_rules import bytecodes
 from tests.rdf.stores import delete, insert, triples
 from tidelog.rdf import connect
-from tidelog.rdf.hierarchies import fewer
+from tidelog.rdf.schema import reduced_steps
 
 
 def closure(steps: set[tuple[str, str]]) -> set[tuple[str, str]]:
@@ -22,11 +22,11 @@ def closure(steps: set[tuple[str, str]]) -> set[tuple[str, str]]:
 
 def test_a_circle_has_as_many_steps_as_members() -> None:
     everything = [(a, b) for a in "abcde" for b in "abcde"]
-    assert sorted(fewer([], everything)) == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a")]
+    assert sorted(reduced_steps([], everything)) == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "a")]
 
 
 def test_asserted_steps_stay_and_derived_ones_that_they_imply_go() -> None:
-    assert fewer([("a", "b"), ("b", "c"), ("a", "c")], [("a", "c"), ("a", "d"), ("c", "d")]) == [
+    assert reduced_steps([("a", "b"), ("b", "c"), ("a", "c")], [("a", "c"), ("a", "d"), ("c", "d")]) == [
         ("a", "b"),
         ("b", "c"),
         ("a", "c"),
@@ -41,7 +41,7 @@ def test_the_closure_stays(seed: int) -> None:
     asserted, derived = (
         [(rng.choice(names), rng.choice(names)) for _ in range(rng.randrange(most))] for most in (8, 30)
     )
-    found = fewer(asserted, derived)
+    found = reduced_steps(asserted, derived)
     assert closure({*found}) == closure({*asserted, *derived})
     assert len({*found}) == len(found) <= len({*asserted, *derived}) + len(names)
     assert {*found} >= {(a, b) for a, b in asserted if a != b}

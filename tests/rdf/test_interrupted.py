@@ -10,7 +10,7 @@ import pytest
 import tidelog.rdf
 from tests.pressing import pressed, presses
 from tidelog.rdf import Store
-from tidelog.rdf.transaction import StoreTransaction
+from tidelog.rdf.change import StoreTransaction
 
 BEFORE = """
 @prefix : <http://x/> .
@@ -81,7 +81,7 @@ def test_a_commit_is_all_there_or_all_waiting(
 
 @pytest.mark.parametrize(
     ("files", "first", "every"),
-    [(("rdf/store.py", "rdf/transaction.py", "database/transaction.py", "verbs.py"), 1, 16), (ALL, 20_011, 60_017)],
+    [(("rdf/store.py", "rdf/change.py", "database/transaction.py", "verbs.py"), 1, 16), (ALL, 20_011, 60_017)],
     ids=["store", "deep"],
 )
 def test_a_transaction_is_all_there_or_dropped(

@@ -20,7 +20,7 @@ from tests.suite import FIRST_SEED
 from tidelog import UsageError
 from tidelog.durable.simulated import SimulatedDisk
 from tidelog.rdf import TYPE, Store, connect
-from tidelog.rdf.connect import opened
+from tidelog.rdf.connect import open_store
 from tidelog.store import StoredDatabase
 
 E = "http://example.org/"
@@ -271,7 +271,7 @@ def scripts() -> Iterator[Callable[[Store], object]]:
 
 
 def simulated(disk: SimulatedDisk) -> Store:
-    store = opened("/kg", ["rdfs"], [PROGRAM], False, disk.files())
+    store = open_store("/kg", ["rdfs"], [PROGRAM], False, disk.files())
     store.prefixes[""] = E
     price(store, 1e9)
     return store

@@ -6,8 +6,8 @@ import pytest
 
 from tests.rdf.stores import EXAMPLE, full, short
 from tidelog.rdf import Store, connect
+from tidelog.rdf.literals import differ, is_outside, value_of
 from tidelog.rdf.terms import OWL, PREFIXES, RDF, RDFS, XSD
-from tidelog.rdf.values import differ, is_outside, value_of
 
 HEADER = "\n".join(f"@prefix {name}: <{iri}> ." for name, iri in {**PREFIXES, "": EXAMPLE}.items())
 

@@ -12,7 +12,7 @@ import pytest
 from tests.rdf.stores import EXAMPLE
 from tidelog.rdf import Store, connect
 from tidelog.rdf.sparql import mirror
-from tidelog.rdf.sparql.gate import Gate
+from tidelog.rdf.sparql.mirror import Gate
 
 TRIPLES = "@prefix : <http://example.org/> . :a :n 0 . :b :n 0 ."
 VALUES = "SELECT ?n { ?x :n ?n }"
@@ -105,7 +105,7 @@ def test_who_waits_to_be_alone_comes_before_later_readers() -> None:
     assert gate.enter()
 
     def change() -> None:
-        with gate.alone() as is_alone:
+        with gate.exclusive() as is_alone:
             assert is_alone
             order.append("change")
 
@@ -125,5 +125,5 @@ def test_who_waits_to_be_alone_comes_before_later_readers() -> None:
     for thread in (writer, reader):
         thread.join(_DEADLINE)
     assert order == ["change", "read"]
-    with gate.alone(), gate.alone(0.01) as is_alone:
+    with gate.exclusive(), gate.exclusive(0.01) as is_alone:
         assert not is_alone

@@ -9,8 +9,8 @@ import pytest
 
 from tidelog import DataError, ProgramError, UsageError
 from tidelog.rdf import Store, connect, literal
-from tidelog.rdf.n3.functions import test as holds
-from tidelog.rdf.n3.functions import value
+from tidelog.rdf.n3 import test as holds
+from tidelog.rdf.n3 import value
 
 PREFIXES = """@prefix : <http://example.org/> . @prefix math: <http://www.w3.org/2000/10/swap/math#> .
 @prefix log: <http://www.w3.org/2000/10/swap/log#> . @prefix string: <http://www.w3.org/2000/10/swap/string#> .

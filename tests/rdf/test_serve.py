@@ -21,7 +21,7 @@ from tests.rdf.serving import EXAMPLE, FORM, Server, serving
 from tidelog import UsageError
 from tidelog.rdf.terms import RDF
 from tidelog.serve.access import AccessToken
-from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.requests import ServerLimits
 from tidelog.serve.running import listening
 
 _JSON, _XML = "application/sparql-results+json", "application/sparql-results+xml"

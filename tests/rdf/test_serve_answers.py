@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
@@ -11,8 +12,9 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from tests.rdf.serving import EXAMPLE, Server, serving
-from tidelog.rdf.serve import evaluators
-from tidelog.serve.bodies import ServerLimits
+from tidelog.errors import LimitError
+from tidelog.rdf.serve import queries
+from tidelog.serve.requests import ServerLimits
 
 _NODES = 300
 _TEXT = f"@prefix : <{EXAMPLE}> . " + " ".join(f":n{i} :p :n{i + 1} ." for i in range(_NODES))
@@ -26,7 +28,7 @@ _DEADLINE = 30.0
 def server() -> Iterator[Server]:
     """A server of short patience with queries. An answer is in pieces from 10,000 bytes on."""
     with pytest.MonkeyPatch.context() as patch, serving(_TEXT, limits=ServerLimits(timeout=2.0, queries=2)) as found:
-        patch.setattr(evaluators, "_WHOLE", 10_000)
+        patch.setattr(queries, "_WHOLE", 10_000)
         yield found
 
 
@@ -60,7 +62,7 @@ def test_a_construct_has_each_triple_once(server: Server) -> None:
 
 
 def test_a_query_ends_with_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluators, "_OPEN", 1)
+    monkeypatch.setattr(queries, "_OPEN", 1)
     with serving(_TEXT, limits=ServerLimits(timeout=4 * _DEADLINE, queries=1)) as server:
         for query, start in ((ENDLESS, b""), (MANY, b"HTTP/1.1 200")):
             with asked(server, query) as connection:
@@ -113,3 +115,19 @@ def test_a_query_without_a_turn_in_time_is_an_error() -> None:
         found = [server.ask("ASK {}") for _ in range(2)]
         assert {each.problem["code"] for each in found if each.status == 503} <= {"E0501"}
         assert found[1].status == 200  # The first one has ended by then.
+
+
+def test_a_query_that_gets_no_turn_leaves_none_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "_OPEN", 2)
+
+    async def ask() -> None:
+        evaluators = queries.Evaluators(ServerLimits(timeout=0.05, queries=1))
+        async with evaluators.turn() as first:
+            with pytest.raises(LimitError, match="too many queries"):
+                async with evaluators.turn():
+                    pass
+            first.give(all=False)  # Its answer is being read.
+            async with evaluators.turn():
+                pass
+
+    asyncio.run(ask())

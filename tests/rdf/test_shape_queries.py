@@ -11,7 +11,7 @@ import tidelog.rdf.shapes.queries
 from tests.rdf.test_shapes import EXAMPLE, PREFIXES, in_short, shown, violations
 from tidelog import DataError, LimitError, UsageError
 from tidelog.rdf import ShapesWarning, Store, connect
-from tidelog.rdf.shapes.vocabulary import SPARQL
+from tidelog.rdf.shapes.documents import SPARQL
 
 DATA = """
 :a a :K ; :start 1 ; :end 5 ; :name "A"@en ; :next :b .   :b a :K ; :start 7 ; :end 5 ; :name "B"@de ; :next :b .

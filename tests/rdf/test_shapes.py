@@ -9,9 +9,9 @@ import pytest
 
 from tidelog import DataError, TidelogError, UsageError
 from tidelog.rdf import ShapesWarning, Store, ValidationResult, connect, literal
+from tidelog.rdf.shapes.documents import SH
 from tidelog.rdf.shapes.paths import path_triples
-from tidelog.rdf.shapes.testing import compared
-from tidelog.rdf.shapes.vocabulary import SH
+from tidelog.rdf.shapes.testing import order_of
 from tidelog.rdf.terms import XSD
 
 EXAMPLE = "http://example.org/"
@@ -206,12 +206,12 @@ def test_a_spelled_path_becomes_its_structure() -> None:
 )
 def test_values_compare_as_in_sparql(one: str, other: str, order: str | None) -> None:
     terms = [literal(text, XSD + datatype) for text, datatype in (each.split("^") for each in (one, other))]
-    assert compared(*terms) == order
+    assert order_of(*terms) == order
 
 
 def test_terms_that_are_no_values_do_not_compare() -> None:
-    assert compared(f"{EXAMPLE}a", f"{EXAMPLE}a") is None
-    assert compared('"a"@en', '"a"@en') is None
+    assert order_of(f"{EXAMPLE}a", f"{EXAMPLE}a") is None
+    assert order_of('"a"@en', '"a"@en') is None
 
 
 # --- changes ---------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ import pytest
 
 from tidelog import LimitError, UsageError
 from tidelog.rdf import Store, connect
+from tidelog.rdf.sparql.texts import Word, words
 from tidelog.rdf.sparql.views import program
-from tidelog.rdf.sparql.words import Word, words
 
 EXAMPLE = "http://example.org/"
 DATA = "@prefix : <http://example.org/> . :a :p :b, :c, 1 ; :q :d .  :b :p :d ; :n 1, 2.5 ."

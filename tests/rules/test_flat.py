@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tidelog.language import check, read
-from tidelog.rules.bench import Bench
 from tidelog.rules.compile import REWRITES
-from tidelog.rules.flat import is_flat
+from tidelog.rules.rewrite_state import RewriteState
+from tidelog.rules.translation import is_flat
 
 CASES = sorted((Path(__file__).parents[1] / "programs").glob("*.dl"))
 
@@ -19,10 +19,10 @@ def test_no_rewrite_changes_a_flat_rule() -> None:
     for case in CASES:
         checked = check(read(case.read_text(encoding="utf-8")))
         for rule in filter(is_flat, checked.rules):
-            bench = Bench(rule.name or "", checked.relations, checked.records)
+            state = RewriteState(rule.name or "", checked.relations, checked.records)
             for rewrite in REWRITES:
-                assert rewrite(rule, bench) == (rule,), (case.name, rewrite)
-            assert not any((bench.pending, bench.aggregates, bench.auxiliary, bench.shared, bench.kinds))
+                assert rewrite(rule, state) == (rule,), (case.name, rewrite)
+            assert not any((state.pending, state.aggregates, state.auxiliary, state.shared, state.kinds))
             flat += 1
     assert flat > 50
 

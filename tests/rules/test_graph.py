@@ -8,10 +8,8 @@ from benchmarks.zodiac import RS2
 from tidelog.language import check, read
 from tidelog.language.syntax import Atom, CheckedProgram, Column, RelationType, Rule, Variable
 from tidelog.rules import compile_program
-from tidelog.rules.components import components
 from tidelog.rules.core import CoreProgram
-from tidelog.rules.edges import body_of
-from tidelog.rules.graph import rule_components
+from tidelog.rules.graph import components, rule_components
 
 
 def core(text: str) -> CoreProgram:
@@ -102,4 +100,4 @@ def test_rules_with_many_definitions_of_one_relation_stay_linear() -> None:
     (node,) = core(text).nodes
     assert len(node.rules) == 1_000
     assert len(rule_components(node.rules)) == 1
-    assert {name for rule in node.rules for name, _ in body_of(rule)} == {"p"}
+    assert {name for rule in node.rules for name, _ in rule.reads} == {"p"}

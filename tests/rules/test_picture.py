@@ -16,8 +16,7 @@ from tidelog.errors import UsageError
 from tidelog.language import check, read
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreProgram
-from tidelog.rules.describe import describe
-from tidelog.rules.outline import outline
+from tidelog.rules.outline import describe, outline
 from tidelog.rules.picture import dot, draw
 
 EXAMPLES = Path(__file__).parents[2] / "examples/constructs"

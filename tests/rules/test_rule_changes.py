@@ -17,10 +17,8 @@ from tidelog import ProgramError
 from tidelog.language import Checker, check, read, warnings
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.rules import Compiler, compile_program
-from tidelog.rules.core import CoreAtom, CoreProgram, CoreRule, HyperNode, RelationInfo
-from tidelog.rules.edges import AnyRule
-from tidelog.rules.graph import hyper_nodes
-from tidelog.rules.growing import Graph, graph_of
+from tidelog.rules.core import AnyRule, CoreAtom, CoreProgram, CoreRule, HyperNode, RelationInfo
+from tidelog.rules.graph import Graph, graph_of, hyper_nodes
 from tidelog.workspace.workspace import without
 
 T = TypeVar("T")
@@ -208,7 +206,7 @@ def test_rules_that_come_and_go_leave_the_rest_of_the_graph_alone(monkeypatch: p
 
     database = Remembering()
     database.add(FIRST + "step(1, 2). sound(x) :- step(x, _). sound(x) :- step(_, x), x > 0.")
-    monkeypatch.setattr("tidelog.rules.growing.hyper_nodes", watched)
+    monkeypatch.setattr("tidelog.rules.graph.hyper_nodes", watched)
     checker, compiler = database.checker, database.compiler
     for text in (
         "sound(x) :- step(x, x).",

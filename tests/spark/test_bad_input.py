@@ -14,7 +14,7 @@ from pyspark.sql.functions import lit, udf
 import tidelog
 from tidelog.errors import DataError, LimitError, Problem, SetupError, TidelogError
 from tidelog.spark import Pipeline, Source, sessions
-from tidelog.spark.failures import hint_for, letting_go, said, working
+from tidelog.spark.failures import hint_for, releasing, spark_message, working
 
 PROGRAM = ".decl e(x: number, y: symbol)\n.decl n(k: number)\nc: n(k) :- k = count : { e(_, _) }."
 
@@ -237,7 +237,7 @@ JVM stacktrace:
 org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception
 \tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala:1)"""
     short = "An exception was thrown from the Python worker\nx: y"
-    found: list[Any] = [said(Exception(text)) for text in (crash, own, "", short, lacking)]
+    found: list[Any] = [spark_message(Exception(text)) for text in (crash, own, "", short, lacking)]
     assert found == [
         "Python worker exited unexpectedly (crashed).",
         "this frame belongs to an earlier epoch",
@@ -282,7 +282,7 @@ def test_a_session_that_is_stopped_shows_in_many_ways(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sessions, "_sessions", {Stopped()})
     with pytest.raises(SetupError, match="E0705"), working():
         assert not sessions.all_stopped()  # as PySpark says it
-    with letting_go():
+    with releasing():
         assert not sessions.all_stopped()
     with pytest.raises(DataError, match="mine"), working():
         raise DataError(Problem("E0401", "mine"))

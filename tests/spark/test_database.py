@@ -163,7 +163,7 @@ def test_columns_go_by_name_as_everywhere(spark: SparkSession, db: Any) -> None:
 
 @pytest.mark.parametrize("few", [2_000, 0])
 def test_duplicates_are_reported(spark: SparkSession, db: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.spark.sources.checked.FEW_ROWS", few)
+    monkeypatch.setattr("tidelog.spark.sources.facts.FEW_ROWS", few)
     frame = pairs(spark, (1, 2), (1, 2), (2, 3), (1, 2))
     found = db.insert("e", frame)
     assert (found.relation, found.rows, found.duplicates) == ("e", 4, 2)

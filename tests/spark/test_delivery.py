@@ -18,7 +18,7 @@ from tests.pressing import pressed, presses
 from tidelog.durable.local import LocalFiles
 from tidelog.errors import DataError, UsageError
 from tidelog.spark import Pipeline, Sink, Source
-from tidelog.spark.change import Delivered
+from tidelog.spark.change import UnsealedEpoch
 
 PROGRAM = """
 .type pair = [x: number, y: symbol]
@@ -48,7 +48,7 @@ OPERATIONS = ("create", "make", "sync", "sync_folder", "rename", "remove", "remo
 Seen = dict[str, tuple[list[Any], list[Any], list[Any], int]]
 
 
-def seen(names: tuple[str, ...], delivery: Delivered) -> Seen:
+def seen(names: tuple[str, ...], delivery: UnsealedEpoch) -> Seen:
     """For some relations what a delivery says of it: its rows, those that came and went, and their number."""
     found = {}
     for name in names:
@@ -93,10 +93,10 @@ def test_a_delivery_is_what_the_epoch_then_shows(
             step(db)
             delivered: list[Seen] = []
 
-            def note(each: Delivered, told: list[Seen] = delivered) -> None:
+            def note(each: UnsealedEpoch, told: list[Seen] = delivered) -> None:
                 told.append(seen(names, each))
 
-            change = db.commit_and({}, note)
+            change = db.commit_delivering({}, note)
             assert delivered == [shown(db, names, change)]
 
 
@@ -113,13 +113,13 @@ def test_a_delivery_that_fails_leaves_everything_as_it_was(spark: SparkSession, 
         STEPS[1](db)
         delivered: list[Seen] = []
 
-        def fail(delivery: Delivered) -> None:
+        def fail(delivery: UnsealedEpoch) -> None:
             delivered.append(seen(names, delivery))
             raise ValueError("no room there")
 
         for _ in range(2):
             with pytest.raises(ValueError, match="no room there"):
-                db.commit_and({}, fail)
+                db.commit_delivering({}, fail)
             assert {name: sorted(map(repr, db[name].collect())) for name in names} == kept
             assert (db.has_pending, told, db.stats()["epochs"]) == (True, [], 1)
         change = db.commit()
@@ -137,7 +137,7 @@ class Failing(LocalFiles):
     error: BaseException = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def telling(told: list[int]) -> Callable[[Delivered], None]:
+def telling(told: list[int]) -> Callable[[UnsealedEpoch], None]:
     return lambda each: told.append(each.size("n"))
 
 
@@ -174,14 +174,14 @@ def test_every_file_operation_behind_a_delivery_fails(
             delivered: list[int] = []
             files.error, files.left = error, number
             try:
-                db.commit_and({"pipeline": {"x": 1}}, telling(delivered))
+                db.commit_delivering({"pipeline": {"x": 1}}, telling(delivered))
             except (UsageError, KeyboardInterrupt) as caught:
                 failed += 1
                 codes.add(getattr(caught, "code", "Ctrl-C"))
                 assert set(db.local("n")) == {(2,)}
                 assert (db.has_pending, db.keeper.state.manifest.epoch) == (True, 1)
                 assert "pipeline" not in db.keeper.notes
-                db.commit_and({"pipeline": {"x": 2}}, telling(delivered))
+                db.commit_delivering({"pipeline": {"x": 2}}, telling(delivered))
             files.left = -1
             assert set(db.local("n")) == {(3,)}
             assert set(delivered) == {1}
@@ -195,7 +195,7 @@ def test_every_file_operation_behind_a_delivery_fails(
 @pytest.mark.smoke
 def test_a_delivery_is_interrupted_at_any_place(spark: SparkSession) -> None:
     seen = {True: 0, False: 0}
-    for attempt in presses("spark/database.py", "spark/embedded.py", "spark/change.py", "epoch.py", first=3, every=29):
+    for attempt in presses("spark/database.py", "spark/engines.py", "spark/change.py", "epoch.py", first=3, every=29):
         with tidelog.connect(spark=spark) as db:
             db.load(".decl e(x: number)  .decl n(x: number)  n(x) :- e(x), x > 1.")
             db.insert("e", [(1,), (2,)])
@@ -203,10 +203,10 @@ def test_a_delivery_is_interrupted_at_any_place(spark: SparkSession) -> None:
             db.delete("e", [(2,)])
             sizes: list[int] = []
 
-            def deliver(delivery: Delivered, sizes: list[int] = sizes) -> None:
+            def deliver(delivery: UnsealedEpoch, sizes: list[int] = sizes) -> None:
                 sizes.append(delivery.view("n").count())
 
-            stopped = pressed(attempt, partial(db.commit_and, {}, deliver))
+            stopped = pressed(attempt, partial(db.commit_delivering, {}, deliver))
             seen[stopped] += 1
             assert set(db.local("n")) == ({(2,)} if stopped else set()), attempt.place
             assert (db.has_pending, set(sizes) <= {0}) == (stopped, True), attempt.place

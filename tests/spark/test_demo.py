@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tidelog.demo import run
 from tidelog.demo.facts import COLUMNS, facts_of_file, library, module_name
-from tidelog.demo.story import PROGRAM
+from tidelog.demo.story import PROGRAM, run
 from tidelog.language import check, read
 
 FILES: dict[str, str | bytes] = {

@@ -18,8 +18,8 @@ from pyspark.sql import types as T
 import tidelog
 from tests.depth import stride
 from tidelog.errors import DataError, TidelogError, UsageError
-from tidelog.spark import Counts, Pipeline, Source, SparkDatabase, keyed
-from tidelog.spark.keyed import later
+from tidelog.spark import Counts, Pipeline, Source, SparkDatabase, pending
+from tidelog.spark.pending import is_later
 from tidelog.spark.sources.orders import form_of, order_leaves
 from tidelog.store import state as state_folders
 
@@ -82,7 +82,7 @@ def test_an_update_replaces_the_row_of_its_key(
 ) -> None:
     engine, _, way = engine.partition(", ")
     if way:
-        monkeypatch.setattr(keyed, "FEW_KEYS", 1)
+        monkeypatch.setattr(pending, "FEW_KEYS", 1)
     key: dict[str, Any] = {"key": ["x"]}
     with opened(spark, engine) as db:
         db.insert("e", [(1, "old"), (1, "older"), (9, "other")])
@@ -98,7 +98,7 @@ def test_an_update_replaces_the_row_of_its_key(
 
 
 def test_few_keys_with_many_facts_are_joined(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed, "_MOST", 1)
+    monkeypatch.setattr(pending, "_MOST", 1)
     with opened(spark, "cluster") as db:
         db.insert("e", [(1, "old"), (1, "older"), (9, "other")])
         db.commit()
@@ -127,7 +127,7 @@ def test_batches_do_not_decide_between_insertions_of_one_place(
 ) -> None:
     engine, _, way = engine.partition(", ")
     if way:
-        monkeypatch.setattr(keyed, "FEW_KEYS", 1)
+        monkeypatch.setattr(pending, "FEW_KEYS", 1)
     one: list[tuple[Any, ...]] = [("I", x, "one", 1) for x in range(6)]
     other: list[tuple[Any, ...]] = [("I", x, f"other {x}", 1) for x in range(6)]
     gone: list[tuple[Any, ...]] = [("D", x, None, 1) for x in range(6)]
@@ -184,7 +184,7 @@ def test_random_histories_in_any_order_twice_and_with_restarts(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: list[str] | None, seed: int
 ) -> None:
     """The reference takes the same batches, and at the end the state is that of all events in their order."""
-    monkeypatch.setattr(keyed, "FEW_KEYS", 2_000 if key else 5)  # by the driver, and by joins
+    monkeypatch.setattr(pending, "FEW_KEYS", 2_000 if key else 5)  # by the driver, and by joins
     monkeypatch.setattr(state_folders, "MOST_SEGMENTS", 2)  # Facts and latest events are gathered meanwhile.
     rng = random.Random(f"{key} {seed}")
     engines = rng.sample([*ENGINES, "embedded"], 3)
@@ -445,5 +445,5 @@ def test_later_compares_from_left_to_right() -> None:
     pool = [(rng.randrange(2), rng.randrange(-3, 3), rng.randrange(-1, 2)) for _ in range(40)]
     ones, others = pool[:20], pool[20:]
     expected = [one > other for one, other in zip(ones, others, strict=True)]
-    assert later(np.array(ones, np.int64), np.array(others, np.int64)).tolist() == expected
+    assert is_later(np.array(ones, np.int64), np.array(others, np.int64)).tolist() == expected
     assert set(expected) == {True, False}

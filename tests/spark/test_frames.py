@@ -50,7 +50,7 @@ def db(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
         found.insert("n", [(x,) for x in range(20)])
         found.commit()
         yield found
-    assert not [thread for thread in threading.enumerate() if thread.name == "tidelog-lender"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "tidelog-rows"]
 
 
 def test_values_of_all_types_arrive(db: SparkDatabase, spark: SparkSession) -> None:
@@ -181,9 +181,9 @@ def test_a_commit_that_fails_leaves_frames_alone(db: SparkDatabase) -> None:
 def test_only_who_knows_the_secret_is_served(db: SparkDatabase) -> None:
     frame = db["n"]
     assert frame.count() == 20
-    lender = db._translation._lender
+    server = db._translation._row_server
     with pytest.raises(AuthenticationError):
-        Client(lender._server.address, authkey=b"guessed")
+        Client(server._server.address, authkey=b"guessed")
     assert frame.count() == 20
 
 

@@ -20,7 +20,7 @@ import tidelog
 from tests.depth import stride
 from tests.pressing import pressed, presses
 from tidelog.errors import DataError, UsageError
-from tidelog.spark.sources import checked
+from tidelog.spark.sources import facts
 
 PROGRAM = """
 .decl e(x: number, y: symbol)
@@ -31,8 +31,8 @@ t(x, z) :- t(x, y), e(x + 1, z), y != z.
 """
 MORE = ".decl d(x: number)\nd(x) :- e(x, _), !n(x).\nn(1)."
 CORE = (
-    "spark/database.py", "spark/embedded.py", "spark/keeping.py", "cluster/engine.py", "database/transaction.py",
-    "verbs.py", "workspace.py", "subscribers.py", "limits/interrupts.py", "turns.py", "store/state.py",
+    "spark/database.py", "spark/engines.py", "spark/keeping.py", "cluster/engine.py", "database/transaction.py",
+    "verbs.py", "workspace.py", "change.py", "limits/interrupts.py", "turns.py", "store/state.py",
 )  # fmt: skip
 """Where commits begin and end."""
 ALL = ("tidelog/",)
@@ -54,7 +54,7 @@ def views(db: Any) -> Views:
 @pytest.fixture(autouse=True)
 def few_rows_are_kept_in_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows are, which an interruption has to release."""
-    monkeypatch.setattr(checked, "FEW_ROWS", 0)
+    monkeypatch.setattr(facts, "FEW_ROWS", 0)
 
 
 class Case:

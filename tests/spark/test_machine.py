@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tidelog.cli.on_spark import spark_session
+from tidelog.cli.spark import spark_session
 from tidelog.errors import SetupError
 from tidelog.spark import check_workers, session
 from tidelog.spark.machine import check_session, java_home, java_lacks, workers_find_tidelog
-from tidelog.spark.sessions import mapped
+from tidelog.spark.sessions import map_in_workers
 
 
 def program(folder: Path, text: str) -> Path:
@@ -128,7 +128,7 @@ def test_a_task_that_fails_runs_once_more(spark: SparkSession, tmp_path: Path) -
         yield from batches
 
     frame = spark.range(0, 10, 1, 1)
-    assert mapped(frame, first_fails, frame.schema).count() == 10
+    assert map_in_workers(frame, first_fails, frame.schema).count() == 10
     assert (tmp_path / "tried").exists()
 
 
@@ -154,7 +154,7 @@ def test_workers_do_not_visit_the_same_objects_after_each_task(spark: SparkSessi
             yield pyarrow.RecordBatch.from_arrays([counts], ["frozen"])
         gc.unfreeze()
 
-    frame = mapped(spark.range(0, 8, 1, 8), frozen, "frozen long")
+    frame = map_in_workers(spark.range(0, 8, 1, 8), frozen, "frozen long")
     frame.collect()
     assert min(row["frozen"] for row in frame.collect()) > 20_000
 
@@ -177,7 +177,7 @@ def test_workers_of_a_local_session_are_forked_with_their_modules(spark: SparkSe
             yield pa.RecordBatch.from_arrays(columns, ["id", "parent", "loaded"])
 
     found = set(spark.sparkContext.parallelize(range(2), 2).map(seen).collect())
-    rows = mapped(spark.range(0, 2, 1, 2), asked, "id long, parent long, loaded boolean").collect()
+    rows = map_in_workers(spark.range(0, 2, 1, 2), asked, "id long, parent long, loaded boolean").collect()
     [(daemon, loaded)] = found | {(row["parent"], row["loaded"]) for row in rows}
     assert loaded
     command = Path(f"/proc/{daemon}/cmdline").read_bytes().split(b"\0")

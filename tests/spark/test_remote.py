@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from tidelog.errors import SetupError, UsageError
-from tidelog.spark import remote
-from tidelog.spark.remote import remote_session
+from tidelog.spark import machine
+from tidelog.spark.machine import remote_session
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "SECONDS", 0.5)
+    monkeypatch.setattr(machine, "SECONDS", 0.5)
 
 
 @pytest.fixture

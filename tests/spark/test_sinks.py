@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from tests.spark.test_pipeline import SMALL, rows
 from tidelog.errors import DataError, TidelogError, UsageError
 from tidelog.spark import Pipeline, Sink, Source
-from tidelog.spark.sinks.databases import DatabaseTarget
 from tidelog.spark.sinks.folders import _put_in_place, folder_of
-from tidelog.spark.sinks.kafka import records
+from tidelog.spark.sinks.tables import DatabaseTarget
+from tidelog.spark.sinks.targets import records
 
 VIEWS = SMALL + "\n.decl v(x: number, y: symbol)\nv(x, y) :- e(x, y)."
 
@@ -149,7 +149,7 @@ def test_changes_of_this_process_replace_an_attempt_and_are_compressed_as_in_spa
 @pytest.mark.parametrize("exchanges", [True, False])
 def test_a_folder_takes_the_place_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanges: bool) -> None:
     if not exchanges:
-        monkeypatch.setattr("tidelog.spark.sinks.folders._exchanged", lambda one, other: False)
+        monkeypatch.setattr("tidelog.spark.sinks.folders._exchange", lambda one, other: False)
     for number in range(3):
         (tmp_path / "new").mkdir()
         (tmp_path / "new" / str(number)).touch()
@@ -255,4 +255,4 @@ def test_statements_for_postgresql(spark: SparkSession) -> None:
     """Their effect is tested with a real server by `make test-lake`; here, which names they have."""
     sink = Sink("v", table='shop."The T"', format="jdbc", options=POSTGRES)
     target = DatabaseTarget(spark, sink, sink.place, spark.range(0).schema)
-    assert target._beside == 'shop."The T_tidelog_given"'
+    assert target._staging_table == 'shop."The T_tidelog_given"'

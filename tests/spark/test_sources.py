@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, TidelogError
 from tidelog.spark import Counts, Pipeline, Result, Source
-from tidelog.spark.sources import checked
 
 KINDS = """
 .decl n(x: number)
@@ -295,7 +294,7 @@ def test_everything_that_is_wrong_is_told_at_once(spark: SparkSession) -> None:
 def test_few_rows_and_many_rows_are_the_same_facts(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, engine: str, few: int
 ) -> None:
-    monkeypatch.setattr(checked, "FEW_ROWS", few)
+    monkeypatch.setattr("tidelog.spark.sources.facts.FEW_ROWS", few)
     types = ".type pair = [a: number, s: symbol]\n.decl e(p: pair, f: float, u: unsigned)\n"
     frame = spark.createDataFrame(
         [

@@ -156,7 +156,7 @@ sys.path.insert(0, os.getcwd())
 from pathlib import Path
 from tests.spark.test_stream_sinks import follow, opened
 from tidelog.spark import Sink, session
-from tidelog.spark.sinks import delivery
+from tidelog.spark import delivery
 
 spark, folder, moment = session(2, brief=True), Path(sys.argv[1]), int(sys.argv[2])
 write, moments = delivery.write, []

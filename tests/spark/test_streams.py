@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 import tidelog
 from tidelog.errors import TidelogError
 from tidelog.spark import SparkDatabase
-from tidelog.spark.sources import checked
+from tidelog.spark.sources import facts
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -120,8 +120,8 @@ def test_batches_of_any_size_are_accounted_for(
     spark: SparkSession, tmp_path: Path, put: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some come to the driver at once; some were expected to, and are too large."""
-    monkeypatch.setattr(checked, "FEW_ROWS", 1)
-    monkeypatch.setattr(checked, "MANY_ROWS", 3)
+    monkeypatch.setattr(facts, "FEW_ROWS", 1)
+    monkeypatch.setattr(facts, "MANY_ROWS", 3)
     with loaded(spark) as db:
         query = db.maintain(files(spark, tmp_path), into="e")
         for number, text in enumerate(["1,1\n2,2\n", "3,3\n4,no\n5,5\n", "6,6\n7,no\n8,8\n,9\n0,0\n", "1,1\n2,no\n"]):

@@ -13,20 +13,19 @@ from pyspark.sql import SparkSession
 
 import tidelog.spark
 from tidelog.cli import main
-from tidelog.spark.pipelines.toml_errors import toml_hint
+from tidelog.spark.pipelines.toml_file import toml_hint
 
 PYTHON = re.compile(r"\bF\.\w|\.cast\(|\boptions\(|\bdb\.|\bSink\(|\bSource\(|\w=\[|\bpass\b|=…|\b\w+\(\)|\bstate=")
 """Python in a hint."""
 ELSEWHERE = {
     "streams.py": "streams are started in Python only",
     "delivery.py": "sinks of streams",
-    "handover.py": "streams over Spark Connect",
     "machine.py": "the session of a run is one that tidelog starts",
     "failures.py": "one hint is for frames of views",
     "deferred.py": "frames of views",
-    "fetched.py": "explanations",
-    "aside.py": "queries and certificates",
-    "temporary_views.py": "views of the session are made in Python only",
+    "cluster_views.py": "explanations",
+    "ad_hoc.py": "queries and certificates",
+    "reads.py": "views of the session are made in Python only",
 }
 """Modules whose hints a file cannot meet, and why."""
 OF_STREAMS = ("call db.maintain(", "pass a mapping")
@@ -42,7 +41,7 @@ def texts(module: Path) -> list[str]:
             found.append(node.value)
         elif isinstance(node, ast.FunctionDef) and "hint" in node.name:
             found += [each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value is not None]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "wrong":
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "invalid_key":
             found += node.args[2:]
     return [text for node in found for text in constants(node)]
 
@@ -149,7 +148,7 @@ def test_a_wrong_program_shows_before_spark_starts(
     def start(*_: object) -> None:
         raise AssertionError("no session is needed")
 
-    monkeypatch.setattr("tidelog.cli.on_spark.spark_session", start)
+    monkeypatch.setattr("tidelog.cli.spark.spark_session", start)
     source = 'path = "e.csv"\nformat = "csv"'
     for rule, more, code in (
         ("t(y) :- e(_).", "", "E0215"),

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 import tidelog
 from tidelog.errors import DataError
 from tidelog.spark import Pipeline, Source
-from tidelog.spark.arrow import to_spark
+from tidelog.spark.rows import to_spark
 from tidelog.spark.sources.mapping import map_frame
 
 KINDS = ("number", "unsigned", "float", "symbol")

@@ -6,7 +6,7 @@ from tests.fault import Fault
 
 REACH, RUNS, DIFFERENCES = "kernels/reach.py", "kernels/runs.py", "kernels/differences.py"
 CLOSED, FOLDS, CLOSURE = "kernels/closed.py", "kernels/folds.py", "storage/closure.py"
-CLOSURES, PAIRS = "maintain/closures.py", "maintain/strategies/pairs.py"
+CLOSURES, PAIRS = "maintain/state.py", "maintain/strategies/closures.py"
 KEPT_AS = "maintain/strategies/closures.py"
 SHAPES, FOLDING = "tests/storage/test_closure_shapes.py", "tests/storage/test_folding.py"
 FOLDED = "tests/maintain/test_closures_folded.py"
@@ -109,8 +109,8 @@ OF_CLOSURES = (
     Fault(
         "what showed a closure takes over pairs of the same epoch",
         PAIRS,
-        "_written(state, state.history(state.mirrors[name]).before())",
-        "_written(state, state.history(state.mirrors[name]).now())",
+        "_store(state, state.history(state.mirrors[name]).before())",
+        "_store(state, state.history(state.mirrors[name]).now())",
     ),
     Fault(
         "joins with a closure as it was see pairs that came",
@@ -202,14 +202,14 @@ OF_FILES = (
     ),
     Fault(
         "relations that a hyper-node reads are cold",
-        "maintain/cooling.py",
+        "maintain/walk.py",
         "if name in node.relations or position in readers:",
         "if name in node.relations:",
         f"{SPILLING}::test_relations_that_a_hyper_node_does_not_need_are_cold",
     ),
     Fault(
         "files get their place on the disk when pages are written",
-        "storage/spilling.py",
+        "storage/room.py",
         "os.posix_fallocate(self.number, self.size, size - self.size)",
         "os.ftruncate(self.number, size)",
         f"{SPILLING}::test_a_full_disk_is_an_error_with_place_and_hint",

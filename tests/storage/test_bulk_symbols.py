@@ -17,10 +17,9 @@ import tidelog
 from tests.depth import cases
 from tidelog.errors import DataError
 from tidelog.storage import dictionary as module
-from tidelog.storage import text_table
-from tidelog.storage.bulk_symbols import BulkSymbols
+from tidelog.storage import symbols
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.symbol_list import SymbolList
+from tidelog.storage.symbols import BulkSymbols, SymbolList
 
 ROOT = Path(__file__).parents[2]
 TEXTS = [
@@ -84,7 +83,7 @@ def test_a_table_does_what_a_list_does() -> None:
 
 
 def test_texts_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_table, "_PIECE", 7)
+    monkeypatch.setattr(symbols, "_PIECE", 7)
     few, many = SymbolList(), BulkSymbols(SymbolList())
     texts = [f"text {i % 300}" for i in range(1_000)]
     assert many.add_array(pa.array(texts).slice(5)).tolist() == few.add(texts[5:])

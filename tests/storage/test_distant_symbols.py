@@ -15,7 +15,7 @@ from tests.depth import cases, stride
 from tests.interrupting import attempts
 from tidelog.errors import DataError, InternalError
 from tidelog.language.syntax import Column, RecordType
-from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, bring_home, keep_texts, move_out
+from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, gather_symbols, keep_texts, move_to_blocks
 from tidelog.storage.distant_symbols import text_hash
 
 READ: Counter[int] = Counter()
@@ -44,7 +44,7 @@ def moved(known: Dictionary, size: int) -> Dictionary:
     words = at_hand(known, 0, len(known)).tolist()
     runs = [words[i : i + size] for i in range(0, len(words), size)]
     assert all(run[-1] - run[0] == len(run) - 1 for run in runs)
-    move_out(known, [Shelf(run[0], tuple(known.strings(np.array(run)))) for run in runs])
+    move_to_blocks(known, [Shelf(run[0], tuple(known.strings(np.array(run)))) for run in runs])
     return known
 
 
@@ -66,7 +66,7 @@ def test_blocks_hold_what_a_list_holds() -> None:
     assert len(blocks_of(many)) > 20
     copy = pickle.loads(pickle.dumps(many))
     assert copy.strings(np.arange(len(few))) == few.strings(np.arange(len(few)))
-    bring_home(many)
+    gather_symbols(many)
     assert blocks_of(many) == ()
     assert many.strings(np.arange(len(few))) == few.strings(np.arange(len(few)))
     assert many.ids_of(["t1", "new"]) == few.ids_of(["t1", "new"])
@@ -75,7 +75,7 @@ def test_blocks_hold_what_a_list_holds() -> None:
 def test_blocks_bring_new_symbols_with_words_behind_all_others() -> None:
     known = Dictionary()
     assert known.ids_of(["a", "b"]) == [0, 1]
-    move_out(known, [Shelf(2, ("c", "d", "e"))])
+    move_to_blocks(known, [Shelf(2, ("c", "d", "e"))])
     assert at_hand(known, 0, 9).tolist() == [0, 1]
     assert known.ids_of(["d", "f", "a"]) == [3, 5, 0]
     assert at_hand(known, 0, 9).tolist() == [0, 1, 5]
@@ -87,7 +87,7 @@ def test_a_block_is_read_for_texts_of_its_hashes_only() -> None:
     texts = sorted((f"x{i}" for i in range(40)), key=text_hash)
     middle = text_hash(texts[20])
     known = Dictionary()
-    move_out(known, [Shelf(0, tuple(texts[:20]), 0, middle), Shelf(20, tuple(texts[20:]), middle, 1 << 32)])
+    move_to_blocks(known, [Shelf(0, tuple(texts[:20]), 0, middle), Shelf(20, tuple(texts[20:]), middle, 1 << 32)])
     READ.clear()
     assert known.find(texts[3], "symbol") == 3
     assert READ == {0: 1}
@@ -98,7 +98,7 @@ def test_a_block_is_read_for_texts_of_its_hashes_only() -> None:
 
 def test_few_blocks_stay_in_memory() -> None:
     known = Dictionary()
-    move_out(known, [Shelf(i, (f"x{i}",)) for i in range(40)])
+    move_to_blocks(known, [Shelf(i, (f"x{i}",)) for i in range(40)])
     assert known.strings(np.arange(40)) == [f"x{i}" for i in range(40)]
     READ.clear()
     assert known.strings(np.arange(24, 40)) == [f"x{i}" for i in range(24, 40)]
@@ -112,9 +112,9 @@ def test_words_without_a_meaning_are_in_no_block() -> None:
     known.ids_of(["a", "b", "c", "d"])
     known.give_back({"symbol": np.array([True, False, True, True])})
     known.stop_reusing()
-    move_out(known, [Shelf(0, ("a", None, "c")), Shelf(3, ("d",))])
+    move_to_blocks(known, [Shelf(0, ("a", None, "c")), Shelf(3, ("d",))])
     assert known.ids_of(["b", "c", "a"]) == [4, 2, 0]
-    bring_home(known)
+    gather_symbols(known)
     assert known.present("symbol", 0, 9).tolist() == [0, 2, 3, 4]
     assert known.ids_of(["c", "e"]) == [2, 5]
 
@@ -127,7 +127,7 @@ def test_words_in_files_are_not_given_back() -> None:
         assert not alone
     with pytest.raises(InternalError, match="E0901"):
         known.give_back({"symbol": np.array([True])})
-    bring_home(known)
+    gather_symbols(known)
     with known.alone() as alone:
         assert alone
 
@@ -148,7 +148,7 @@ def test_blocks_are_forgotten() -> None:
     known.ids_of(["a", "b"])
     moved(known, 2)
     known.ids_of(["c"])
-    bring_home(known, blocks=False)
+    gather_symbols(known, blocks=False)
     assert known.present("symbol", 0, 9).tolist() == [2]
     assert known.ids_of(["c", "a"]) == [2, 3]
 
@@ -160,7 +160,7 @@ def test_texts_of_rows_stay_at_hand() -> None:
     shown = [known.ids_of(["a", "b"])[1], known.encode(("c", 7), "P"), 5]
     known.ids_of(["d"])
     lost = Shelf(0, tuple(known.strings(np.arange(4))))
-    move_out(known, [lost])
+    move_to_blocks(known, [lost])
     columns = [Column("s", "symbol", "symbol"), Column("p", "P", "P"), Column("n", "number", "number")]
     keep_texts(known, columns, np.array([shown]))
     READ.clear()
@@ -184,7 +184,7 @@ def test_symbols_are_interrupted_anywhere(step: str) -> None:
             if step == "add":
                 known.ids_of(["e", "a", "f"])
             else:
-                move_out(known, [Shelf(2, ("c", "d")), Shelf(4, ("g",))])
+                move_to_blocks(known, [Shelf(2, ("c", "d")), Shelf(4, ("g",))])
         stopped += attempt.stopped
         texts = ["a", "b", "c", "d", "e", "f", "g"]
         words = known.ids_of(texts)

@@ -13,8 +13,8 @@ import pytest
 from tests.depth import cases
 from tests.kernels_in_python import kernels_in_python
 from tidelog.kernels.folds import BLOCK
+from tidelog.storage.closed_relation import ClosureFold, fold_closure
 from tidelog.storage.closure import Closure
-from tidelog.storage.folding import ClosureFold, folded
 from tidelog.storage.memory import Stop
 
 NODES = 3 * BLOCK + 40
@@ -77,7 +77,7 @@ def assert_folds_are_those_of_the_pairs(seed: int) -> None:
         for what, value in VALUES:
             for ranks in (None, lambda words: numpy.argsort(numpy.argsort(words))) if what == "first" else (None,):
                 fold = ClosureFold(what, backward, ranks=ranks)
-                result = folded(closure, nodes, fold, lambda _: None, Stop())
+                result = fold_closure(closure, nodes, fold, lambda _: None, Stop())
                 if what == "first":
                     words = closure.words_at(numpy.arange(closure.nodes))
                     result = numpy.array([words[each] if each >= 0 else -1 for each in result])

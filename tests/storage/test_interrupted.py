@@ -95,7 +95,7 @@ def test_record_types_become_known_or_not(error: type[BaseException]) -> None:
 @ERRORS
 def test_an_insert_is_interrupted_anywhere(error: type[BaseException]) -> None:
     """The reproduction of the report: alice and bob, not eve and mallory."""
-    for attempt in attempts(error, FILES, "tidelog/io/rows.py", "database/database.py", every=stride(11)):
+    for attempt in attempts(error, FILES, "tidelog/io/values.py", "database/database.py", every=stride(11)):
         db = tidelog.connect()
         db.rules.add(".decl likes(x: symbol, y: symbol)")
         db.commit()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.interrupting import attempts
-from tidelog.storage.record_table import Key, RecordTable
+from tidelog.storage.records import Key, RecordTable
 
 ONE, TWO, THREE, FOUR = (1, 1), (2, 2), (3, 3), (4, 4)
 
@@ -33,9 +33,9 @@ def test_a_table_follows_another_in_parts() -> None:
     for start, end in ((1, 6), (4, 6), (4, 20), (20, 41), (41, 41)):
         assert known.follow(start, source.rows[start:end], np.ones(end - start, bool))
     assert content(known) == content(source)
-    assert [known.one(key, grow=False) for key in keys] == [*range(1, 41)]
+    assert [known.find_or_add(key, grow=False) for key in keys] == [*range(1, 41)]
     assert (len(known), known.count, known.made) == (40, 41, 40)
-    assert known.one((7, 7), grow=True) == 41
+    assert known.find_or_add((7, 7), grow=True) == 41
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_table_follows_only_what_fits(
 ) -> None:
     known = table(ONE, TWO, THREE)
     assert follow(known, start, rows, present) == possible
-    assert [known.one(key, grow=False) for key in (ONE, TWO, THREE)] == [1, 2, 3]
-    assert known.one(FOUR, grow=False) == (4 if possible and FOUR in rows else None)
+    assert [known.find_or_add(key, grow=False) for key in (ONE, TWO, THREE)] == [1, 2, 3]
+    assert known.find_or_add(FOUR, grow=False) == (4 if possible and FOUR in rows else None)
     if not possible:
         assert (known.count, known.made, content(known)) == (4, 3, {1: [1, 1], 2: [2, 2], 3: [3, 3]})
 
@@ -82,8 +82,8 @@ def test_records_that_an_interruption_left_half_known_can_be_given_back() -> Non
         known.give_back(used)
         left = content(known)
         assert THREE not in map(tuple, left.values())
-        assert known.one((9, 9), grow=True) == 3
-        assert known.one(THREE, grow=False) is None
+        assert known.find_or_add((9, 9), grow=True) == 3
+        assert known.find_or_add(THREE, grow=False) is None
         assert content(known) == left | {3: [9, 9]}
     assert stopped > 3
 

@@ -19,7 +19,9 @@ PRODUCT = """
 t(x, y, z) :- e(x), e(y), e(z).
 """
 
-linux = pytest.mark.skipif(room.available() is None, reason="the system does not say how much memory it has left")
+linux = pytest.mark.skipif(
+    room.available_memory() is None, reason="the system does not say how much memory it has left"
+)
 
 
 def system(root: Path, **files: str) -> None:
@@ -69,7 +71,7 @@ def test_what_is_left_is_that_of_the_system_or_of_a_control_group(
 ) -> None:
     system(tmp_path, **files)
     monkeypatch.setattr(room, "_ROOT", tmp_path)
-    assert room.available() == left
+    assert room.available_memory() == left
 
 
 @linux
@@ -77,11 +79,11 @@ def test_what_there_is_in_all_is_that_of_the_system_or_of_a_control_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(room, "_ROOT", tmp_path)
-    assert room.installed() is None
+    assert room.installed_memory() is None
     system(tmp_path, proc__meminfo=MEMINFO, proc__self__cgroup="0::/a/b\n", sys__fs__cgroup__a__b__memory_max="max\n")
-    assert room.installed() == 900 * 1024
+    assert room.installed_memory() == 900 * 1024
     system(tmp_path, sys__fs__cgroup__a__memory_max="1000\n")
-    assert room.installed() == 1000
+    assert room.installed_memory() == 1000
 
 
 @linux
@@ -103,7 +105,7 @@ def test_small_requests_are_not_looked_at() -> None:
 
 @linux
 def test_more_than_the_system_has_left_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "available", lambda: 50_000_000)
+    monkeypatch.setattr(room, "available_memory", lambda: 50_000_000)
     block = Block(20_000_000)
     address, size = block.address, block.size
     with pytest.raises(MemoryError, match=r"79.7 MB more are needed, and the system has 50\.0 MB left"):
@@ -138,7 +140,7 @@ def test_a_commit_ends_at_the_limit_and_succeeds_without_it() -> None:
 @linux
 def test_a_commit_ends_where_the_system_has_too_little_left(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(room, "available", lambda: 10_000_000)
+        patched.setattr(room, "available_memory", lambda: 10_000_000)
         db = filled(lambda db: None)
     db.commit()
     assert len(db["t"]) == 4_096_000

@@ -24,11 +24,11 @@ from tests.scripts import run, script_for
 from tests.suite import FIRST_SEED, chunks
 from tidelog.cli import main
 from tidelog.limits.watch import Watch
-from tidelog.maintain.cooling import cold
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.protocol import EpochOptions
+from tidelog.maintain.walk import cold_blocks
 from tidelog.storage import memory, room
-from tidelog.storage import spilling as files
+from tidelog.storage import room as files
 from tidelog.storage.memory import Block, Lease
 from tidelog.storage.room import Room
 from tidelog.workspace.options import DatabaseOptions
@@ -413,7 +413,7 @@ def test_relations_that_a_hyper_node_does_not_need_are_cold(tmp_path: Path) -> N
     db.commit()
     state = EpochState(db.engine, db.engine.program, Watch(), EpochOptions())
     position, views = state.derived["v"], db.engine.views
-    found = [id(block) for block in cold(state, state.structure.nodes[position], position)]
+    found = [id(block) for block in cold_blocks(state, state.structure.nodes[position], position)]
     places = {name: [found.index(id(block)) for block in views[name].blocks() if id(block) in found] for name in views}
     assert places["u"] == places["v"] == []
     assert len(places["t"]) == 4

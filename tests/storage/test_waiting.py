@@ -17,7 +17,7 @@ from tests.scripts import run, script_for
 from tests.suite import FIRST_SEED, chunks
 from tidelog.common.looking import unlimited
 from tidelog.kernels import layout
-from tidelog.maintain import waiting as bootstraps
+from tidelog.maintain import bootstrap
 from tidelog.storage import waiting
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.room import Room
@@ -45,8 +45,8 @@ def waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
     inserted: list[int] = []
     spilling(monkeypatch, 1)
     monkeypatch.setattr("tidelog.database.database.DatabaseOptions", partial(DatabaseOptions, spill=tmp_path))
-    monkeypatch.setattr(bootstraps, "_LARGE", 0)
-    monkeypatch.setattr(bootstraps, "_ROOM", 0)
+    monkeypatch.setattr(waiting, "_LARGE", 0)
+    monkeypatch.setattr(waiting, "_ROOM", 0)
     for name, value in (("_REGIONS", 8), ("_TOGETHER", 1), ("_MOST", 512), ("_LEAST", 16), ("_NEAR", 0)):
         monkeypatch.setattr(waiting, name, value)
     insert = WaitingRows.insert
@@ -108,7 +108,7 @@ def found(stored: StoredRelation, start: int) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("text", [CLOSURE, SAME_GENERATION])
 def test_programs_whose_rows_wait(waits: list[int], monkeypatch: pytest.MonkeyPatch, text: str, threads: int) -> None:
-    monkeypatch.setattr(bootstraps, "CALLED_BATCH", 1024)  # None calls Python, so that batches are smaller.
+    monkeypatch.setattr(bootstrap, "CALLED_BATCH", 1024)  # None calls Python, so that batches are smaller.
     rng = random.Random(3)
     db, plain = tidelog.connect(), tidelog.connect()
     plain.options(spill=None)

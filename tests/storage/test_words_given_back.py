@@ -8,7 +8,7 @@ import pytest
 from tidelog.language.syntax import Column, RecordType, Value
 from tidelog.storage import dictionary as module
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.usage import Usage, renumbered, translated
+from tidelog.storage.usage import Usage, renumber, translate
 
 LIST = RecordType("L", (Column("head", "symbol", "symbol"), Column("tail", "L", "L")))
 
@@ -81,6 +81,6 @@ def test_rows_are_renumbered() -> None:
     word = known.encode(("c", None), "L")
     usage = Usage(known)
     usage.add(["L", "number"], numpy.array([[word, 7]]))
-    numbers = renumbered(usage.flags())
-    assert translated(["L", "number"], numpy.array([[word, 7], [0, 2]]), numbers).tolist() == [[1, 7], [0, 2]]
+    numbers = renumber(usage.flags())
+    assert translate(["L", "number"], numpy.array([[word, 7], [0, 2]]), numbers).tolist() == [[1, 7], [0, 2]]
     assert numbers["symbol"][2] == 0

@@ -151,11 +151,11 @@ class Follower:
         """Take the checkpoint of an earlier epoch that was written aside, or write one after an epoch."""
         written, self.aside = self.aside, None
         if written is not None:
-            state.take_aside(*written)
+            state.take_from_background(*written)
             return
         self.commit(state)
         now, number = json.dumps(sorted(self.history[-1])).encode(), state.manifest.number
-        self.aside = number, state.write_aside(number, lambda file: file.write(now))
+        self.aside = number, state.write_in_background(number, lambda file: file.write(now))
 
     def drop_aside(self, state: StateFolder) -> None:
         """Remove what was written aside."""

@@ -21,8 +21,8 @@ from tests.store.disks import WRITES
 from tests.suite import FIRST_SEED, views
 from tidelog.durable.simulated import SimulatedDisk
 from tidelog.errors import Problem, UsageError
+from tidelog.store.checkpoint import EngineImage
 from tidelog.store.database import StoredDatabase
-from tidelog.store.image import EngineImage
 
 RULES = """
 .type Pair = [left: symbol, right: symbol]
@@ -44,9 +44,9 @@ class Gate:
         self.open = threading.Event()
         self.written = 0
         self._db = db
-        self._write = db.keeper.state.write_aside
-        db.keeper.aside, db.keeper.price, db.keeper.least = True, 1e9, 0.0
-        db.keeper.state.write_aside = self._wait  # type: ignore[method-assign]
+        self._write = db.keeper.state.write_in_background
+        db.keeper.in_background, db.keeper.price, db.keeper.least = True, 1e9, 0.0
+        db.keeper.state.write_in_background = self._wait  # type: ignore[method-assign]
 
     def _wait(self, number: int, write: Any) -> str:
         assert self.open.wait(_SECONDS)
@@ -63,7 +63,7 @@ class Gate:
         """Let the checkpoint be written."""
         self._db.keeper.price = 1e9
         self.open.set()
-        aside = self._db.keeper._aside
+        aside = self._db.keeper._background
         assert aside is not None
         aside._thread.join(_SECONDS)
         assert aside.is_written
@@ -191,7 +191,7 @@ def test_closing_ends_the_thread(db: StoredDatabase) -> None:
     gate = Gate(db)
     gate.begin()
     commit(db, ("c", "d"))
-    aside = db.keeper._aside
+    aside = db.keeper._background
     assert aside is not None
     threading.Timer(0.05, gate.open.set).start()
     db.close()

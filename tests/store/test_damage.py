@@ -24,8 +24,8 @@ from tidelog.errors import DataError, UsageError
 from tidelog.store.database import StoredDatabase
 from tidelog.store.log import SealedLog
 from tidelog.store.manifest import NAME, Manifest
+from tidelog.store.segments import FilePart, PartFolder
 from tidelog.store.state import StateFolder
-from tidelog.store.tables import FilePart, PartFolder
 
 
 def files_of(disk: SimulatedDisk) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ import pytest
 import tidelog
 from tests.store.test_reopening import reopened
 from tidelog.errors import position
-from tidelog.language.placed import placed_text
+from tidelog.language.stored_text import placed_text
 from tidelog.store.database import StoredDatabase
 
 PROGRAM = """\

@@ -9,8 +9,8 @@ import pytest
 import tidelog
 from tidelog.errors import InternalError
 from tidelog.language import read
-from tidelog.language.readable import added, check_readable
 from tidelog.language.reading import Preprocessing
+from tidelog.language.stored_text import added_statements, check_readable
 from tidelog.language.syntax import Atom, Constant, Functor, Program, Rule, Variable
 
 INSTANCES = """
@@ -88,7 +88,7 @@ def test_a_text_that_reads_as_another_program_is_noticed() -> None:
 def test_statements_of_earlier_programs_are_not_read_again() -> None:
     first = read(".decl a(x: number)\nr: a(x) :- x = 1.")
     second = read("a(2).\ns: a(x) :- x = 3.")
-    assert added((first, second), (first,)) == Program(rules=(second.rules[1],))
+    assert added_statements((first, second), (first,)) == Program(rules=(second.rules[1],))
 
 
 def test_kinds_of_constants_that_no_text_has_do_not_matter(tmp_path: Path) -> None:

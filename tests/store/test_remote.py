@@ -18,8 +18,8 @@ from tidelog.durable.files import checksum
 from tidelog.durable.remote import RemoteFiles
 from tidelog.errors import DataError, TidelogError, UsageError
 from tidelog.store.manifest import NAME
+from tidelog.store.segments import FilePart
 from tidelog.store.state import StateFolder
-from tidelog.store.tables import FilePart
 
 PROGRAM = ".decl e(x: number)\n"
 

@@ -21,7 +21,7 @@ import tidelog
 from tests.serving import running
 from tests.workbench.visiting import MARKUP, PROGRAM, Serve, Visitor, visit
 from tidelog.workbench.application import application
-from tidelog.workbench.console.export import save_page
+from tidelog.workbench.console.page import save_page
 from tidelog.workbench.service import Service
 
 BIG = 2**63 - 1

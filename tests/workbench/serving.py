@@ -15,9 +15,8 @@ from urllib.parse import quote, urlencode, urlsplit
 from tests.serving import Address, Answered, running
 from tidelog import Database
 from tidelog.client.exchange import events_of
-from tidelog.serve.access import AccessToken
-from tidelog.serve.bodies import ServerLimits
-from tidelog.serve.tls import ServerCertificate
+from tidelog.serve.access import AccessToken, ServerCertificate
+from tidelog.serve.requests import ServerLimits
 from tidelog.store import StoredDatabase
 from tidelog.workbench.application import application
 from tidelog.workbench.service import Service

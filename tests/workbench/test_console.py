@@ -15,8 +15,7 @@ import pytest
 
 import tidelog
 from tests.workbench.serving import Server, serving
-from tidelog.workbench.console.export import MOST_ROWS, save_page
-from tidelog.workbench.console.page import ASSETS, LATER, digest, modules
+from tidelog.workbench.console.page import ASSETS, LATER, MOST_ROWS, digest, modules, save_page
 
 OWN = sorted(ASSETS.glob("*.js"))
 MARKUP = "</script><script>alert(1)</script><!-- &amp;"

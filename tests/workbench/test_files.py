@@ -11,7 +11,7 @@ import pytest
 from pyarrow import feather, parquet
 
 from tests.workbench.serving import Server, serving
-from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.requests import ServerLimits
 
 
 def parquet_of(table: pa.Table) -> bytes:

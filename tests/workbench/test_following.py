@@ -22,8 +22,7 @@ import tidelog
 from tests.store.disks import full_disk
 from tests.workbench.serving import EDGES, Server, serving, until
 from tidelog.workbench import feed
-from tidelog.workbench.change_log import ChangeLog
-from tidelog.workbench.feed import EpochFeed
+from tidelog.workbench.feed import ChangeLog, EpochChanges, EpochFeed
 
 
 def replayed(rows: list[list[int]], changes: list[dict[str, Any]], relation: str) -> list[list[int]]:
@@ -222,25 +221,25 @@ def test_an_epoch_says_that_it_changed_rules(tmp_path: Path) -> None:
 def test_lines_that_are_torn_or_of_no_epoch_are_left_out(tmp_path: Path) -> None:
     log = ChangeLog(tmp_path)
     for epoch in (3, 4, 5, 5, 6):
-        log.write(epoch, {"edge": f'{{"inserted":[[{epoch}, 0]],"deleted":[]}}'})
+        log.write(EpochChanges(epoch, {"edge": f'{{"inserted":[[{epoch}, 0]],"deleted":[]}}'}))
     log.close()
     (file,) = (tmp_path / "changes").iterdir()
     file.write_bytes(file.read_bytes()[:-9])
-    assert [each["epoch"] for each in log.read(5)] == [3, 4, 5]
-    assert [each["epoch"] for each in log.read(4)] == [3, 4]
-    assert [each["epoch"] for each in log.read(7)] == []
+    assert [each.number for each in log.read(5)] == [3, 4, 5]
+    assert [each.number for each in log.read(4)] == [3, 4]
+    assert [each.number for each in log.read(7)] == []
 
 
 def test_a_line_without_room_leaves_the_others_as_they_are(tmp_path: Path) -> None:
     log = ChangeLog(tmp_path)
-    log.write(3, {"edge": "3"})
+    log.write(EpochChanges(3, {"edge": "3"}))
     for size in range(10, 70, 5):
         with full_disk(size), pytest.raises(tidelog.UsageError, match="E0681"):
-            log.write(4, {"edge": "4" * 100})
-    log.write(4, {"edge": "4"})
-    log.write(5, {"edge": "5"})
+            log.write(EpochChanges(4, {"edge": "4" * 100}))
+    log.write(EpochChanges(4, {"edge": "4"}))
+    log.write(EpochChanges(5, {"edge": "5"}))
     log.close()
-    assert [(each["epoch"], each["relations"]) for each in log.read(5)] == [(n, {"edge": str(n)}) for n in (3, 4, 5)]
+    assert [(each.number, each.relations) for each in log.read(5)] == [(n, {"edge": str(n)}) for n in (3, 4, 5)]
 
 
 def test_a_disk_that_takes_no_changes_refuses_them_and_reading_goes_on(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def open_socket(server: Server) -> socket.socket:
 
 
 def test_a_client_that_sends_no_whole_head_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.serve.protocol.SECONDS", 0.2)
+    monkeypatch.setattr("tidelog.serve.running.SECONDS", 0.2)
     with serving() as server, open_socket(server) as slow, server.events() as events:
         slow.sendall(b"GET /v1/relations HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
         assert slow.recv(100) == b""
@@ -258,7 +258,7 @@ def received(client: socket.socket) -> bytes:
 
 
 def test_a_body_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.serve.bodies._SECONDS_TO_SEND", 0.2)
+    monkeypatch.setattr("tidelog.serve.requests._SECONDS_TO_SEND", 0.2)
     head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
     with serving() as server, open_socket(server) as slow:
         slow.sendall(head.encode())
@@ -294,7 +294,7 @@ def test_a_subscriber_takes_few_changes_at_once() -> None:
     for epoch in range(1, 8):
         feed._keep(EpochChanges(epoch, {}))
     feed._kept.popleft()
-    assert [[each.epoch for each in feed.after(after, 3)[0]] for after in (0, 3, 5, 7)] == [
+    assert [[each.number for each in feed.after(after, 3)[0]] for after in (0, 3, 5, 7)] == [
         [2, 3, 4], [4, 5, 6], [6, 7], [],
     ]  # fmt: skip
     assert feed.after(0, 3)[1] == 1

@@ -13,10 +13,9 @@ import pytest
 
 from tests.workbench.serving import Server, serving, until
 from tidelog.errors import LimitError
-from tidelog.limits.cancelling import Cancellation, cancellation_here, cancelled_by
-from tidelog.limits.interrupts import Interrupts
+from tidelog.limits.interrupts import Cancellation, Interrupts, cancellation_here, cancelled_by
 from tidelog.limits.watch import Watch
-from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.requests import ServerLimits
 
 ENDLESS = ".decl n(x: number)\nn(0).\nn(x + 1) :- n(x).\n"
 

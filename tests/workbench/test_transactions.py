@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.workbench.serving import Server, serving
-from tidelog.serve.bodies import ServerLimits
+from tidelog.serve.requests import ServerLimits
 
 
 def paths(server: Server) -> list[list[int]]:
@@ -95,7 +95,7 @@ def test_a_key_makes_a_transaction_happen_once(tmp_path: Path) -> None:
 
 
 def test_the_last_thousand_keys_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tidelog.workbench.requests.MOST_KEYS", 3)
+    monkeypatch.setattr("tidelog.workbench.service.MOST_KEYS", 3)
     with serving() as server:
         for key in "abcd":
             server.post("/v1/transactions", {"insert": {"edge": [[ord(key), 0]]}}, Idempotency_Key=key)

@@ -2,13 +2,12 @@
 
 The checker shares the reading of programs and the dictionary of symbols with the engine, but nothing that evaluates.
 
-certificate   the parts of a certificate, and those that its program determines
-export        the certificate of a database
-layout        certificates as folders of Parquet files;  folder  their writer
-reading       their reader;  tables  one of their files, within bounds
-sql           a rule as a SELECT;  functors  computations of rules, in SQL or Python;  texts  those on texts
-check         the conditions, on DuckDB;  wrong  the problems that it finds, as messages
-session       a database of DuckDB for a check;  stopping  limits and Ctrl-C while it runs
+certificate  the parts of a certificate, those that its program determines, and the certificate of a database
+folder       certificates as folders of Parquet files: their layout and their writer
+reading      their reader;  tables  one of their files, within bounds
+sql          a rule as a SELECT;  functors  computations of rules, in SQL or Python
+check        the conditions, on DuckDB, and the problems that it finds, as messages
+session      a database of DuckDB for a check, with its limits and Ctrl-C
 """
 
 from __future__ import annotations
@@ -23,13 +22,14 @@ from tidelog.certificate.certificate import (
     CertifiedProgram,
     CertifiedRows,
     PartedCertificate,
+    certificate_of,
     certified,
+    program_text,
 )
 from tidelog.certificate.check import check
-from tidelog.certificate.export import certificate_of, program_text
 from tidelog.certificate.folder import save
 from tidelog.certificate.reading import load
-from tidelog.certificate.stopping import look
+from tidelog.certificate.session import look
 from tidelog.certificate.tables import out_of_memory
 from tidelog.errors import wrong_argument
 from tidelog.functions.callables import FunctorSource, GivenFunctions

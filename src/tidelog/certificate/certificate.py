@@ -1,17 +1,25 @@
-"""A certificate: the program, the facts, the views, and a birth for every tuple."""
+"""A certificate: the program, the facts, the views, and a birth for every tuple; that of the last committed epoch of a
+database, and its program as a text of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Literal, TypeAlias
 
+import numpy
+
 from tidelog.common.arrays import AnyWords
+from tidelog.common.looking import Look, unlimited
 from tidelog.language.counters import COUNTER
-from tidelog.rules.components import components
-from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode, NodeSelection
-from tidelog.rules.edges import body_of, head_of
+from tidelog.language.syntax import CheckedProgram, Program
+from tidelog.maintain.state import EngineState
+from tidelog.rules import compile_program
+from tidelog.rules.core import AggregateRule, CoreProgram, CoreRule, HyperNode, NodeSelection, head_of
+from tidelog.rules.graph import components
 from tidelog.rules.selections import candidates_of
 from tidelog.storage.dictionary import Dictionary
 
@@ -57,7 +65,7 @@ class CertifiedProgram:
         on have smaller ones."""
         reads: dict[str, dict[str, None]] = {name: {} for name in self.program.relations}
         for rule in self.rules:
-            reads[head_of(rule)] |= dict.fromkeys(name for name, _ in body_of(rule))
+            reads[head_of(rule)] |= dict.fromkeys(name for name, _ in rule.reads)
         return {name: number for number, group in enumerate(components(reads)) for name in group}
 
 
@@ -112,3 +120,44 @@ def _selecting(node: HyperNode) -> HyperNode:
         for rule in node.rules
     )
     return replace(node, relations=tuple(name for name in node.relations if name not in shown), rules=rules, whole=())
+
+
+def certificate_of(engine: EngineState, checked: CheckedProgram, look: Look = unlimited) -> Certificate:
+    """Return the certificate of an engine's state, for the program that the engine should evaluate. Compile the program
+    anew, and take only rows and births from the engine. Call `look` meanwhile and while the certificate is read; it may
+    raise."""
+    program = certified(compile_program(checked, look=look), engine.unsettled)
+
+    def facts(name: str) -> AnyWords:
+        kept = engine.program.candidates.get(name, name)
+        return engine.asserted[kept].words() if kept in engine.asserted else _none(name)
+
+    def view(name: str) -> tuple[AnyWords, AnyWords]:
+        if name not in engine.views:
+            return _none(name), numpy.empty(0, numpy.int64)
+        return engine.views[name].words(), engine.births(name, look)
+
+    def _none(name: str) -> AnyWords:
+        return numpy.empty((0, len(program.relations[name].columns)), numpy.int64)
+
+    whole = tuple(sorted(engine.unsettled.keys() & program.relations.keys()))
+    return Certificate(program, engine.dictionary, "the database", facts, view, whole)
+
+
+def program_text(programs: Iterable[Program], look: Look = unlimited) -> str:
+    """Return types, declarations and rules of loaded programs as one text; rules keep their names.
+
+    Leave out directives, and facts, which are data of the certificate. Call `look` for each of them; it may raise.
+    """
+    programs = tuple(programs)
+    sections = (
+        [node for program in programs for node in program.types],
+        [node for program in programs for node in program.functors],
+        [node for program in programs for node in program.declarations],
+        [rule for program in programs for rule in program.rules if rule.name is not None],  # facts have none
+    )
+    lines = []
+    for node in chain.from_iterable(sections):
+        look()
+        lines.append(f"{node}\n")
+    return "".join(lines)

@@ -23,28 +23,121 @@ evaluation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.certificate.certificate import Certificate
-from tidelog.certificate.functors import Functors, sql_type, typed
-from tidelog.certificate.session import checking, given, has_values
+from tidelog.certificate.certificate import Certificate, CertifiedProgram
+from tidelog.certificate.functors import Functors, sql_type, sql_values
+from tidelog.certificate.session import check_session, has_values, look, source_of
 from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances, repeated, unnumbered
-from tidelog.certificate.stopping import look
-from tidelog.certificate.wrong import MOST, SHOWN, Findings, wrong_strata
 from tidelog.common.arrays import AnyWords
 from tidelog.errors import CertificateRejected, Problem
-from tidelog.language.syntax import Kind
+from tidelog.language.functors import NUMERIC
+from tidelog.language.syntax import Kind, Value
 from tidelog.limits.watch import Watch
-from tidelog.rules.core import AggregateRule, CoreRule, NodeSelection
-from tidelog.rules.edges import head_of
+from tidelog.rules.core import AggregateRule, AnyRule, CoreRule, NodeSelection, head_of
+from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:
     import duckdb
+
+
+SHOWN = 3
+"""Tuples that a message names."""
+MOST = 10
+"""Problems that an error lists."""
+
+
+def wrong_strata(certified: CertifiedProgram) -> Iterator[Problem]:
+    """Yield the problems of condition 4."""
+    strata = certified.strata
+    for rule in certified.rules:
+        head = head_of(rule)
+        for name, negative in rule.reads:
+            if strata[name] > strata[head] or (negative and strata[name] == strata[head]):
+                how = "in full (by negation or an aggregate)" if negative else "to derive a relation"
+                message = f"condition 4 (strata): rule {rule.origin} reads stratum {strata[name]} {how}"
+                message += f" in stratum {strata[head]}"
+                hint = "let a rule read lower strata or its own, and lower ones only by negation or an aggregate"
+                yield Problem("E0804", message, rule.span, hint=hint, place=certified.place)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The problems of views. Rows are some of those in question, as SQL has them: words for symbols and records."""
+
+    certified: CertifiedProgram
+
+    def unfit(self, name: str) -> Problem:
+        """Return the problem of a view with something other than a tuple."""
+        message = f"condition 3 (founded): the view of {self.called(name)} has a row that does not fit its declaration"
+        return Problem("E0803", message, hint="save the certificate again", place=self.certified.place)
+
+    def unfit_fact(self, name: str) -> Problem:
+        """Return the problem of facts with something other than a tuple."""
+        message = f"condition 1 (facts): the facts of {name} have a row that does not fit its declaration"
+        return Problem("E0801", message, hint="save the certificate again", place=self.certified.place)
+
+    def lost_fact(self, view: str, rows: Sequence[tuple[Any, ...]]) -> Problem:
+        """Return the problem of facts that are not in the view."""
+        message = f"condition 1 (facts): {self.shown(view, rows)} is a fact, but not in the view"
+        hint = "check that the view and the facts belong together"
+        return Problem("E0801", message, hint=hint, place=self.certified.place)
+
+    def not_closed(self, rule: AnyRule, rows: Sequence[tuple[Any, ...]]) -> Problem:
+        """Return the problem of heads of a rule that are not in the view."""
+        name, selects = head_of(rule), self.certified.selects
+        message = f"condition 2 (closed): rule {rule.origin} derives {self.shown(name, rows)} from the view,"
+        chosen = name in selects and selects[name].domains
+        message += f" but the view does not contain it{', nor a tuple of its key' if chosen else ''}"
+        hint = "check that the view is complete, and that the rule reads the right tuples"
+        return Problem("E0802", message, rule.span, hint=hint, place=self.certified.place)
+
+    def not_founded(self, name: str, rows: Sequence[tuple[Any, ...]]) -> Problem:
+        """Return the problem of tuples of a view that nothing supports."""
+        message = f"condition 3 (founded): {self.shown(name, rows)} is in the view, but is no fact and no rule"
+        message += " derives it from older tuples of the view"
+        rules = [rule for rule in self.certified.rules if head_of(rule) == name]
+        notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:SHOWN] if rule.span)
+        hint = "remove it from the view, or look for a missing fact or a wrong birth"
+        return Problem("E0803", message, None, notes, hint, self.certified.place)
+
+    def not_selected(self, name: str, rows: Sequence[tuple[Any, ...]]) -> Problem:
+        """Return the problem of tuples that others of the view dominate, or agree with in a domain."""
+        domains = self.certified.selects[name].domains
+        why = "another tuple of the same key" if domains else "a tuple that dominates it"
+        message = f"condition 5 (selected): {self.shown(name, rows)} is in the view, with {why}"
+        hint = "keep one tuple of each key" if domains else "remove it from the view"
+        return Problem("E0805", message, hint=hint, place=self.certified.place)
+
+    def shown(self, name: str, rows: Sequence[tuple[Any, ...]]) -> str:
+        """Return a few tuples of a relation as text, without a name if a rewrite of a rule made the relation."""
+        info = self.certified.program.relations[name]
+        kinds = [column.kind for column in info.columns]
+        texts = []
+        for row in rows[:SHOWN]:
+            values = zip(row, kinds, strict=False)  # without columns there is a 1
+            cells = ", ".join(format_value(self._decoded(value, kind), _quoted) for value, kind in values)
+            texts.append(f"{'' if info.auxiliary else name}({cells})")
+        more = " and more" if len(rows) > SHOWN else ""
+        return f"{', '.join(texts)}{more}{' (an intermediate result)' if info.auxiliary else ''}"
+
+    def called(self, name: str) -> str:
+        """Return the name of a relation in messages. Relations that a rewrite of a rule made have no name."""
+        return "an intermediate result" if self.certified.program.relations[name].auxiliary else name
+
+    def _decoded(self, value: Any, kind: Kind) -> Value:
+        return value if kind in NUMERIC else self.certified.dictionary.decode(value, kind)
+
+
+def _quoted(text: str, _in_branch: bool) -> str:
+    return json.dumps(text)
+
 
 _SLICE = 2_000_000
 """Rows of a head's view that are joined at a time, so that the hash table over them stays small."""
@@ -57,7 +150,7 @@ def check(certificate: Certificate, watch: Watch | None = None) -> None:
     watch = watch or Watch()
     problems = list(wrong_strata(certificate))
     if not problems:
-        with checking(certificate.dictionary, watch) as (connection, functors):
+        with check_session(certificate.dictionary, watch) as (connection, functors):
             problems = _Check(certificate, connection, functors, watch).problems()
     if problems:
         raise CertificateRejected(*problems[:MOST])
@@ -96,7 +189,7 @@ class _Check:
         """Return the problems of all conditions but 4, which is about the rules alone."""
         self.connection.execute("CREATE TABLE marks (relation BIGINT, missing BIGINT, supported BIT)")
         for number, name in enumerate(self.certificate.program.relations):
-            self.tables[name] = self.loaded(number, name)
+            self.tables[name] = self.load_view(number, name)
         if self.wrong:
             return self.wrong
         found = [problem for name in self.certificate.declared for problem in self.without_fact(name)]
@@ -107,7 +200,7 @@ class _Check:
 
     # --- the relations -----------------------------------------------------------------------------------------------
 
-    def loaded(self, number: int, name: str) -> _Table:
+    def load_view(self, number: int, name: str) -> _Table:
         """Make a table of a view."""
         look(self.watch)
         rows, births = self.certificate.view(name)
@@ -127,7 +220,9 @@ class _Check:
             steps = columns[0][_SLICE::_SLICE].tolist()
             cuts = tuple(f"'{value!r}'::{sql_type(self.kinds(name)[0])}" for value in dict.fromkeys(steps))
         table = _Table(number, count, cuts)
-        with given(self.connection, [*columns, births], [*(f"c{i}" for i in range(len(columns))), "birth"]) as source:
+        with source_of(
+            self.connection, [*columns, births], [*(f"c{i}" for i in range(len(columns))), "birth"]
+        ) as source:
             self.connection.execute(f"CREATE TABLE {table.name} AS FROM {source}")
         return table
 
@@ -136,7 +231,7 @@ class _Check:
 
     def columns(self, name: str, rows: AnyWords) -> list[NDArray[Any]]:
         """Return the columns of rows as SQL has them."""
-        return [typed(rows[:, i], kind) for i, kind in enumerate(self.kinds(name))]
+        return [sql_values(rows[:, i], kind) for i, kind in enumerate(self.kinds(name))]
 
     # --- the conditions ----------------------------------------------------------------------------------------------
 
@@ -150,10 +245,10 @@ class _Check:
             return
         names = [f"h{i}" for i in range(facts.shape[1])]
         columns = [*self.columns(name, facts), numpy.full(len(facts), NO_BIRTH, numpy.int64)]
-        with given(self.connection, columns, [*names, "youngest"]) as select:
+        with source_of(self.connection, columns, [*names, "youngest"]) as select:
             view = self.certificate.program.candidates.get(name, name)
             if self.mark(view, select):
-                yield self.findings.lost_fact(view, self.missing(view, select))
+                yield self.findings.lost_fact(view, self.missing_heads(view, select))
 
     def not_closed(self, rule: CoreRule | AggregateRule) -> Iterator[Problem]:
         """Yield the problems of condition 2 for a rule, and mark the tuples that it supports."""
@@ -161,7 +256,7 @@ class _Check:
         select = f"({instances(rule, table, self.certificate.strata, self.functors)})"
         name = head_of(rule)
         if self.mark(name, select):
-            yield self.findings.not_closed(rule, self.missing(name, select))
+            yield self.findings.not_closed(rule, self.missing_heads(name, select))
 
     def not_founded(self) -> Iterator[Problem]:
         """Yield the problems of condition 3, once all facts and rules have marked the tuples that they support."""
@@ -169,7 +264,7 @@ class _Check:
         supported = dict(self.connection.execute(counts).fetchall())
         for name, table in self.tables.items():
             if supported.get(table.number, 0) < table.rows:
-                yield self.findings.not_founded(name, self.unsupported(name))
+                yield self.findings.not_founded(name, self.unsupported_rows(name))
 
     def not_selected(self, selection: NodeSelection) -> Iterator[Problem]:
         """Yield the problem of condition 5 for a relation: a tuple of the view that another one dominates, or two that
@@ -204,7 +299,7 @@ class _Check:
         """Mark the rows of a view that the instances of `select` support; the number of instances whose head is not in
         the view."""
         table = self.tables[name]
-        missing, wanted = 0, self.wanted(name)
+        missing, wanted = 0, self.no_substitute(name)
         for within in _slices(table.cuts):
             look(self.watch)
             missing += self.value(
@@ -216,7 +311,7 @@ class _Check:
             )
         return missing
 
-    def wanted(self, name: str) -> str:
+    def no_substitute(self, name: str) -> str:
         """Return the condition that no tuple of a view stands for the head of the instance i, if the view selects: none
         dominates it, or agrees with it in a domain."""
         selection = self.certificate.selects.get(name)
@@ -234,7 +329,7 @@ class _Check:
 
     # --- rows for messages --------------------------------------------------------------------------------------------
 
-    def unsupported(self, name: str) -> list[tuple[Any, ...]]:
+    def unsupported_rows(self, name: str) -> list[tuple[Any, ...]]:
         """Return some of the rows of a view without marks."""
         table = self.tables[name]
         marks = f"(SELECT bit_or(supported) FROM marks WHERE relation = {table.number})"
@@ -245,13 +340,13 @@ class _Check:
         )
         return rows.fetchall()
 
-    def missing(self, name: str, select: str) -> list[tuple[Any, ...]]:
+    def missing_heads(self, name: str, select: str) -> list[tuple[Any, ...]]:
         """Return some of the heads of `select` that are not in a view."""
         heads = ", ".join(f"i.h{i}" for i in range(len(self.kinds(name)))) or "1"
         rows = self.connection.execute(
             f"SELECT DISTINCT {heads} FROM {select} i"
             f" WHERE NOT EXISTS (SELECT 1 FROM {self.tables[name].name} v WHERE {self.same(name)})"
-            f"{self.wanted(name)} LIMIT {SHOWN + 1}"
+            f"{self.no_substitute(name)} LIMIT {SHOWN + 1}"
         )
         return rows.fetchall()
 

@@ -23,16 +23,15 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.certificate.texts import TEXTS
 from tidelog.common.arrays import Words
 from tidelog.common.looking import Look
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import NUMERIC, several
-from tidelog.language.regex import PatternError, translated
+from tidelog.language.regex import PatternError, grouper, translated
 from tidelog.language.syntax import FunctorType, Kind
 from tidelog.rules.core import CoreConstant, OwnAggregate
 from tidelog.semantics.ordinals import collision, ordinals
-from tidelog.semantics.user_aggregates import folded
+from tidelog.semantics.user_aggregates import fold_group
 from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import Scalar
 from tidelog.storage.arrow_arrays import mask_to_arrow, numbers_to_arrow, numbers_to_numpy
@@ -41,6 +40,45 @@ from tidelog.storage.dictionary import Dictionary
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+
+def _replaced(text: str, old: str, new: str) -> str:
+    parts = text.split(old) if old else [text]
+    if len(text) + (len(parts) - 1) * (len(new) - len(old)) > _MOST:
+        raise MemoryError(f"a text has more than {_MOST:,} characters")
+    return new.join(parts)
+
+
+def _parts(text: str, separator: str) -> list[str]:
+    return [*text] if separator == "" else text.split(separator)
+
+
+def _at(values: list[str | None] | list[str], number: int) -> str | None:
+    return values[number] if number in range(len(values)) else None
+
+
+def _groups(pattern: str, text: str) -> list[str | None]:
+    find = grouper(pattern)
+    return find(text) if find is not None else []
+
+
+def _once(values: list[Scalar]) -> list[Scalar]:
+    return [value for value in dict.fromkeys(values) if value is not None]
+
+
+TEXTS: dict[tuple[str, int], Callable[..., Scalar]] = {
+    ("lower", 1): lambda text: text.lower(),
+    ("upper", 1): lambda text: text.upper(),
+    ("trim", 1): lambda text: text.strip(),
+    ("replace", 3): _replaced,
+    ("index_of", 2): lambda text, part: text.index(part),
+    ("split", 3): lambda text, separator, number: _at(_parts(text, separator), number),
+    ("groups", 3): lambda pattern, text, number: _at(_groups(pattern, text), number),
+    ("split", 2): lambda text, separator: _once(_parts(text, separator)),
+    ("groups", 2): lambda pattern, text: _once(_groups(pattern, text)[1:]),
+    ("positions", 2): lambda text, part: [i for i in range(len(text) + 1) if text.startswith(part, i)],
+}
+"""By name and number of arguments; those with several values give lists."""
 
 
 SQL_TYPES = {"unsigned": "UBIGINT", "float": "DOUBLE", "test": "BOOLEAN"}
@@ -96,14 +134,14 @@ class Functors:
         kinds = [column.kind for column in functor.parameters]
         result = f"{functor.result.kind} list"
         if not args:  # DuckDB knows no size of a column that has no arguments
-            return self._called(
+            return self._call_rows(
                 ("declared", functor.name), lambda _: list(values_of(functor, ())), ["number"], result, ["0"]
             )
 
         def listed(*values: Scalar) -> list[Scalar]:
             return list(values_of(functor, values))
 
-        return self._called(("declared", functor.name), listed, kinds, result, args)
+        return self._call_rows(("declared", functor.name), listed, kinds, result, args)
 
     def call(self, functor: str, kinds: Sequence[Kind], result: Kind, args: Sequence[str]) -> str:
         """Return the value of a functor for argument expressions of these kinds, or the list of its
@@ -111,12 +149,14 @@ class Functors:
         if (functor, kinds[0]) in _IN_SQL:
             return _IN_SQL[functor, kinds[0]].format(*args)
         if functor == "ord" and kinds[0] not in NUMERIC:
-            return f"{self._registered((functor, *kinds), partial(self._ordinal, kinds[0]), kinds, result)}({args[0]})"
+            return (
+                f"{self._function_name((functor, *kinds), partial(self._ordinal, kinds[0]), kinds, result)}({args[0]})"
+            )
         bits = partial(_same_bits, kind=result)
         of_connection = {"as": bits, "ord": bits, "range": partial(_steps, look=self._look)}
         function = of_connection.get(functor) or TEXTS.get((functor, len(args))) or _FUNCTORS[functor]
         listed = f"{result} list" if several(functor, len(args)) else result
-        return self._called(("functor", functor, *kinds, result), function, kinds, listed, args)
+        return self._call_rows(("functor", functor, *kinds, result), function, kinds, listed, args)
 
     def steps(self, kind: Kind, args: Sequence[str]) -> tuple[str, str]:
         """Return the number of values in a range of integers, and the value after {} steps."""
@@ -132,11 +172,11 @@ class Functors:
     def compare(self, op: str, kind: Kind, left: str, right: str) -> str:
         """Return a condition; NULL counts as false."""
         if op in ("match", "!match"):
-            matched = self._registered(("match",), self._matched, ("symbol", "symbol"), "test")
+            matched = self._function_name(("match",), self._matches, ("symbol", "symbol"), "test")
             return f"{matched}({left}, {right}) IS {'FALSE' if op.startswith('!') else 'TRUE'}"
         if op in ("=", "!=") or (kind != "symbol" and op in _COMPARISONS):
             return f"{left} {op} {right}"
-        return self._called(("comparison", op), _COMPARISONS[op], ("symbol", "symbol"), "test", (left, right))
+        return self._call_rows(("comparison", op), _COMPARISONS[op], ("symbol", "symbol"), "test", (left, right))
 
     def fold(self, op: AggregateName, kind: Kind, column: str) -> str:
         """Return the aggregate of a column of a group that is not empty."""
@@ -144,18 +184,18 @@ class Functors:
         if in_sql is not None:
             return in_sql.format(column)
         result = AGGREGATES[op].result or kind
-        return self._called(("fold", op, kind), _FOLDS[op], [f"{kind} list"], result, [f"list({column})"])
+        return self._call_rows(("fold", op, kind), _FOLDS[op], [f"{kind} list"], result, [f"list({column})"])
 
     def fold_own(self, own: OwnAggregate, columns: Sequence[str]) -> str:
         """Return the value of an aggregate in Python for columns of a group that is not empty."""
         kinds = [f"{column.kind} list" for column in own.operands]
 
         def value(*operands: list[Scalar]) -> Scalar:
-            return folded(own, zip(*operands, strict=True))
+            return fold_group(own, zip(*operands, strict=True))
 
         order = ", ".join(columns)
         lists = [f"list({column} ORDER BY {order})" for column in columns]
-        return self._called(("own", own.word, str(own.start)), value, kinds, own.declared.result.kind, lists)
+        return self._call_rows(("own", own.word, str(own.start)), value, kinds, own.declared.result.kind, lists)
 
     def pack(self, kind: Kind, args: Sequence[str]) -> str:
         """Return the record of these fields."""
@@ -167,7 +207,7 @@ class Functors:
 
         if not fields:
             return self.constant(CoreConstant((), kind))  # type: ignore[arg-type]  # the one record without fields
-        return f"{self._registered(('pack', kind), made, fields, kind)}({', '.join(args)})"
+        return f"{self._function_name(('pack', kind), made, fields, kind)}({', '.join(args)})"
 
     def field(self, kind: Kind, position: int, source: str) -> str:
         """Return a field of a record that is not nil."""
@@ -177,7 +217,7 @@ class Functors:
             _, fields = self._dictionary.unpack(kind, _words(records))
             return numbers_to_arrow(fields[position].view(_DTYPES.get(field, numpy.int64)))
 
-        return f"{self._registered(('field', kind, position), taken, [kind], field)}({source})"
+        return f"{self._function_name(('field', kind, position), taken, [kind], field)}({source})"
 
     def _ordinal(self, kind: Kind, column: pa.Array) -> pa.Array:
         """Return `ord` of symbols or records. Raise DataError (E0409) where two have one number."""
@@ -191,7 +231,7 @@ class Functors:
             self._ordinals[kind, word] = number
         return self._column([None if word is None else self._ordinals[kind, word] for word in words], "number")
 
-    def _matched(self, patterns: pa.Array, texts: pa.Array) -> pa.Array:
+    def _matches(self, patterns: pa.Array, texts: pa.Array) -> pa.Array:
         """Return for each text whether it matches, NULL for a malformed pattern, by DuckDB's own regular
         expressions."""
         import pyarrow as pa
@@ -211,7 +251,7 @@ class Functors:
 
     # --- functions in Python -----------------------------------------------------------------------------------------
 
-    def _called(
+    def _call_rows(
         self,
         key: tuple[object, ...],
         function: Callable[..., Scalar],
@@ -236,9 +276,9 @@ class Functors:
                 return _lists(results, result.removesuffix(" list"))
             return self._column([_fit(value, result) for value in results], result)
 
-        return f"{self._registered(key, column, kinds, result)}({', '.join(args)})"
+        return f"{self._function_name(key, column, kinds, result)}({', '.join(args)})"
 
-    def _registered(
+    def _function_name(
         self, key: tuple[object, ...], function: Callable[..., pa.Array], kinds: Sequence[Kind], result: Kind
     ) -> str:
         """Return the name of a function of Arrow columns, under which SQL calls it."""
@@ -293,7 +333,7 @@ def sql_type(kind: Kind) -> str:
     return SQL_TYPES.get(kind, "BIGINT")
 
 
-def typed(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
+def sql_values(words: NDArray[Any], kind: Kind) -> NDArray[Any]:
     """Return a vector of words as numbers of the kind's SQL type. Words of 32 bits may stay so, except for unsigned and
     float."""
     if kind not in _DTYPES:

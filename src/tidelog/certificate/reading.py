@@ -1,6 +1,6 @@
 """Certificates read from folders. The reader trusts nothing in them.
 
-The program is compiled again. It determines the files and the manifest (`layout`): a folder with other files, with
+The program is compiled again. It determines the files and the manifest (`folder`): a folder with other files, with
 links, or with another manifest is rejected. No name, stratum or column is taken from the folder; facts are read for
 declared relations only. All else is for `check`.
 """
@@ -19,9 +19,8 @@ from typing import IO, Any
 
 import numpy
 
-from tidelog.certificate.certificate import Certificate, certified
-from tidelog.certificate.export import program_text
-from tidelog.certificate.layout import (
+from tidelog.certificate.certificate import Certificate, certified, program_text
+from tidelog.certificate.folder import (
     FORMAT,
     MANIFEST,
     PARTS,

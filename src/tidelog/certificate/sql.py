@@ -25,8 +25,8 @@ from tidelog.rules.core import (
     NodeSelection,
     Pack,
     Unpack,
+    is_several,
 )
-from tidelog.rules.literals import is_several
 from tidelog.semantics.user_aggregates import start_value
 
 NO_BIRTH = -(2**63)

@@ -13,15 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidelog.cli.facts import FACTS, FactsArgument
-from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, functors_of, limits_of
+from tidelog.cli.facts import FACTS, FactsArgument, declared_options, inputs_of, read_inputs
+from tidelog.cli.report import change_lines, print_json, print_stats, table
+from tidelog.cli.run import check_folders
+from tidelog.cli.shared import add_fact_folder, add_functors, add_limits, existing, functors_of, limits_of
+from tidelog.errors import DataError
 
 if TYPE_CHECKING:
+    from tidelog.cli.shared import Commands
     from tidelog.common.arrays import Words
     from tidelog.store import StoredDatabase
     from tidelog.workspace.change import Change
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _SIGNS = {"+": "--insert", "-": "--delete"}
 
@@ -74,11 +76,6 @@ def as_options(arguments: Sequence[str]) -> list[str]:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Make the changes one epoch and show them."""
-    from tidelog.cli.facts import inputs_of, read_inputs
-    from tidelog.cli.report import print_json, stats
-    from tidelog.cli.run import check_folders
-    from tidelog.cli.shared import existing
-
     folder = None if arguments.changes in (None, "-") else Path(arguments.changes)
     check_folders(arguments.fact_dir, folder)
     insert, delete = (list(map(FactsArgument.of, each)) for each in (arguments.insert, arguments.delete))
@@ -108,8 +105,7 @@ def execute(arguments: argparse.Namespace) -> int:
         else:
             _show(change, rows=arguments.changes == "-")
             if arguments.stats:
-                sys.stdout.flush()
-                print(stats(change.report, db.stats()), file=sys.stderr)
+                print_stats(change.report, db.stats())
     return 0
 
 
@@ -118,17 +114,15 @@ def _write(db: StoredDatabase, change: Change, folder: Path) -> list[Path]:
     files."""
     folder.mkdir(parents=True, exist_ok=True)
     return [
-        _written(db, name, getattr(change[name], direction).words(), folder, f"{name}.{direction}")
+        _write_file(db, name, getattr(change[name], direction).words(), folder, f"{name}.{direction}")
         for name in db.program.relations
         for direction in ("inserted", "deleted")
     ]
 
 
-def _written(db: StoredDatabase, name: str, words: Words, folder: Path, stem: str) -> Path:
+def _write_file(db: StoredDatabase, name: str, words: Words, folder: Path, stem: str) -> Path:
     """Write tuples as text that `apply` reads with the options of the relation's `.input`; as JSON where such a text
     does not read back. Remove the file of the other kind: it is of an earlier epoch."""
-    from tidelog.cli.facts import declared_options
-    from tidelog.errors import DataError
     from tidelog.io import write_view
 
     relation, csv, json = db.program.relations[name], f"{stem}.csv", f"{stem}.json"
@@ -146,15 +140,9 @@ def _written(db: StoredDatabase, name: str, words: Words, folder: Path, stem: st
 
 def _show(change: Change, *, rows: bool) -> None:
     """Print the changes: all of them as lines with + or -, or a table of their numbers."""
-    from tidelog.cli.report import table
-    from tidelog.io.sorting import sorted_rows
-    from tidelog.storage.record_text import format_value
-
     if not rows:
         sizes = [(name, len(change[name].inserted), len(change[name].deleted)) for name in change]
         print(table(("relation", "inserted", "deleted"), sizes) if sizes else "nothing has changed")
         return
-    for name in change:
-        for sign, relation in (("-", change[name].deleted), ("+", change[name].inserted)):
-            for row in sorted_rows(relation):
-                print(f"{sign} {name}({', '.join(map(format_value, row))})")
+    for line in change_lines(change):
+        print(line)

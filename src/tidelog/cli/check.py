@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.report import print_json
 from tidelog.cli.shared import (
     add_functors,
     add_messages,
@@ -25,7 +28,7 @@ from tidelog.common.collecting import uncollected
 from tidelog.language.counters import COUNTER
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    from tidelog.cli.shared import Commands
 
 
 def add(commands: Commands) -> None:
@@ -59,9 +62,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 @uncollected()
 def _check_program(arguments: argparse.Namespace) -> None:
-    from dataclasses import replace
-
-    from tidelog.cli.report import print_json
     from tidelog.functions.callables import GivenFunctions
     from tidelog.io.files import input_options, reject_lost_outputs
     from tidelog.semantics.user_aggregates import given_of
@@ -90,8 +90,6 @@ def _check_program(arguments: argparse.Namespace) -> None:
 
 
 def _check_certificate(arguments: argparse.Namespace) -> None:
-    from functools import partial
-
     from tidelog.certificate import check, load, look
     from tidelog.functions.callables import GivenFunctions
     from tidelog.limits.watch import Watch, guarded
@@ -114,8 +112,6 @@ def _check_store(arguments: argparse.Namespace) -> None:
 
 
 def _report(what: str, arguments: argparse.Namespace, relations: int, rules: int, trusted: Iterable[str]) -> None:
-    from tidelog.cli.report import print_json
-
     contents, trusted = {"relations": relations, "rules": rules}, list(trusted)
     if arguments.json:
         print_json({"ok": True, what: arguments.path, **contents, **({"trusted": trusted} if trusted else {})})

@@ -14,33 +14,11 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 from warnings import catch_warnings, simplefilter
 
-from tidelog.cli import (
-    apply,
-    check,
-    completion,
-    console,
-    demo,
-    explain,
-    format,
-    graph,
-    init,
-    lsp,
-    network,
-    node,
-    pipeline,
-    prompt,
-    query,
-    rdf,
-    run,
-    serve,
-    show,
-    warm,
-    watch,
-)
-from tidelog.cli.progress import shown_on_terminal
+from tidelog.cli import apply, check, explain, network, programs, prompt, query, rdf, run, serve, spark, stores, warm
+from tidelog.cli.report import failure, print_json, shown_on_terminal
 from tidelog.common.collecting import rarely_collected
 from tidelog.errors import (
     DataError,
@@ -49,32 +27,38 @@ from tidelog.errors import (
     LimitError,
     PendingWarning,
     Problem,
+    SetupError,
     TidelogError,
     UsageError,
+    how_to_install,
+    is_installed,
 )
 
+if TYPE_CHECKING:
+    from tidelog.cli.shared import Commands
+
 COMMANDS = (
-    run,
-    check,
-    format,
-    init,
-    apply,
-    show,
-    query,
-    explain,
-    graph,
-    serve,
-    watch,
-    console,
-    node,
-    network,
-    pipeline,
-    rdf,
-    lsp,
-    demo,
-    warm,
+    run.add,
+    check.add,
+    programs.add_format,
+    stores.add_init,
+    apply.add,
+    stores.add_show,
+    query.add_query,
+    explain.add,
+    programs.add_graph,
+    serve.add,
+    query.add_watch,
+    stores.add_report,
+    network.add_node,
+    network.add_network,
+    spark.add_pipeline,
+    rdf.add,
+    programs.add_lsp,
+    spark.add_demo,
+    warm.add,
 )
-"""The modules of the commands, in the order in which `--help` lists them."""
+"""The functions that add the commands, in the order in which `--help` lists them."""
 
 DONE, WRONG_INPUT, WRONG_USAGE, OUT_OF_LIMIT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -161,10 +145,33 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action=_Version)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add(commands)
-    completion.add(commands, parser)
+    for add in (*COMMANDS, _add_completion):
+        add(commands)
     return top
+
+
+_SHELLS = ("bash", "zsh", "fish")
+_COMPLETION = (
+    """`tidelog completion bash|zsh|fish`: print a script that lets a shell complete commands, options and files."""
+)
+
+
+def _add_completion(commands: Commands) -> None:
+    """Add the command `completion` to the parser."""
+    command = commands.add_parser("completion", help="complete in a shell", description=_COMPLETION, allow_abbrev=False)
+    command.add_argument("shell", metavar="SHELL", choices=_SHELLS, help=", ".join(_SHELLS))
+    command.set_defaults(execute=_print_completion)
+
+
+def _print_completion(arguments: argparse.Namespace) -> int:
+    """Print the script. Raise SetupError (E0790) where the extra `prompt` is missing."""
+    if not is_installed("shtab"):
+        message = "scripts for shells need shtab, which is not installed"
+        raise SetupError(Problem("E0790", message, hint=how_to_install("prompt")))
+    import shtab
+
+    print(shtab.complete(parser(), shell=arguments.shell))
+    return 0
 
 
 class _Version(argparse.Action):
@@ -211,8 +218,6 @@ def _fail(error: TidelogError, *, as_json: bool, every: bool) -> int:
     status = _exit_code(error)
     sys.stdout.flush()
     if as_json:
-        from tidelog.cli.report import failure, print_json
-
         print_json(failure(error, status))
     else:
         print(*(error.problems if every else (error,)), sep="\n", file=sys.stderr)

@@ -10,11 +10,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.cli.report import print_json
+from tidelog.cli.shared import add_functors, existing, functors_of, hints, positive
+from tidelog.errors import Problem, UsageError
 from tidelog.explain.questions import MOST_MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tidelog.cli.shared import Commands
     from tidelog.database.database import Database
     from tidelog.explain.absence import Absence
     from tidelog.explain.blame import Blame
@@ -22,13 +26,9 @@ if TYPE_CHECKING:
     from tidelog.explain.steps import Facts, Removal
     from tidelog.spark import SparkDatabase
 
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
 
 def add(commands: Commands) -> None:
     """Add the command `explain` to the parser."""
-    from tidelog.cli.shared import add_functors, positive
-
     command = commands.add_parser("explain", help="say why a tuple holds", description=__doc__, allow_abbrev=False)
     command.add_argument("store", metavar="STORE", type=Path)
     command.add_argument("tuple", metavar="TUPLE", help='such as \'reach("a", "d")\'')
@@ -55,9 +55,7 @@ def add(commands: Commands) -> None:
 def execute(command: argparse.ArgumentParser, arguments: argparse.Namespace) -> int:
     """Print or write the explanation. Files have one proof: end with a message where another explanation is asked
     for."""
-    from tidelog.cli.report import print_json
-    from tidelog.cli.shared import existing, functors_of, hints
-    from tidelog.explain.enumeration import Enumeration
+    from tidelog.explain.questions import Enumeration
     from tidelog.explain.steps import Removal
 
     _rename(arguments, "undo", "ways_to_remove")
@@ -142,8 +140,6 @@ def why_or_why_not(
     db: Database | SparkDatabase, relation: str, values: tuple[Any, ...], members: int | None = MOST_MEMBERS
 ) -> Proof | Absence:
     """Return the proof of a tuple, or the reason why it does not hold. Raise what else `explain` raises."""
-    from tidelog.errors import UsageError
-
     try:
         return db.explain(relation, values, members=members)
     except UsageError as error:
@@ -154,11 +150,10 @@ def why_or_why_not(
 
 def goal_of(text: str, db: Database | SparkDatabase) -> tuple[str, tuple[Any, ...]]:
     """Return the relation and the values of a tuple. Raise ProgramError, or UsageError (E0673) for another text."""
-    from tidelog.errors import Problem, UsageError
-    from tidelog.queries.meanings import parsed
+    from tidelog.queries.meanings import parse_query
     from tidelog.queries.pattern import atom_of, matching
 
-    atom = atom_of(parsed(text))
+    atom = atom_of(parse_query(text))
     pattern = None if atom is None or atom.path is not None else matching(atom, db.workspace.programs)
     if pattern is None or len(pattern.constants) != len(pattern.kinds):
         hint = 'write a relation with a value for each attribute, such as \'reach("a", "d")\''

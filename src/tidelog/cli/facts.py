@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.explain import goal_of
 from tidelog.cli.shared import QUOTES
+from tidelog.errors import DataError, Problem, UsageError
+from tidelog.limits.progress import step_of
 
 if TYPE_CHECKING:
     from tidelog.common.arrays import Words
@@ -47,8 +50,6 @@ class FactsArgument:
     @classmethod
     def of(cls, text: str) -> FactsArgument:
         """Return the facts that a text names. Raise UsageError (E0603) if it names none."""
-        from tidelog.errors import Problem, UsageError
-
         found = FACTS.fullmatch(text)
         if found is None:
             message = f"expected a fact such as 'edge(1, 2)', or REL=FILE, found '{text}'"
@@ -59,8 +60,6 @@ class FactsArgument:
     def insert_into(self, db: Database) -> None:
         """Assert the facts. Raise DataError for a file that is missing or wrong, UsageError (E0601) for an unknown
         relation, ProgramError or UsageError (E0673) for a text that is no fact."""
-        from tidelog.cli.explain import goal_of
-
         if self.file is None:
             relation, values = goal_of(self.text, db)
             db.insert(relation, [values])
@@ -77,7 +76,6 @@ class FactsArgument:
 
 def _words(db: Database, name: str, options: str, file: str) -> Words:
     """Return the facts of a file."""
-    from tidelog.errors import DataError
     from tidelog.io import read_facts
     from tidelog.language import read
     from tidelog.language.directives import unknown_options
@@ -121,9 +119,7 @@ def read_inputs(
 
     The file of a relation that is not in `needed` may be missing, as for Soufflé.
     """
-    from tidelog.errors import DataError
     from tidelog.io import read_facts
-    from tidelog.limits.progress import step_of
 
     _check_standard_input(inputs)
     for number, directive in enumerate(inputs):
@@ -145,7 +141,6 @@ def _warn_of_quotes(
 ) -> None:
     """Print a warning (E0417) if all symbols of a column of a plain text are in quotes, as far as its first rows
     say."""
-    from tidelog.errors import Problem
     from tidelog.io.options import FileOptions
 
     wanted = FileOptions.of(options)
@@ -163,8 +158,6 @@ def _warn_of_quotes(
 def _check_standard_input(inputs: list[Directive]) -> None:
     """Raise DataError (E0413) if several relations read the standard input, which the first one would read to its
     end."""
-    from tidelog.errors import DataError, Problem
-
     reading = [directive for directive in inputs if directive.options.get("IO") == "stdin"]
     if len(reading) > 1:
         first, second = reading[:2]

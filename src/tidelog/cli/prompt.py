@@ -13,6 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidelog.cli.explain import goal_of, why_or_why_not
+from tidelog.cli.facts import inputs_of, read_inputs
+from tidelog.cli.report import change_lines, table
+from tidelog.cli.shared import hints
+from tidelog.common.cache_folder import cache_folder
+from tidelog.errors import TidelogError, is_installed
+
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
@@ -49,23 +56,21 @@ class Session:
         self.db.options(profile=True)
         self.commands: dict[str, Callable[[str], str]] = {
             ".delete": self._delete,
-            ".explain": self._explain,
+            ".explain": lambda text: str(why_or_why_not(self.db, *goal_of(text, self.db))),
             ".help": lambda _: HELP,
-            ".load": self._load,
-            ".profile": self._profile,
+            ".load": lambda path: self._add_program(Path(path)),
+            ".profile": lambda _: str(self.db.profile()),
             ".remove": self._remove,
             ".rules": lambda _: repr(self.db.rules),
             ".ways-to-derive": self._ways_to_derive,
-            ".ways-to-remove": self._ways_to_remove,
-            ".why-not": self._why_not,
+            ".ways-to-remove": lambda text: _sets(self.db.ways_to_remove(*goal_of(text, self.db))),
+            ".why-not": lambda text: str(self.db.why_not(*goal_of(text, self.db))),
         }
         self.commands["help"] = self.commands[".help"]  # Newcomers leave the full stop out.
 
     def execute(self, statement: str) -> str:
         """Do what a statement or a command says, and return the text to print. Whatever this raises has changed
         nothing; it raises what the verbs of databases raise."""
-        from tidelog.cli.shared import hints
-
         word, _, rest = statement.partition(" ")
         try:
             if word in self.commands:
@@ -73,14 +78,13 @@ class Session:
                     return self.commands[word](rest.strip())
             if is_query(statement):
                 return self._query(statement)
-            return self._added(f"{statement}\n")  # With a line break it is no path.
+            return self._add_program(f"{statement}\n")  # With a line break it is no path.
         except BaseException:
             self.db.rollback()
             raise
 
     def _query(self, text: str) -> str:
-        from tidelog.cli.report import table
-        from tidelog.io.sorting import sorted_rows
+        from tidelog.io.relation import sorted_rows
         from tidelog.storage.record_text import format_value
 
         found = self.db.query(text)
@@ -92,46 +96,22 @@ class Session:
 
     def _delete(self, atom: str) -> str:
         self.db.delete(atom)
-        return _shown(self.db.commit())
+        return _change_text(self.db.commit())
 
     def _remove(self, name: str) -> str:
         self.db.rules.remove(name)
-        return _shown(self.db.commit())
+        return _change_text(self.db.commit())
 
-    def _load(self, path: str) -> str:
-        return self._added(Path(path))
-
-    def _added(self, program: str | Path) -> str:
+    def _add_program(self, program: str | Path) -> str:
         """Add a program, and the facts of its `.input`."""
-        from tidelog.cli.facts import inputs_of, read_inputs
-
         before, reading = self.db.program.directives, self.db.workspace.reading(program)
         self.db.load(reading, replace=True)
         inputs = inputs_of(self.db.program.directives)  # Those of instances of components are not in the program.
         stated = reading.program.directives
         read_inputs(self.db, Path(), [each for each in inputs if each in stated or each not in before])
-        return _shown(self.db.commit())
-
-    def _profile(self, _: str) -> str:
-        return str(self.db.profile())
-
-    def _explain(self, text: str) -> str:
-        from tidelog.cli.explain import goal_of, why_or_why_not
-
-        return str(why_or_why_not(self.db, *goal_of(text, self.db)))
-
-    def _why_not(self, text: str) -> str:
-        from tidelog.cli.explain import goal_of
-
-        return str(self.db.why_not(*goal_of(text, self.db)))
-
-    def _ways_to_remove(self, text: str) -> str:
-        from tidelog.cli.explain import goal_of
-
-        return _sets(self.db.ways_to_remove(*goal_of(text, self.db)))
+        return _change_text(self.db.commit())
 
     def _ways_to_derive(self, text: str) -> str:
-        from tidelog.cli.explain import goal_of
         from tidelog.explain.steps import Removal
 
         return _sets(map(Removal, self.db.ways_to_derive(*goal_of(text, self.db))))
@@ -168,16 +148,8 @@ def statements(lines: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def _shown(change: Change) -> str:
-    from tidelog.io.sorting import sorted_rows
-    from tidelog.storage.record_text import format_value
-
-    lines = [
-        f"{sign} {name}({', '.join(map(format_value, row))})"
-        for name in change
-        for sign, relation in (("-", change[name].deleted), ("+", change[name].inserted))
-        for row in sorted_rows(relation)
-    ]
+def _change_text(change: Change) -> str:
+    lines = list(change_lines(change))
     more = len(lines) - MOST_SHOWN
     return "\n".join(lines[:MOST_SHOWN] + ([f"  and {more:,} more"] if more > 0 else []))
 
@@ -204,8 +176,6 @@ def execute() -> int:
 def reader(session: Session) -> Callable[[str], str]:
     """Return a function that shows a prompt and returns a line: that of `prompt_session`, or Python's own without the
     extra `prompt`."""
-    from tidelog.errors import is_installed
-
     return prompt_session(session).prompt if all(map(is_installed, ("prompt_toolkit", "pygments"))) else input
 
 
@@ -216,7 +186,6 @@ def prompt_session(session: Session) -> PromptSession[str]:
     from prompt_toolkit.history import FileHistory
     from prompt_toolkit.lexers import PygmentsLexer
 
-    from tidelog.common.cache_folder import cache_folder
     from tidelog.editors.colours import TidelogLexer
 
     def words() -> list[str]:
@@ -229,8 +198,6 @@ def prompt_session(session: Session) -> PromptSession[str]:
 
 
 def _read_and_run(session: Session, read: Callable[[str], str]) -> int:
-    from tidelog.errors import TidelogError
-
     while True:
         try:
             text = read("tidelog> ").strip()

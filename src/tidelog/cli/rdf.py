@@ -9,19 +9,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from warnings import catch_warnings, simplefilter
 
-from tidelog.cli.serving import add_address, certificate_of, need_packages, tokens_of
+from tidelog.cli.serve import add_address, certificate_of, need_packages, tokens_of
 from tidelog.cli.shared import positive, size
 from tidelog.errors import Problem, ShapesWarning, UsageError
+from tidelog.limits.progress import step_of
 
 if TYPE_CHECKING:
+    from tidelog.cli.shared import Commands
     from tidelog.rdf import Store, ValidationReport
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 _STORE = ".tide"
 """The ending of the folder of a store."""
@@ -110,7 +110,7 @@ def validate(arguments: argparse.Namespace) -> int:
         else:
             print(report.to_text(arguments.format).rstrip())
         return 0 if report.conforms else 1
-    if any(path.suffix == _STORE for path in arguments.data) or arguments.format not in ("text", "json"):
+    if _folders(arguments.data) or arguments.format not in ("text", "json"):
         hint = "pass files of RDF and a file of shapes, with --format text or json"
         raise UsageError(Problem("E0603", "--each does not fit these arguments", hint=hint))
     conforms, found = True, {}
@@ -134,15 +134,15 @@ def _report(arguments: argparse.Namespace, data: list[Path], last: Path) -> Vali
     with catch_warnings():
         simplefilter("ignore", ShapesWarning)  # The report has them.
         if last.suffix == _STORE:
-            with _read([*data, last], arguments) as store:
+            with _open_or_load([*data, last], arguments) as store:
                 return store.validate()
-        if all(path.suffix != _STORE for path in data):
-            with _filled([], arguments) as store:
+        if not _folders(data):
+            with _store_with([], arguments) as store:
                 store.shapes(last, _NAME, strict=arguments.strict)  # First, so that the cache has the same rules.
                 _insert(store, data)
                 store.commit()
                 return store.validate(_NAME)
-        with _read(data, arguments) as store:
+        with _open_or_load(data, arguments) as store:
             with store.what_if() as trial:  # A store in a folder stays as it is.
                 trial.shapes(last, _NAME, strict=arguments.strict)
             assert trial.change is not None
@@ -151,7 +151,7 @@ def _report(arguments: argparse.Namespace, data: list[Path], last: Path) -> Vali
 
 def _reports(arguments: argparse.Namespace, data: list[Path], last: Path) -> Iterator[tuple[Path, ValidationReport]]:
     """Yield the violations in each file alone. The shapes are compiled once, and follow from one file to the next."""
-    with _filled([], arguments) as store:
+    with _store_with([], arguments) as store:
         with catch_warnings():
             simplefilter("ignore", ShapesWarning)
             store.shapes(last, _NAME, strict=arguments.strict)
@@ -175,7 +175,7 @@ def inconsistencies(arguments: argparse.Namespace) -> int:
     """Print the contradictions; return 1 if there are any."""
     from tidelog.rdf import justified
 
-    with _read(arguments.data, arguments) as store:
+    with _open_or_load(arguments.data, arguments) as store:
         rows = sorted(tuple(map(str, row)) for row in store.inconsistencies())
         if arguments.format == "json":
             found = [each.to_dict() for each in justified(store.justifications())]
@@ -191,7 +191,7 @@ def serve(arguments: argparse.Namespace) -> int:
     """Load the files, and serve them."""
     need_packages("pyoxigraph", "starlette", "uvicorn", "httptools", "uvloop", extras=("rdf", "serve"))
     from tidelog.rdf.serve.application import application
-    from tidelog.serve.bodies import ServerLimits
+    from tidelog.serve.requests import ServerLimits
     from tidelog.serve.running import address_of, listening, run
 
     tokens, certificate = tokens_of(arguments), certificate_of(arguments)
@@ -203,11 +203,16 @@ def serve(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _read(data: list[Path], arguments: argparse.Namespace) -> Store:
+def _folders(data: Iterable[Path]) -> list[Path]:
+    """Return the folders of stores among some paths."""
+    return [path for path in data if path.suffix == _STORE]
+
+
+def _open_or_load(data: list[Path], arguments: argparse.Namespace) -> Store:
     """Return a store of some files, or the store in a folder. Raise UsageError: E0603 for both, E0654."""
     from tidelog.store import is_marked
 
-    folders = [path for path in data if path.suffix == _STORE]
+    folders = _folders(data)
     if folders and len(data) > 1:
         hint = "pass the store alone, or files alone"
         raise UsageError(Problem("E0603", f"{folders[0]} is a store, and there are other data", hint=hint))
@@ -215,13 +220,13 @@ def _read(data: list[Path], arguments: argparse.Namespace) -> Store:
         if not is_marked(folder):
             hint = "check the path, or pass files of RDF"
             raise UsageError(Problem("E0654", "the folder contains no store", place=str(folder), hint=hint))
-    store = _filled(data, arguments, *folders)
+    store = _store_with(data, arguments, *folders)
     if not folders:
         store.commit()
     return store
 
 
-def _filled(data: list[Path], arguments: argparse.Namespace, folder: Path | None = None) -> Store:
+def _store_with(data: list[Path], arguments: argparse.Namespace, folder: Path | None = None) -> Store:
     """Return a store, the one in a folder if there is one, with the files, which wait for a commit."""
     from tidelog.rdf import connect
     from tidelog.rdf.tables import RULE_SETS
@@ -234,8 +239,6 @@ def _filled(data: list[Path], arguments: argparse.Namespace, folder: Path | None
 
 def _insert(store: Store, files: list[Path]) -> None:
     """Insert files, which wait for a commit."""
-    from tidelog.limits.progress import step_of
-
     for number, path in enumerate(files):
         with step_of(f"reading {path.name}", number, len(files)):
             store.insert(path)
@@ -244,11 +247,11 @@ def _insert(store: Store, files: list[Path]) -> None:
 def _store(arguments: argparse.Namespace) -> Store:
     from tidelog.rdf.sparql.bodies import rule_prefix
 
-    folders = [path for path in arguments.data if path.suffix == ".tide"]
+    folders = _folders(arguments.data)
     if len(folders) > 1:
         hint = "start a server for each store"
         raise UsageError(Problem("E0603", f"{folders[1]} is a second store", hint=hint))
-    store = _filled(arguments.data, arguments, folders[0] if folders else None)
+    store = _store_with(arguments.data, arguments, folders[0] if folders else None)
     for view in arguments.view:
         name, equals, path = view.partition("=")
         if not equals:

@@ -16,6 +16,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tidelog.cli.explain import goal_of, why_or_why_not
+from tidelog.cli.facts import inputs_of, read_inputs
+from tidelog.cli.report import print_json, print_stats
 from tidelog.cli.shared import (
     QUOTES,
     add_fact_folder,
@@ -29,15 +32,16 @@ from tidelog.cli.shared import (
     text,
     warnings_of,
 )
+from tidelog.cli.spark import spark_session
+from tidelog.errors import Problem, UsageError
 
 if TYPE_CHECKING:
+    from tidelog.cli.shared import Commands
     from tidelog.database.database import Database
     from tidelog.errors import Problem
     from tidelog.language.syntax import CheckedProgram, Directive
     from tidelog.spark import SparkDatabase
     from tidelog.workspace.programs import Demanded
-
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def add(commands: Commands) -> None:
@@ -76,9 +80,7 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Load, read, commit, check on request, write."""
     import tidelog
-    from tidelog.cli.report import print_json, stats
     from tidelog.common.collecting import freeze_present
-    from tidelog.errors import Problem, UsageError
     from tidelog.storage.memory import reuse_memory
 
     started = time.perf_counter()
@@ -92,7 +94,7 @@ def execute(arguments: argparse.Namespace) -> int:
         message = f"the file of --profile must end in .html or .json, found '{arguments.profile}'"
         raise UsageError(Problem("E0603", message, hint="name it run.html for a page, or run.json for data"))
     with ExitStack() as stack:
-        db = _connected(arguments.engine, stack)
+        db = _connect(arguments.engine, stack)
         db.import_functions(functors_of(arguments))
         db.options(**limits_of(arguments))
         if arguments.profile is not None:
@@ -119,8 +121,7 @@ def execute(arguments: argparse.Namespace) -> int:
         else:
             _answer(db, folder)
             if arguments.stats:
-                sys.stdout.flush()
-                print(stats(report, db.stats()), file=sys.stderr)
+                print_stats(report, db.stats())
     return 0
 
 
@@ -128,7 +129,6 @@ def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> list[P
     """Load the program and its facts; return the warnings. Nothing keeps the forms of the program that are not
     evaluated, which may take hundreds of megabytes."""
     import tidelog
-    from tidelog.cli.facts import inputs_of, read_inputs
     from tidelog.io import reject_lost_outputs
     from tidelog.workspace.programs import Demanded
 
@@ -147,10 +147,9 @@ def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> list[P
     return found
 
 
-def _connected(engine: str, stack: ExitStack) -> Database | SparkDatabase:
+def _connect(engine: str, stack: ExitStack) -> Database | SparkDatabase:
     """Return an empty database, which the stack closes."""
     import tidelog
-    from tidelog.cli.on_spark import spark_session
 
     if engine == "embedded":
         return stack.enter_context(tidelog.connect())
@@ -161,9 +160,6 @@ def _connected(engine: str, stack: ExitStack) -> Database | SparkDatabase:
 
 def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
     """Print the proof of a tuple, or the reason why it does not hold."""
-    from tidelog.cli.explain import goal_of, why_or_why_not
-    from tidelog.cli.report import print_json
-
     found = why_or_why_not(db, *goal_of(text, db))
     if as_json:
         print_json({"ok": True, "explanations": [found.to_dict()]})
@@ -173,8 +169,8 @@ def _explain(db: Database | SparkDatabase, text: str, *, as_json: bool) -> None:
 
 def _save_page(db: Database, change: Any, arguments: argparse.Namespace) -> None:
     """Write the run as a page."""
-    from tidelog.workbench.console.export import save_page
-    from tidelog.workbench.history import EpochHistory
+    from tidelog.workbench.console.page import save_page
+    from tidelog.workbench.describing import EpochHistory
 
     history = EpochHistory()
     history.note(1, change)
@@ -193,8 +189,6 @@ def _save_profile(db: Database, file: Path) -> None:
 
 def check_folders(facts: Path, outputs: Path | None) -> None:
     """Raise UsageError (E0651, E0652) unless facts come from a folder and outputs can go to one."""
-    from tidelog.errors import Problem, UsageError
-
     if not facts.is_dir():
         what = "is not a folder" if facts.exists() else "does not exist"
         hint = "create it, or pass the folder with -F"
@@ -283,7 +277,7 @@ def _answer_as_json(db: Database | SparkDatabase, folder: Path | None) -> dict[s
         view = db.local(directive.relation)
         output = {"rows": len(view), "columns": [column.name for column in view.columns], "file": None}
         if folder is None or directive.options.get("IO") == "stdout":
-            from tidelog.io.sorting import sorted_rows
+            from tidelog.io.relation import sorted_rows
 
             output["tuples"] = sorted_rows(view)
         else:

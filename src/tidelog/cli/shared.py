@@ -8,7 +8,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
+from tidelog.limits.progress import step_of
 
 if TYPE_CHECKING:
     from tidelog.client.database import RemoteDatabase
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from tidelog.language.syntax import CheckedProgram, Program
     from tidelog.rules.core import CoreProgram
     from tidelog.store import StoredDatabase
+
+    Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
 QUOTES = "E0417"
 """The code of the warning about values of a file that keep their quotes."""
@@ -134,7 +139,7 @@ def preprocessing_of(arguments: argparse.Namespace) -> Preprocessing:
     return Preprocessing(tuple(arguments.include_dir), macros, not arguments.no_preprocessor)
 
 
-def parsed(arguments: argparse.Namespace) -> Program:
+def parse_program(arguments: argparse.Namespace) -> Program:
     """Return the program that a command's arguments name, read with its options."""
     from tidelog.language.reading import parse
 
@@ -144,7 +149,6 @@ def parsed(arguments: argparse.Namespace) -> Program:
 def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: CoreProgram) -> list[Problem]:
     """Return the warnings of a program that a command shows. Raise ProgramError with them if it has to reject them, and
     UsageError (E0640) for a code of no warning."""
-    from tidelog.errors import Problem, ProgramError, UsageError
     from tidelog.language.lints import CODES
     from tidelog.rules.lints import warnings
 
@@ -235,8 +239,6 @@ def add_access(command: argparse.ArgumentParser) -> None:
 @contextmanager
 def hints(**by_code: str) -> Iterator[None]:
     """Raise the errors of the block with these hints by their codes: those that work where a command stands."""
-    from tidelog.errors import TidelogError
-
     try:
         yield
     except TidelogError as error:
@@ -251,7 +253,7 @@ def is_address(store: str) -> bool:
     return store.startswith(("http://", "https://"))
 
 
-def served(address: str, arguments: argparse.Namespace) -> RemoteDatabase:
+def connect_to_server(address: str, arguments: argparse.Namespace) -> RemoteDatabase:
     """Return the database that a server has, with the options of `add_access`. Raise UsageError (E0699) where it does
     not answer, and SetupError (E0790) where the extra `client` is missing."""
     from tidelog.connect import connect
@@ -263,8 +265,6 @@ def served(address: str, arguments: argparse.Namespace) -> RemoteDatabase:
 
 def existing(folder: Path, *, read_only: bool = False, functors: Any = ()) -> StoredDatabase:
     """Open the store in a folder. Raise UsageError (E0654) without a store there, and make nothing."""
-    from tidelog.errors import Problem, UsageError
-    from tidelog.limits.progress import step_of
     from tidelog.store import StoredDatabase, is_marked
 
     if not is_marked(folder):

@@ -15,14 +15,16 @@ import time
 import warnings
 from typing import TYPE_CHECKING
 
+from tidelog.cli.report import print_json
+from tidelog.cli.shared import positive
+from tidelog.errors import KernelCacheWarning
+
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    from tidelog.cli.shared import Commands
 
 
 def add(commands: Commands) -> None:
     """Add the command `warm` to the parser."""
-    from tidelog.cli.shared import positive
-
     command = commands.add_parser(
         "warm", help="compile all kernels now, once per machine", description=__doc__, allow_abbrev=False
     )
@@ -37,7 +39,6 @@ def add(commands: Commands) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Run programs that need all kernels, in processes of their own; return 1 if one of them fails."""
     from tidelog.cli.warming import PARTS, run
-    from tidelog.errors import KernelCacheWarning
     from tidelog.kernels.places import folder_of_kernels
     from tidelog.maintain.threads import cores
 
@@ -61,8 +62,6 @@ def execute(arguments: argparse.Namespace) -> int:
     sizes = [file.stat().st_size for file in folder.glob("*.nbc")]
     seconds = round(time.perf_counter() - started, 3)
     if arguments.json:
-        from tidelog.cli.report import print_json
-
         print_json({"ok": True, "folder": folder, "kernels": len(sizes), "bytes": sum(sizes), "seconds": seconds})
     else:
         print(f"{folder}: {len(sizes)} kernels, {sum(sizes) / 1e6:.1f} MB, {seconds:.0f} s")

@@ -14,12 +14,12 @@ from tidelog.kernels import layout
 from tidelog.language.syntax import Column
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import change_facts, difference
+from tidelog.storage.closed_relation import ClosureFold, fold_closure
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.folding import ClosureFold, folded
-from tidelog.storage.frozen import freeze
 from tidelog.storage.memory import Block, Stop
-from tidelog.storage.positions import positions
+from tidelog.storage.readers import freeze
+from tidelog.storage.rows import positions
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.waiting import WaitingRows
 
@@ -101,7 +101,7 @@ def run(part: Part) -> None:
     db = Database()
     db.load(part.program)
     db.options(**part.options)
-    facts = {name: _widened(rows) if part.wide and name == "e" else rows for name, rows in part.facts.items()}
+    facts = {name: _widen(rows) if part.wide and name == "e" else rows for name, rows in part.facts.items()}
     for name, rows in facts.items():
         db.insert(name, rows)
     db.commit()
@@ -118,7 +118,7 @@ def run(part: Part) -> None:
     _read_texts(bits)
 
 
-def _widened(rows: Sequence[Row]) -> list[Row]:
+def _widen(rows: Sequence[Row]) -> list[Row]:
     return [tuple(x + WIDE for x in row) for row in rows]
 
 
@@ -130,7 +130,7 @@ def _read_closure(bits: int) -> None:
         closure.build([edges])
         dtype = numpy.dtype(f"int{bits}")
         closure.words(dtype)
-        closure.ending(1, dtype)
+        closure.pairs_to(1, dtype)
         closure.holds(edges[:2])
         closure.lengths(edges[:2])
         for fold in (
@@ -138,7 +138,7 @@ def _read_closure(bits: int) -> None:
             ClosureFold("sum", backward=True),
             ClosureFold("first", ranks=numpy.argsort),
         ):
-            folded(closure, numpy.arange(9), fold, lambda _: None, Stop())
+            fold_closure(closure, numpy.arange(9), fold, lambda _: None, Stop())
         for seconds in (0.0, float("inf")):
             many, _, _ = closure.change(edges[500:501], edges[:0], seconds)
             many.ends(1)
@@ -174,7 +174,7 @@ def _outgrow(bits: int) -> None:
 
 def _read_texts(bits: int) -> None:
     """Split rows of text, keep their symbols as if they were many, and read them back in words of a size."""
-    from tidelog.io.split_text import split_text
+    from tidelog.io.text_reader import split_text
 
     known = Dictionary()
     symbols = known.table_for(1 << 30)

@@ -1,4 +1,4 @@
-"""`RemoteDatabase`: the verbs of a database whose store a server has."""
+"""`RemoteDatabase`: the verbs of a database whose store a server has, and its blocks of changes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
+from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, overload
 from urllib.parse import quote as quoted
 
-from tidelog.client.exchange import Exchange, encoded, error_of
-from tidelog.client.explaining import RemoteEnumeration, ServerExplanations
-from tidelog.client.following import RemoteFollower
-from tidelog.client.relations import ARROW, RemoteChange, RemoteRelation, RemoteRelationChange
+from tidelog.client.answers import (
+    ARROW,
+    RemoteChange,
+    RemoteEnumeration,
+    RemoteFollower,
+    RemoteRelation,
+    RemoteRelationChange,
+    ServerExplanations,
+)
+from tidelog.client.exchange import Exchange, encode_body, error_of
 from tidelog.client.rows import Noted, frozen, json_value, keyed_rows, rows_of
-from tidelog.client.transaction import RemoteTransaction, check_outside
-from tidelog.database.ruleset import Earlier, NamedRules
+from tidelog.database.transaction import Earlier, NamedRules
 from tidelog.database.verbs import callable_one
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, whole, wrong_argument
 from tidelog.explain.absence import Absence
@@ -25,18 +31,74 @@ from tidelog.explain.documents import ExplanationReader
 from tidelog.explain.proof import Proof
 from tidelog.explain.questions import DEPTH, MOST_MEMBERS
 from tidelog.explain.steps import Facts, Removal
-from tidelog.io.column_types import ColumnTypes
-from tidelog.io.keys import names_of
-from tidelog.io.rows import place_in
+from tidelog.io.encode import names_of
+from tidelog.io.json_values import ColumnTypes
+from tidelog.io.values import place_in
 from tidelog.language import read
 from tidelog.language.branches import Branch
 from tidelog.language.declarations import branch_named
 from tidelog.language.reading import preprocessed, text_of
 from tidelog.language.syntax import CheckedProgram
-from tidelog.queries.planning import QueryPlan
+from tidelog.queries.answers import QueryPlan
 from tidelog.workspace.change import EqualRows
-from tidelog.workspace.earlier_names import OF_CLIENTS, EarlierNames
-from tidelog.workspace.pending import PendingReads, warn_of_pending
+from tidelog.workspace.objects import OF_CLIENTS, EarlierNames, PendingReads, Uncopied, warn_of_pending
+
+
+def check_outside(database: RemoteDatabase, call: str) -> None:
+    """Raise UsageError (E0625) inside of a block of the database."""
+    if database.block is not None:
+        message = f"cannot call `{call}` inside a transaction"
+        hint = "end the block to commit, or raise in it to drop its changes"
+        raise UsageError(Problem("E0625", message, hint=hint))
+
+
+class RemoteTransaction(Uncopied):
+    """The changes of one `with` block, whether they are made here or by the database itself. `change` is there once the
+    block has ended. `send` commits them, or says what they would change; they are dropped in any case."""
+
+    def __init__(self, database: RemoteDatabase, send: Callable[[], RemoteChange]) -> None:
+        self._database = database
+        self._send = send
+        self.change: RemoteChange | None = None
+
+    def _check(self) -> None:
+        if self._database.block is not self:
+            hint = "use it inside its `with` block"
+            raise UsageError(Problem("E0626", "the transaction has ended, or not begun", hint=hint))
+
+    def __enter__(self) -> Self:
+        """Begin. Raise UsageError: E0606 while other changes are pending, E0625 inside of another block."""
+        check_outside(self._database, "transaction()")
+        if self._database.has_pending:
+            message = "other changes are pending"
+            raise UsageError(Problem("E0606", message, hint="call `commit()` or `rollback()` before"))
+        self._database.block = self
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                self.change = self._send()
+        finally:
+            self._database.block = None
+            self._database.rollback()
+
+    def insert(self, relation: str, data: Any, **options: Any) -> EqualRows | None:
+        """Assert facts, see `RemoteDatabase.insert`. Raise UsageError (E0626) outside of the block."""
+        self._check()
+        return self._database.insert(relation, data, **options)
+
+    def delete(self, relation: str, data: Any, **options: Any) -> None:
+        """Retract facts, see `RemoteDatabase.delete`. Raise UsageError (E0626) outside of the block."""
+        self._check()
+        self._database.delete(relation, data, **options)
+
+    @property
+    def rules(self) -> NamedRules:
+        """`add`, `replace` and `remove` rules. Raise UsageError (E0626) outside of the block."""
+        self._check()
+        return self._database.rules
+
 
 Item = TypeVar("Item")
 
@@ -62,7 +124,7 @@ class RemoteDatabase(EarlierNames):
 
     def __init__(self, address: str, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> None:
         self._exchange = Exchange(address, token, ca)
-        self._asked = ServerExplanations(self._exchange)
+        self._explainer = ServerExplanations(self._exchange)
         self._facts: dict[str, Noted] = {}
         self._keys: dict[str, tuple[str, ...]] = {}
         self._duplicates: Counter[str] = Counter()
@@ -76,7 +138,7 @@ class RemoteDatabase(EarlierNames):
         """The idempotency key of the changes that wait, once they have been sent."""
         self._followers: list[RemoteFollower] = []
         try:
-            self._declared()  # It asks the server whether it is there, and understands this client.
+            self._read_declarations()  # It asks the server whether it is there, and understands this client.
         except BaseException:
             self._exchange.close()
             raise
@@ -86,9 +148,9 @@ class RemoteDatabase(EarlierNames):
     @property
     def relations(self) -> tuple[str, ...]:
         """Return the names of the relations, in the order of their declarations."""
-        return tuple(self._declared().columns)
+        return tuple(self._read_declarations().columns)
 
-    def _declared(self) -> ColumnTypes:
+    def _read_declarations(self) -> ColumnTypes:
         """Return the declared relations, and keep them."""
         found = self._read("/v1/relations")
         columns = {each["name"]: each["columns"] for each in found["relations"]}
@@ -99,7 +161,7 @@ class RemoteDatabase(EarlierNames):
         """Return the change of an epoch that has perhaps changed declarations, from its form in JSON."""
         types = self._types
         if rules or not document.get("changes", {}).keys() <= types.columns.keys():
-            types = self._declared()
+            types = self._read_declarations()
         if "types" in document:
             own = ColumnTypes.of(document["types"])
             types = ColumnTypes({**types.columns, **own.columns}, {**types.records, **own.records})
@@ -129,7 +191,7 @@ class RemoteDatabase(EarlierNames):
 
     def branch(self, name: str) -> type[Branch]:
         """Return the class of the values of a branch, see `Database.branch`. Raise UsageError (E0616)."""
-        return branch_named(name, self._declared().records.values())
+        return branch_named(name, self._read_declarations().records.values())
 
     def local(self, name: str) -> RemoteRelation:
         """Return the same as `db[name]`."""
@@ -138,7 +200,7 @@ class RemoteDatabase(EarlierNames):
     @property
     def program(self) -> CheckedProgram:
         """Return the program as of the last epoch."""
-        return self._asked.program
+        return self._explainer.program
 
     def query(self, text: str, /, **parameters: Any) -> RemoteRelation:
         """Return the answer to a query as of the last epoch, see `Database.query`."""
@@ -169,12 +231,12 @@ class RemoteDatabase(EarlierNames):
         shown = {"members": "all" if members is None else str(whole("members", members))}
         if flag("all", all):
             return self._explanations("/v1/explain", "proofs", relation, values, ExplanationReader.proof, **shown)
-        document, reader = self._explained("/v1/explain", relation, values, **shown)
+        document, reader = self._ask_about("/v1/explain", relation, values, **shown)
         return reader.proof(document["proofs"][0])
 
     def why_not(self, relation: str, values: Iterable[Any], *, depth: int = DEPTH) -> Absence:
         """Return why a relation does not have a tuple, as of the last epoch, see `Database.why_not`."""
-        document, reader = self._explained("/v1/why-not", relation, values, depth=str(whole("depth", depth)))
+        document, reader = self._ask_about("/v1/why-not", relation, values, depth=str(whole("depth", depth)))
         return reader.absence(document["absence"])
 
     def ways_to_remove(
@@ -182,9 +244,9 @@ class RemoteDatabase(EarlierNames):
     ) -> RemoteEnumeration[Removal]:
         """Return the smallest sets of asserted facts, or with `rules` of rules, without which a relation would not have
         a tuple, see `Database.ways_to_remove`."""
-        asked = {"rules": "true"} if flag("rules", rules) else {}
+        options = {"rules": "true"} if flag("rules", rules) else {}
         read = ExplanationReader.removal
-        return self._explanations("/v1/ways-to-remove", "removals", relation, values, read, **asked)
+        return self._explanations("/v1/ways-to-remove", "removals", relation, values, read, **options)
 
     def ways_to_derive(self, relation: str, values: Iterable[Any]) -> RemoteEnumeration[Facts]:
         """Return the smallest sets of facts that would make a relation have a tuple, see `Database.ways_to_derive`."""
@@ -193,7 +255,7 @@ class RemoteDatabase(EarlierNames):
 
     def blame(self, relation: str, values: Iterable[Any]) -> Blame:
         """Return since which epoch a relation has a tuple, and by which facts and rules, see `Database.blame`."""
-        document, reader = self._explained("/v1/blame", relation, values)
+        document, reader = self._ask_about("/v1/blame", relation, values)
         return reader.blame(document["blame"])
 
     def check(self) -> None:
@@ -229,12 +291,12 @@ class RemoteDatabase(EarlierNames):
         goes as well, see `Database.load`. Raise ProgramError if a file cannot be read; the server reads none, also not
         those of `.input`: insert their facts."""
         text = _text_of(program)
-        given = text if isinstance(replace, bool) else {"text": text, "earlier": _text_of(replace)}
+        replaced = text if isinstance(replace, bool) else {"text": text, "earlier": _text_of(replace)}
         self._note_change()
         if replace is False:
             self._added.append(text)
         else:
-            self._replaced.append(given)
+            self._replaced.append(replaced)
 
     def _add_rules(self, text: str, replace: Earlier) -> None:
         self.load(text, replace=replace)
@@ -286,7 +348,7 @@ class RemoteDatabase(EarlierNames):
         for each in (declaration for text in texts for declaration in read(f"{text}\n", name="<text>").declarations):
             if each.name == name:
                 return [attribute.name for attribute in each.attributes]
-        known = self._declared().columns
+        known = self._read_declarations().columns
         if name not in known:
             hint = f"use one of: {', '.join(known)}"
             raise UsageError(Problem("E0601", f"the relation {name!r} is not declared", hint=hint))
@@ -312,7 +374,7 @@ class RemoteDatabase(EarlierNames):
 
     def _commit(self) -> RemoteChange:
         self._key = self._key or uuid.uuid4().hex
-        change = self._sent({}, self._key)
+        change = self._send_changes({}, self._key)
         self.rollback()
         return change
 
@@ -320,7 +382,7 @@ class RemoteDatabase(EarlierNames):
         """Return a block whose changes are committed together at its end, and dropped when it or the commit raises.
         With `dry_run` they are dropped in any case, see `what_if`."""
         if flag("dry_run", dry_run):
-            return RemoteTransaction(self, partial(self._sent, {"dry_run": "true"}, None))
+            return RemoteTransaction(self, partial(self._send_changes, {"dry_run": "true"}, None))
         return RemoteTransaction(self, self._commit)
 
     def what_if(self) -> RemoteTransaction:
@@ -377,7 +439,7 @@ class RemoteDatabase(EarlierNames):
     def _read(self, path: str, parameters: Mapping[str, str] = _NOTHING) -> Any:
         return self._exchange.send("GET", path, parameters).json()
 
-    def _explained(
+    def _ask_about(
         self, path: str, relation: str, values: Iterable[Any], **parameters: str
     ) -> tuple[Mapping[str, Any], ExplanationReader]:
         """Return what the server answers to a question about a tuple, and what reads the explanations in it."""
@@ -390,9 +452,9 @@ class RemoteDatabase(EarlierNames):
             raise wrong_argument("a tuple", "the values of a tuple", values)
         question = {
             "relation": _checked_name(relation),
-            "tuple": encoded(json_value(row, place_in(relation))).decode(),
+            "tuple": encode_body(json_value(row, place_in(relation))).decode(),
         }
-        return self._asked.ask(path, {**question, **parameters})
+        return self._explainer.ask(path, {**question, **parameters})
 
     def _explanations(
         self,
@@ -406,12 +468,12 @@ class RemoteDatabase(EarlierNames):
         """Return an iterator of the explanations in a member of the server's answers."""
 
         def ask(most: int) -> tuple[Mapping[str, Any], list[Item]]:
-            document, reader = self._explained(path, relation, values, limit=str(most), **parameters)
+            document, reader = self._ask_about(path, relation, values, limit=str(most), **parameters)
             return document, [read(reader, each) for each in document[member]]
 
         return RemoteEnumeration(ask)
 
-    def _sent(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
+    def _send_changes(self, parameters: Mapping[str, str], key: str | None) -> RemoteChange:
         body: dict[str, Any] = {"rules": {"add": self._added, "replace": self._replaced, "remove": self._removed}}
         if self._keys:
             body["keys"] = self._keys

@@ -72,7 +72,7 @@ class Exchange:
         self._check_open()
         with self._answering():
             given = {**(headers or {}), **({} if body is None else {"Content-Type": "application/json"})}
-            content = None if body is None else encoded(body)
+            content = None if body is None else encode_body(body)
             answer = self._client.request(method, path, params=parameters, content=content, headers=given)
         check(answer)
         return answer
@@ -120,7 +120,7 @@ def _trusting(ca: str | os.PathLike[str]) -> ssl.SSLContext:
         raise UsageError(Problem("E0658", message, place=os.fspath(ca), hint=hint)) from None
 
 
-def encoded(body: Any) -> bytes:
+def encode_body(body: Any) -> bytes:
     """Return a body as JSON, where infinities are numbers beyond the range of floats."""
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()

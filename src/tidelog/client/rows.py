@@ -13,10 +13,8 @@ import numpy as np
 
 from tidelog.errors import DataError, Problem, quote, surrogate_in
 from tidelog.io import at_hand
-from tidelog.io.encode import check_array, is_pandas, pandas_order, unreadable
-from tidelog.io.keys import key_positions, with_columns
-from tidelog.io.rows import Locator, place_in, row_values, wrong_length
-from tidelog.io.values import NAN_HINT
+from tidelog.io.encode import check_array, is_pandas, key_positions, pandas_order, unreadable, with_columns
+from tidelog.io.values import NAN_HINT, Locator, place_in, row_values, wrong_length
 from tidelog.language.branches import Branch
 from tidelog.language.syntax import Column, RelationType
 from tidelog.storage.column_names import match_columns
@@ -32,11 +30,13 @@ def rows_of(data: Any, name: str, columns: Callable[[], Sequence[str]]) -> list[
     """Return the rows of data that `Database.insert` takes, for a relation of this `name`, as JSON has them. `columns`
     returns its names, which data with names need. Raise DataError (E0406, E0407), and as `json_value`."""
     place = place_in(name)
-    rows = _given_rows(at_hand(data, name), name, columns, place)
+    rows = _rows_as_given(at_hand(data, name), name, columns, place)
     return [json_value(row, place, number) for number, row in enumerate(rows)]
 
 
-def _given_rows(data: Any, name: str, columns: Callable[[], Sequence[str]], place: Locator) -> Iterable[Sequence[Any]]:
+def _rows_as_given(
+    data: Any, name: str, columns: Callable[[], Sequence[str]], place: Locator
+) -> Iterable[Sequence[Any]]:
     if type(data).__module__.startswith("scipy.sparse"):
         raise unreadable(data, place)
     if isinstance(data, np.ndarray):

@@ -1,9 +1,9 @@
 """The object that a user holds.
 
-database      the verbs over a workspace and the embedded engine
-snapshots     the verbs that read, over an epoch that stays as it is
-verbs         the verbs that `Database`, `SparkDatabase` and `rdf.Store` share;  reading  those that read relations
-explanations  those by which `Database` and `SparkDatabase` explain tuples and try changes
-ruleset       rules by name;  transaction  blocks whose changes are committed together
-keeper        the hook by which a database lasts
+verbs           what all databases have: turns with other threads, and the verbs from commit to close
+relation_reads  the verbs that read relations and explain tuples, for snapshots as well
+relation_verbs  those by which `Database` and `SparkDatabase` change relations, and try changes
+transaction     blocks whose changes are committed together, and rules by name
+snapshots       the verbs that read an embedded engine, over an epoch that stays as it is
+database        `Database`, over a workspace and the embedded engine, and the hook by which it lasts
 """

@@ -1,7 +1,7 @@
 """The object that a user holds: an embedded database of facts, rules and the views that follow from them.
 
 Changes wait in a `Workspace` until `commit` makes them one epoch of `maintain.engine`; a `Change` says what the epoch
-did. Reading never waits: relations show the last committed epoch. The verbs that all databases have are in `verbs`.
+did. Reading never waits: relations show the last committed epoch.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy
 
 from tidelog.common.arrays import Words
 from tidelog.common.markup import table
-from tidelog.database.explanations import ExplainingVerbs
-from tidelog.database.keeper import EpochKeeper
+from tidelog.database.relation_verbs import RelationVerbs
 from tidelog.database.snapshots import EmbeddedReads, FrozenEpoch, Snapshot, is_unused
 from tidelog.errors import Problem, UsageError
 from tidelog.functions.callables import FunctorSource, marked
@@ -34,18 +33,44 @@ from tidelog.profiling.recorder import Profiler, step
 from tidelog.queries.answers import Answers
 from tidelog.queries.meanings import Meanings
 from tidelog.queries.pattern import Pattern
-from tidelog.storage.equal_rows import distinct
-from tidelog.storage.positions import positions
+from tidelog.storage.rows import distinct, positions
 from tidelog.storage.stored import StoredRelation
 from tidelog.workspace.change import MOST_SHOWN, Change, RelationChange
 from tidelog.workspace.options import DatabaseOptions
 from tidelog.workspace.workspace import Draft, Workspace
 
+
+class EpochKeeper(Protocol):
+    """Lets the epochs of a `Database` last elsewhere, see `store.keeper.FolderKeeper`."""
+
+    def recover(self, workspace: Workspace[Any]) -> EmbeddedEngine | None:
+        """Return an engine in the state of an earlier epoch; the workspace has that program, and what was committed
+        since waits there. The database makes that its first epoch, which need not be sealed. None where nothing is
+        kept."""
+
+    def seal(self, draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
+        """Let the epoch that these changes of facts lead to last; `prospect` has the numbers that counters give. What
+        this raises takes the epoch back."""
+
+    @property
+    def next_epoch(self) -> int:
+        """Return the number of the epoch that is being made, which may be the one that comes back."""
+
+    def note_epoch(self, engine: EmbeddedEngine, seconds: float) -> None:
+        """Note that an epoch is over, which has taken so long, and compact what is kept if it is time to."""
+
+    def stats(self) -> Mapping[str, Any]:
+        """Return the keeper's part of `db.stats()`."""
+
+    def close(self) -> None:
+        """Let others have what is kept."""
+
+
 SealDraft: TypeAlias = Callable[[Draft, Mapping[str, RowChange[Words]], Prospect[Any]], None]
 """Commits an epoch to where it lasts: the program, the net change of asserted facts, and the state to come."""
 
 
-class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall]):
+class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
     """Facts, rules and views, in memory or with a keeper that lets them last. Threads may share one: each call has the
     database for itself, and a transaction keeps changes of others waiting until it ends."""
 
@@ -120,7 +145,7 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
             sealed = settling.acquire()
 
         try:
-            draft, outcome = self._evaluated(interrupts, seal)
+            draft, outcome = self._evaluate_epoch(interrupts, seal)
             outcome = replace(outcome, report=replace(outcome.report, duplicates=workspace.duplicates))
             workspace.settle(draft)
             self._epochs, self._number, self._frozen = self._epochs + 1, number, None
@@ -128,12 +153,12 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         finally:
             if sealed:
                 settling.release()
-        workspace.lose(outcome)
+        workspace.note_deleted(outcome)
         self._answers.release(engine)
         change = self._to_change(draft.checked, outcome)
         if keeper is not None:
             with step("store"):
-                keeper.settled(engine, outcome.report.seconds)
+                keeper.note_epoch(engine, outcome.report.seconds)
         return change
 
     def _dry_run(self, interrupts: Interrupts) -> tuple[CheckedProgram, Outcome[Words]]:
@@ -142,21 +167,21 @@ class Database(EmbeddedReads, ExplainingVerbs[Change, RelationChange, FactCall])
         def seal(draft: Draft, facts: Mapping[str, RowChange[Words]], prospect: Prospect[AnyRows]) -> None:
             for name, each in prospect.deltas.items():
                 deltas[name] = RowChange(rows_of(each.inserted).copy(), rows_of(each.deleted).copy())
-            tried.append(draft)
+            drafts.append(draft)
             raise TakenBackError
 
-        tried: list[Draft] = []
+        drafts: list[Draft] = []
         try:
-            draft, _ = self._evaluated(interrupts, seal)
+            draft, _ = self._evaluate_epoch(interrupts, seal)
         except TakenBackError:
-            (draft,) = tried
+            (draft,) = drafts
         report = Report(time.perf_counter() - started, (), duplicates=self.workspace.duplicates)
         return draft.checked, Outcome(deltas, report)
 
     def _to_change(self, program: CheckedProgram, outcome: Outcome[AnyRows]) -> Change:
         return Change(program, self.workspace.dictionary, outcome, self.turns)
 
-    def _evaluated(self, interrupts: Interrupts, seal: SealDraft) -> tuple[Draft, Outcome[AnyRows]]:
+    def _evaluate_epoch(self, interrupts: Interrupts, seal: SealDraft) -> tuple[Draft, Outcome[AnyRows]]:
         """Evaluate the pending changes as an epoch; the program that they lead to, and the result."""
         workspace, engine = self.workspace, self.engine
         workspace.epoch_number = engine.epoch_number = self._next_number() if self.numbered is None else self.numbered

@@ -12,21 +12,19 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from tidelog.database.explanations import ExplainingReads
-from tidelog.database.ruleset import Earlier, RuleSet
+from tidelog.database.relation_reads import RelationReads
+from tidelog.database.transaction import Earlier, RuleSet
 from tidelog.errors import Problem, UsageError
 from tidelog.io.relation import Relation
 from tidelog.limits.watch import Watch, reading_within_memory
 from tidelog.maintain.frozen import FrozenState
 from tidelog.maintain.state import EngineState
-from tidelog.queries.answers import Answers
+from tidelog.queries.answers import Answers, QueryPlan
 from tidelog.queries.meanings import Meanings
-from tidelog.queries.planning import QueryPlan
 from tidelog.storage.dictionary import Dictionary, locks_of
 from tidelog.storage.readers import Readers
 from tidelog.workspace.options import DatabaseOptions
-from tidelog.workspace.turns import Turns, are_free
-from tidelog.workspace.views import CurrentRows, View
+from tidelog.workspace.turns import CurrentRows, Turns, View, are_free
 from tidelog.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -36,14 +34,14 @@ if TYPE_CHECKING:
 
 _CLOSED = Problem("E0602", "the snapshot is closed", hint="make another one with `db.snapshot()`")
 _CHANGING = frozenset({
-    "aggregate", "clear", "commit", "declare", "delete", "delete_words", "follow", "functor", "functors", "insert",
-    "insert_words", "load", "options", "profile", "read_inputs", "rollback", "subscribe", "transaction",
-    "ways_to_derive", "ways_to_remove", "what_if",
+    "aggregate", "clear", "commit", "declare", "delete", "delete_words", "follow", "functor", "functors",
+    "import_functions", "insert", "insert_words", "load", "options", "profile", "read_inputs", "rollback", "subscribe",
+    "transaction", "ways_to_derive", "ways_to_remove", "what_if",
 })  # fmt: skip
 """The verbs of a database that change it, or try to."""
 
 
-class EmbeddedReads(ExplainingReads):
+class EmbeddedReads(RelationReads):
     """The verbs that read the views of an embedded engine."""
 
     _answers: Answers

@@ -1,48 +1,45 @@
-"""The verbs that databases share: what `Database`, `SparkDatabase` and `rdf.Store` do in the same way.
-
-`Verbs` is from commit to close, for any database. `RelationVerbs` adds programs, facts and rules, for those whose
-changes wait in a `Workspace` until an `Engine` takes them.
-"""
+"""The verbs of all databases: `Reads` takes turns with other threads, `Verbs` is from commit to close."""
 
 from __future__ import annotations
 
-import os
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace as with_values
-from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
-from tidelog.common.arrays import Words
-from tidelog.database.reading import Reads, RelationReads
-from tidelog.database.ruleset import Earlier, RuleSet
-from tidelog.errors import InputWarning, Problem, UsageError, quote, wrong_argument
-from tidelog.functions.callables import FunctorSource, GivenAggregate, GivenFunction, Vectorized, marked
-from tidelog.io import at_hand, declaration, encode, read_facts, with_declaration
-from tidelog.io.keys import key_positions, names_of, refuse_undecided, with_columns
-from tidelog.language import read
-from tidelog.language.syntax import Directive, Program, RelationType
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.limits.interrupts import Deferring, Interrupts
-from tidelog.limits.watch import changing_within_memory
-from tidelog.maintain.protocol import Engine
-from tidelog.queries.deletion import deletion
-from tidelog.queries.pattern import Pattern
-from tidelog.storage.equal_rows import equal_rows
-from tidelog.workspace.change import EqualRows
-from tidelog.workspace.pending import PendingReads, warn_of_pending
-from tidelog.workspace.programs import Reading
-from tidelog.workspace.subscribers import SubscribedChange, Subscribers
+from tidelog.workspace.change import SubscribedChange, Subscribers
+from tidelog.workspace.objects import PendingReads, Uncopied, warn_of_pending
 from tidelog.workspace.turns import Turns
-from tidelog.workspace.workspace import FactEntry, Workspace
 
 Made = TypeVar("Made", bound=SubscribedChange)
 Part = TypeVar("Part")
-Facts = TypeVar("Facts", bound=FactEntry)
 
-MATCHING: Any = object()
-"""In the place of data: the facts that match an atom."""
+
+class Reads(Uncopied):
+    """An object that several threads use in turns."""
+
+    def __init__(self, turns: Turns | None = None) -> None:
+        self.turns = turns or Turns()
+        """Which thread may do what now: for modules of this package."""
+
+    def _check_usable(self) -> None:
+        self.turns.check_open()
+
+    def _note_read(self) -> None:
+        """Note that a user reads views, whether changes wait or not."""
+
+    def __dir__(self) -> list[str]:
+        """Return the names that users call. The public attributes of the object are for modules of this package."""
+        return [name for name in dir(type(self)) if name not in ("follow", "instead")]
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Inside, have the open object for this thread."""
+        with self.turns.using:
+            self._check_usable()
+            yield
 
 
 class Verbs(Reads, ABC, Generic[Made]):
@@ -146,296 +143,6 @@ class Verbs(Reads, ABC, Generic[Made]):
             yield
 
 
-class RelationVerbs(RelationReads, Verbs[Made], Generic[Made, Part, Facts]):
-    """The verbs of databases of relations."""
-
-    engine: Engine[Any]
-
-    def __init__(self, workspace: Workspace[Facts]) -> None:
-        super().__init__()
-        self.workspace = workspace
-        """The program, the dictionary and the pending changes: for modules of this package."""
-
-    # --- changes -------------------------------------------------------------------------------------------------
-
-    def load(
-        self,
-        program: str | os.PathLike[str] | Program | Reading,
-        *,
-        replace: bool | str | os.PathLike[str] | Program = False,
-    ) -> None:
-        """Add a program: a path (anything path-like, or one line that ends in ".dl"), program text, or what
-        `language.read` has made of one.
-
-        With `replace`, the same program can be loaded again. Statements that are there already stay, facts are asserted
-        again, and a named rule or a component replaces the one of its name. An earlier program as `replace` goes as
-        well: its rules, declarations, and facts, unless `program` states them, see docs/how-to/notebooks.md.
-
-        The declarations count at once; rules and facts take effect with the next `commit`. Raises ProgramError, which
-        lists everything that is wrong with the program together with those loaded before, or LimitError (E0503: out of
-        memory), and then changes nothing.
-        """
-        self._check_usable()
-        with changing_within_memory:
-            found = self._read(program)
-            earlier = None if isinstance(replace, bool) else _text_of(self._read(replace))
-        with self._changing(), changing_within_memory:
-            if replace is False:
-                self.workspace.extend(found)
-            else:
-                self.workspace.restate(_text_of(found), earlier)
-
-    def _commit(self, interrupts: Interrupts, epoch: Callable[[Interrupts], Made]) -> Made:
-        if (problem := _unread_inputs(self.workspace)) is not None:
-            warnings.warn(str(problem), InputWarning, stacklevel=3)
-        return super()._commit(interrupts, epoch)
-
-    def _read(self, program: str | os.PathLike[str] | Program | Reading) -> Program | Reading:
-        return program if isinstance(program, Program | Reading) else self.workspace.reading(program)
-
-    def read_inputs(self, folder: str | os.PathLike[str] = ".") -> None:
-        """Insert the facts of the files that the `.input` directives of the program name, from a folder, as `tidelog
-        run` does. They take effect with the next `commit`.
-
-        Raise DataError for a file that is missing (E0410) or wrong, or LimitError (E0503: out of memory), and then
-        change nothing.
-        """
-        given: object = folder
-        if not isinstance(given, (str, os.PathLike)):
-            raise wrong_argument("the inputs", "the path of a folder", folder)
-        with self._changing(), changing_within_memory:
-            found: list[tuple[str, Words]] = []
-            for each in _inputs(self.workspace):
-                relation = self.workspace.with_tuples(each.relation)
-                words = read_facts(each.options, os.fspath(folder), relation, self.workspace.dictionary, each.span)
-                found.append((relation.name, words))
-            for name, words in found:
-                self.workspace.change_words(name, words, asserts=True)
-
-    def functor(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        *,
-        vectorized: Vectorized = False,
-        compiled: bool = True,
-        remember: bool = True,
-    ) -> None:
-        """Give the function for the functor that a program declares with `.functor name(…): …`, see
-        docs/how-to/functors.md.
-
-        It gets values as in `db[name]` and returns one, or None for no value; a generator function gives several. With
-        `vectorized` it gets NumPy arrays and returns one, with "arrow" Arrow arrays. A function of numbers is compiled
-        where that is possible, unless `compiled` is False. With `remember=False` rules call it again for the same
-        arguments; it has to be pure then. Raise UsageError: not a function (E0609), a function for the functor is there
-        already, or it states other types than the program (E0646), options with a wrong value (E0603).
-        """
-        given = getattr(function, "__tidelog_functor__", None)
-        if not isinstance(given, GivenFunction):
-            given = GivenFunction(name, function, vectorized, None, compiled, remember)
-        with self._changing():
-            self.workspace.give(with_values(given, name=name))
-
-    def aggregate(
-        self,
-        name: str,
-        init: Any,
-        step: Callable[..., Any],
-        *,
-        merge: Callable[[Any, Any], Any] | None = None,
-        inverse: Callable[..., Any] | None = None,
-        finish: Callable[[Any], Any] | None = None,
-        compiled: bool = True,
-    ) -> None:
-        """Give the functions of the aggregate that a program declares with `.aggregate name(…): …`, see
-        docs/how-to/functors.md.
-
-        `init` is the state of a group without members, or a function that makes it. `step(state, *operands)` returns
-        the state with one more member, `inverse` that with one less, and `merge` that of two groups together, for large
-        groups without an inverse. `finish` makes the value of a state; None is no value. Functions given again take
-        effect with the next `commit`, which computes all groups anew. Raise UsageError: not a function (E0609), stated
-        for other types (E0646).
-        """
-        given = GivenAggregate(name, init, step, merge, inverse, finish, None, compiled)
-        with self._changing():
-            self.workspace.give(given)
-
-    def import_functions(self, source: FunctorSource) -> None:
-        """Give the functions of a module, or among some objects, that `tidelog.functor` and `tidelog.aggregate` have
-        marked, those of a mapping by their names, or those of a `tidelog.Library`: all at once what `functor` and
-        `aggregate` give one by one. Raise UsageError as these, and for a module that cannot be imported (E0649) or a
-        file that cannot be run (E0650)."""
-        with self._changing():
-            for given in marked(source):
-                self.workspace.give(given)
-
-    def declare(self, relation: str, data: Any) -> str:
-        """Declare a relation with the columns of a table: pandas, Polars, Arrow, DuckDB, or a `Relation`. Return the
-        declaration, which counts at once. The rows are for `insert`.
-
-        Raise DataError for data without named columns (E0407), or a column whose name (E0406) or type (E0401) no
-        attribute can have, and ProgramError, such as for a relation that is declared already (E0202).
-        """
-        text = declaration(relation, data)
-        self.load(f"{text}\n")
-        return text
-
-    def insert(self, relation: str, data: Any, *, key: str | Sequence[str] | None = None) -> EqualRows | None:
-        """Assert facts, to take effect with the next `commit`; asserting a present fact changes nothing. Return how
-        many rows are equal to others, and so add no fact, or None if all are different.
-
-        `data` is an iterable of tuples or dicts, a pandas, Polars or Arrow table, anything with `__arrow_c_stream__`,
-        or a NumPy array. With a `key` of some columns, each row replaces the facts of its key: those of the last epoch,
-        and those that wait. Raises UsageError (no such relation, E0485 and E0685: a wrong key), DataError (does not
-        fit, E0487: different rows have one key) or LimitError (E0503: out of memory), and then changes nothing.
-        """
-        if key is None:
-            return self._change(relation, data, asserts=True)
-        return self._change_by_key(relation, data, key, asserts=True)
-
-    def delete(self, relation: str, data: Any = MATCHING, **parameters: Any) -> None:
-        """Retract facts like `insert`, to take effect with the next `commit`; an absent fact changes nothing.
-
-        Without `data`, `relation` is an atom, such as `edge(1, _)`, with values of `parameters` for some of its
-        variables: retract the asserted facts that match it, as of the last epoch and among those that wait. With data
-        and `key=[…]`, the rows have the columns of the key only: all facts of their keys go. Raises also ProgramError
-        for a wrong atom, and UsageError (E0612, E0613).
-        """
-        if data is not MATCHING:
-            key = parameters.pop("key", None)
-            if parameters:
-                message = f"a call with data takes no parameters, found {', '.join(parameters)}"
-                raise UsageError(
-                    Problem("E0612", message, hint="pass either data or values for the variables of an atom")
-                )
-            if key is None:
-                self._change(relation, data, asserts=False)
-            else:
-                self._change_by_key(relation, data, key, asserts=False)
-            return
-        self._check_usable()
-        with self._changing(), changing_within_memory:
-            if isinstance(relation, str) and relation in self.workspace.program.relations:
-                message = f"nothing says which facts of {relation} to delete"
-                hint = f'pass them, or write an atom; db.clear("{relation}") deletes all'
-                raise UsageError(Problem("E0613", message, hint=hint))
-            self._retract(deletion(relation, parameters, self.workspace))
-
-    def clear(self, relation: str) -> None:
-        """Retract all asserted facts of a relation, those that wait included, to take effect with the next `commit`.
-        Tuples that rules derive stay. Raises UsageError (E0601, E0611)."""
-        self._check_usable()
-        with self._changing(), changing_within_memory:
-            found = self.workspace.with_tuples(relation)
-            self._retract(Pattern(found.name, tuple(column.kind for column in found.columns), (), ()))
-
-    @abstractmethod
-    def _retract(self, pattern: Pattern) -> None:
-        """Retract the asserted facts that match a pattern, as of the last epoch and among those that wait."""
-
-    def _at_hand(self, relation: str, data: Any, *, asserts: bool) -> Any:
-        """Return what `at_hand` makes of data. Raise UsageError (E0601), with a hint that declares the relation of a
-        table that is to be asserted."""
-        self._check_usable()
-        with changing_within_memory:
-            try:
-                name = self.workspace.relation(relation).name
-            except UsageError as error:
-                raise (with_declaration(error, relation, data) if asserts else error) from None
-            return at_hand(data, name)
-
-    def _change(self, relation: str, data: Any, *, asserts: bool) -> EqualRows | None:
-        data = self._at_hand(relation, data, asserts=asserts)
-        with self._changing(), changing_within_memory:
-            return self.workspace.change(relation, data, asserts=asserts)
-
-    def _change_by_key(self, relation: str, data: Any, key: str | Sequence[str], *, asserts: bool) -> EqualRows | None:
-        """Replace, or retract, the facts of keys."""
-        data = self._at_hand(relation, data, asserts=asserts)
-        with self._changing(), changing_within_memory:
-            own = self.workspace.with_tuples(relation)
-            columns = key_positions(own, names_of("key", key))
-            words = encode(data, own if asserts else with_columns(own, columns), self.workspace.dictionary)
-            if asserts:
-                refuse_undecided(own, words, columns)
-            duplicates = equal_rows(words) if asserts else 0
-            self._change_keys(own, columns, words, asserts=asserts)
-            return self.workspace.note_equal(relation, len(words), duplicates)
-
-    @abstractmethod
-    def _change_keys(self, relation: RelationType, columns: tuple[int, ...], words: Words, *, asserts: bool) -> None:
-        """Replace the facts of the keys of rows, or retract those of keys; `columns` are those of the key."""
-
-    def insert_words(self, relation: str, words: Words) -> None:
-        """Assert facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
-        with self._changing():
-            self.workspace.change_words(relation, words, asserts=True)
-
-    def delete_words(self, relation: str, words: Words) -> None:
-        """Retract facts that are encoded already with `dictionary`: int64 words of shape (n, arity)."""
-        with self._changing():
-            self.workspace.change_words(relation, words, asserts=False)
-
-    @property
-    def has_pending(self) -> bool:
-        """Return True if changes of facts or rules wait for `commit`."""
-        return self.workspace.has_pending
-
-    def _has_changes(self) -> bool:
-        rules, before = self.workspace.program.rules, self.workspace.committed.checked.rules
-        return bool(self.workspace.facts) or (rules is not before and rules != before)
-
-    @property
-    def rules(self) -> RuleSet:
-        """Return the rules by name, with `add`, `replace` and `remove`."""
-        return RuleSet(self)
-
-    def _add_rules(self, text: str, replace: Earlier) -> None:
-        self._check_usable()
-        self.load(read(text, name="<text>"), replace=replace)
-
-    def _remove_rules(self, *names: str) -> None:
-        with self._changing():
-            self.workspace.remove_rules(*names)
-
-    def _remove_instance(self, name: str) -> None:
-        with self._changing(), changing_within_memory:
-            self.workspace.remove_instance(name)
-
-    def subscribe(self, relation: str, callback: Callable[[Part], object]) -> Callable[[], None]:
-        """Call `callback` with the change of a relation after each committed epoch that changes it; returns a function
-        that ends this.
-
-        `commit` calls it in its own thread before it returns, an epoch of a stream in the stream's thread. It may
-        change and commit: subscribers hear of that epoch once all have heard of this one. Changes of other threads
-        wait, reading does not. What a callback raises goes to the logger "tidelog" and to `errors` of the change, and
-        stops neither `commit` nor other callbacks. Raises UsageError: no such relation (E0601), or a callback that
-        cannot be called (E0609).
-        """
-        self._check_usable()
-        name = self.workspace.relation(relation).name
-
-        def part(change: Any) -> Part | None:
-            if name not in change:
-                return None
-            found: Part = change[name]
-            return found
-
-        return self._subscribers.add(name, part, callable_one(callback))
-
-    def _drop(self) -> None:
-        self.workspace.rollback()
-
-    @property
-    def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
-        """Return the names of the rules of each hyper-node of the program as written, in the order of evaluation."""
-        return self.engine.hyper_nodes
-
-
-def _text_of(program: Program | Reading) -> Program:
-    return program.program if isinstance(program, Reading) else program
-
-
 def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]:
     """Return a callback of subscribers. UsageError (E0609) where it cannot be called."""
     given: object = callback
@@ -443,26 +150,3 @@ def callable_one(callback: Callable[[Part], object]) -> Callable[[Part], object]
         message = f"expected a function of one change as callback, found {quote(callback)}"
         raise UsageError(Problem("E0609", message, hint="pass a function, for example `print` or `changes.append`"))
     return callback
-
-
-def _inputs(workspace: Workspace[Any]) -> list[Directive]:
-    return [each for each in workspace.program.directives if each.name == "input"]
-
-
-def _unread_inputs(workspace: Workspace[Any]) -> Problem | None:
-    """Return a warning (E0418) if a relation comes without facts and rules, while a file that its `.input` names is in
-    the working directory or beside the program."""
-    before = workspace.committed.checked
-    inputs = [] if workspace.program is before else _inputs(workspace)
-    if not inputs:
-        return None
-    known = {*before.relations, *(each.relation for each in workspace.facts)}
-    known |= {head.relation for rule in workspace.program.texts for head in rule.heads}
-    for each in inputs:
-        file = str(each.options.get("filename", f"{each.relation}.facts"))
-        folders = (Path(), Path(each.span.source.name).parent) if each.span is not None else (Path(),)
-        if each.relation not in known and any((folder / file).is_file() for folder in folders):
-            message = f"`{each.relation}` has no facts: `load` does not read {file}"
-            hint = "call `read_inputs(folder)`, or `insert` its facts"
-            return Problem("E0418", message, each.span, hint=hint, severity="warning")
-    return None

@@ -14,9 +14,8 @@ from tidelog.spark import Pipeline, Sink, Source, check_workers, session
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.demo.drawing import check_packages, draw_cycles
 from tidelog.demo.facts import COLUMNS, extract, frame_of, library
-from tidelog.demo.report import Summary, as_page, as_text, summarize
+from tidelog.demo.report import Summary, as_page, as_text, check_packages, draw_cycles, summarize
 from tidelog.language import read
 from tidelog.rules import compile_program
 from tidelog.rules.picture import draw

@@ -1,4 +1,4 @@
-"""Where names lead: definitions, references, new names, the outline of a text, and the words for a hover."""
+"""Answers to an editor: where names lead, new names, the words for a hover and for completion, and the outline."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lsprotocol.types import CompletionItem, CompletionItemKind, DocumentSymbol, SymbolKind
+
+from tidelog.editors.diagnostics import TextPlaces
 from tidelog.editors.documents import Documents, ProgramDocument
-from tidelog.editors.names import NameOccurrence, Sort, is_name
+from tidelog.editors.names import NameOccurrence, Sort, is_name, names
+from tidelog.language import lexer
+from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.drafts import DraftStretch
-from tidelog.language.syntax import About, Declaration, Rule, Variable
+from tidelog.language.syntax import PRIMITIVES, About, Declaration, Rule, Variable
 from tidelog.language.trees import atoms, walk, whole
 
 LOCAL: tuple[Sort, ...] = ("variable", "attribute")
@@ -54,7 +59,7 @@ def definitions(documents: Documents, path: Path, offset: int) -> list[NamePlace
     name, start = found
     if name.sort in LOCAL:
         return _in_stretch(document, name, start)[:1]
-    sorts = _meant(name.sort)
+    sorts = _declaring_sorts(name.sort)
     known = [each for each in declarations(documents.program(path), *sorts) if each.occurrence.name == name.name]
     around = next((names for _, begin, names in document.components() if begin == start), ())
     if name.qualified:
@@ -64,7 +69,7 @@ def definitions(documents: Documents, path: Path, offset: int) -> list[NamePlace
     return [each for each in near if len(each.around) == deepest] or known
 
 
-def _meant(sort: Sort) -> tuple[Sort, ...]:
+def _declaring_sorts(sort: Sort) -> tuple[Sort, ...]:
     """Return the sorts of declarations that a name may mean: parameters of components stand for types and others."""
     return (sort, "parameter", "component") if sort in ("type", "component") else (sort,)
 
@@ -78,12 +83,12 @@ def references(documents: Documents, path: Path, offset: int) -> list[NamePlace]
     name, start = found
     if name.sort in LOCAL:
         return _in_stretch(document, name, start)
-    sorts = _meant(name.sort)
+    sorts = _declaring_sorts(name.sort)
     known = places(documents.program(path))
     return [each for each in known if each.occurrence.name == name.name and each.occurrence.sort in sorts]
 
 
-def renamed(documents: Documents, path: Path, offset: int, name: str) -> list[NamePlace]:
+def places_to_rename(documents: Documents, path: Path, offset: int, name: str) -> list[NamePlace]:
     """Return the places that get a new name. Raise RenameRefused if they cannot."""
     found = references(documents, path, offset)
     if not found:
@@ -101,7 +106,7 @@ def renamed(documents: Documents, path: Path, offset: int, name: str) -> list[Na
     if len(declared) != 1:
         known = "is declared in several places" if declared else "is not declared in this program"
         raise RenameRefused(f"the {own.sort} `{own.name}` {known}")
-    sorts = _meant(own.sort)
+    sorts = _declaring_sorts(own.sort)
     if any(each.occurrence.name == name for each in declarations(program, *sorts)):
         raise RenameRefused(f"the program has the {own.sort} `{name}` already")
     word = re.compile(rf"^[^\S\n]*#(?:.*\\\n)*.*\b{re.escape(own.name)}\b", re.MULTILINE)
@@ -121,7 +126,7 @@ def _in_stretch(document: ProgramDocument, name: NameOccurrence, start: int) -> 
 # --- words for a hover -----------------------------------------------------------------------------------------------
 
 
-def described(documents: Documents, path: Path, offset: int) -> tuple[NameOccurrence, str, str, int] | None:
+def hover_text(documents: Documents, path: Path, offset: int) -> tuple[NameOccurrence, str, str, int] | None:
     """Return the name at an offset, the text that declares it, its documentation, and its offset; None for no name."""
     document = documents[path]
     found = document.at(offset)
@@ -191,3 +196,114 @@ def full_name(document: ProgramDocument, offset: int) -> str:
         begin -= 1
     found = re.compile(r"[\w?.]+").match(document.text, begin)
     return "" if found is None else found[0].strip(".")
+
+
+# --- completion ------------------------------------------------------------------------------------------------------
+
+_COMPLETION_KINDS: dict[Sort, CompletionItemKind] = {
+    "relation": CompletionItemKind.Class,
+    "type": CompletionItemKind.Interface,
+    "branch": CompletionItemKind.EnumMember,
+    "functor": CompletionItemKind.Function,
+    "component": CompletionItemKind.Module,
+    "parameter": CompletionItemKind.TypeParameter,
+    "instance": CompletionItemKind.Variable,
+}
+_DIRECTIVE = re.compile(r"(^|[\s}])\.\w*$")
+_TYPE = re.compile(r"(^\s*\.(decl|functor|aggregate)\b[^)]*:\s*|<:\s*|^\s*\.type\s+\w+\s*=[^\[{]*)[\w.]*$")
+_NAMES = re.compile(r"^\s*\.(input|output|printsize|limitsize|override)\b[^(]*$")
+_COMPONENT = re.compile(r"^\s*\.(init\s+\w+\s*=|comp\s+\w+(<[^>]*>)?\s*:)[^<{]*$")
+_BRANCH = re.compile(r"\$\w*$")
+_CALL = re.compile(r"@\w*$")
+
+
+def completions(documents: Documents, path: Path, offset: int) -> list[CompletionItem]:
+    """Return the words that may stand at an offset."""
+    document = documents[path]
+    line = document.text[document.text.rfind("\n", 0, offset) + 1 : offset]
+    if _DIRECTIVE.search(line) and line.lstrip().startswith("."):
+        return [_word(each, CompletionItemKind.Keyword) for each in sorted(lexer.DIRECTIVES)]
+    if _BRANCH.search(line):
+        return _declared_names(documents, path, "branch")
+    if _CALL.search(line) and not line.lstrip().startswith(".decl"):
+        return _declared_names(documents, path, "functor")
+    if _COMPONENT.search(line):
+        return _declared_names(documents, path, "component", "parameter")
+    if _TYPE.search(line):
+        return [
+            *(_word(each, CompletionItemKind.Interface) for each in PRIMITIVES),
+            *_declared_names(documents, path, "type", "parameter"),
+        ]
+    if _NAMES.search(line):
+        return _declared_names(documents, path, "relation", "instance")
+    words = sorted({*lexer.FUNCTIONS, *SPELLINGS, "nil", "true", "false", "match", "contains"})
+    found = document.stretch(offset)
+    return [
+        *(_word(each, CompletionItemKind.Variable) for each in (variables(found[0]) if found is not None else ())),
+        *_declared_names(documents, path, "relation", "instance"),
+        *(_word(each, CompletionItemKind.Keyword) for each in words),
+    ]
+
+
+def _word(label: str, kind: CompletionItemKind) -> CompletionItem:
+    return CompletionItem(label, kind=kind)
+
+
+def _declared_names(documents: Documents, path: Path, *sorts: Sort) -> list[CompletionItem]:
+    """Return the names that the program declares, each once, with their declarations."""
+    found: dict[str, CompletionItem] = {}
+    for each in declarations(documents.program(path), *sorts):
+        stretch = each.document.stretch(each.start)
+        detail = "" if stretch is None else " ".join(stretch[0].source.text.split())
+        item = CompletionItem(each.occurrence.name, kind=_COMPLETION_KINDS[each.occurrence.sort], detail=detail[:120])
+        found.setdefault(each.occurrence.name, item)
+    return list(found.values())
+
+
+# --- outline ---------------------------------------------------------------------------------------------------------
+
+_SYMBOL_KINDS: dict[Sort, SymbolKind] = {
+    "relation": SymbolKind.Class,
+    "type": SymbolKind.Interface,
+    "functor": SymbolKind.Function,
+    "component": SymbolKind.Module,
+    "instance": SymbolKind.Object,
+    "rule": SymbolKind.Event,
+}
+
+
+def outline(document: ProgramDocument, texts: TextPlaces) -> list[DocumentSymbol]:
+    """Return the outline of a document."""
+    found: list[DocumentSymbol] = []
+    levels = [found]
+    for stretch, begin, around in document.components():
+        if not stretch.tokens:
+            continue
+        del levels[len(around) + 1 :]
+        first, last = stretch.tokens[0].start_pos or 0, stretch.tokens[-1].end_pos or 0
+        whole = texts.range(begin + first, begin + last)
+        declared = [each for each in names(stretch) if each.declares and each.sort in _SYMBOL_KINDS]
+        symbols = [
+            DocumentSymbol(
+                each.name,
+                _SYMBOL_KINDS[each.sort],
+                whole,
+                texts.range(begin + each.start, begin + each.end),
+                children=[],
+            )
+            for each in declared
+        ]
+        if not symbols:
+            symbols = [
+                DocumentSymbol(str(each.heads[0]), SymbolKind.Event, whole, whole)
+                for each in stretch.statements
+                if isinstance(each, Rule) and each.body
+            ]
+        levels[-1] += symbols
+        if stretch.tokens[0].type == "COMP" and symbols:
+            inner: list[DocumentSymbol] = []
+            symbols[0].children = inner
+            levels.append(inner)
+        elif stretch.tokens[0].type == "RBRACE" and len(levels) > 1:
+            levels.pop()
+    return found

@@ -19,7 +19,8 @@ from tidelog.language.syntax import PRIMITIVES
 Sort: TypeAlias = Literal[
     "relation", "type", "branch", "functor", "component", "parameter", "instance", "rule", "attribute", "variable"
 ]
-_BEFORE_LITERAL = frozenset(("", "IF", "COMMA", "SEMICOLON", "NOT", "COLON", "LPAR", "LBRACE"))
+BEFORE_LITERAL = frozenset(("", "IF", "COMMA", "SEMICOLON", "NOT", "COLON", "LPAR", "LBRACE"))
+"""The tokens behind which a literal begins, and nothing for the begin of a text."""
 _SIGNS = frozenset(("CARET", "NOT"))
 
 
@@ -150,7 +151,7 @@ def _clause(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
         kind = token.type
         before = tokens[i - 1].type if i else ""
         following = tokens[i + 1].type if i + 1 < len(tokens) else ""
-        if kind == "LESS" and before in _BEFORE_LITERAL:
+        if kind == "LESS" and before in BEFORE_LITERAL:
             path = True
         elif kind == "GREATER":
             path = False
@@ -184,7 +185,7 @@ def _starts(tokens: Sequence[Token], i: int) -> bool:
     """Return True if the signs before the name at `i` begin a literal."""
     while i > 0 and tokens[i - 1].type in _SIGNS:
         i -= 1
-    return (tokens[i - 1].type if i else "") in _BEFORE_LITERAL
+    return (tokens[i - 1].type if i else "") in BEFORE_LITERAL
 
 
 def _casts(tokens: Sequence[Token]) -> frozenset[int]:

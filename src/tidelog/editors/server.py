@@ -1,9 +1,9 @@
 """`server`: the language of tidelog for editors, over the Language Server Protocol.
 
-documents    the open texts, and the files that they include;  checking  their problems
-names        the names in a text;  answers  where they lead;  completions, outline  what an editor lists
-diagnostics  problems, and the changes that hints propose;  places  offsets as positions
-sizes        the numbers of tuples in a store
+documents    the open texts, the files that they include, and their problems
+names        the names in a text
+answers      where they lead, and what an editor lists
+diagnostics  problems, and the changes that hints propose
 
 After a change the server waits for a moment without another one, and then shows the problems of single statements.
 Those of all rules together come after a longer pause, from a thread that stops at the next change.
@@ -21,16 +21,41 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from tidelog.editors import answers
-from tidelog.editors.checking import DocumentChecker
-from tidelog.editors.completions import completions
-from tidelog.editors.diagnostics import diagnostics, fixes
-from tidelog.editors.documents import Documents, ProgramDocument
+from tidelog.editors.answers import completions, outline
+from tidelog.editors.diagnostics import TextPlaces, diagnostics, fixes
+from tidelog.editors.documents import DocumentChecker, Documents, ProgramDocument
 from tidelog.editors.format import formatted
-from tidelog.editors.outline import outline
-from tidelog.editors.places import TextPlaces
-from tidelog.editors.sizes import StoreSizes
 from tidelog.errors import Problem, TidelogError
 from tidelog.version import __version__
+
+
+class StoreSizes:
+    """The sizes of the relations of the store in a folder. It is read again after each of its changes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._changed: tuple[float, ...] | None = None
+        self._sizes: dict[str, int] = {}
+
+    def text_of(self, relation: str) -> list[str]:
+        """Return the number of tuples of a relation in words, or why nobody knows it."""
+        from tidelog.store import StoredDatabase, is_marked
+
+        try:
+            if not is_marked(self._folder):
+                return [f"`{self._folder}` contains no store"]
+            changed = tuple(sorted(each.stat().st_mtime for each in self._folder.iterdir()))
+            if changed != self._changed:
+                with StoredDatabase(self._folder, read_only=True) as db:
+                    self._sizes = {name: len(db[name]) for name in db.relations}
+                self._changed = changed
+        except (TidelogError, OSError) as error:
+            return [str(error).partition("\n")[0]]
+        size = self._sizes.get(relation)
+        if size is None:
+            return [f"`{self._folder}` has no such relation"]
+        return [f"{size:,} {'tuple' if size == 1 else 'tuples'} in `{self._folder}`"]
+
 
 WAIT, LATE = 0.03, 0.3
 """Seconds without a change before the problems of statements, and of all rules, are looked for."""
@@ -85,7 +110,7 @@ class ProgramServer(LanguageServer):
 
     # --- problems ----------------------------------------------------------------------------------------------------
 
-    def changed(self, uri: str) -> None:
+    def check_soon(self, uri: str) -> None:
         """Look for the problems of the program that a document is part of, after a moment."""
         root = self.documents.root(self.path(uri))
         if root in self._tasks:
@@ -99,16 +124,16 @@ class ProgramServer(LanguageServer):
             for uri in list(self.workspace.text_documents):
                 self.document(uri)
             checker = self._checkers.setdefault(root, DocumentChecker(self.documents, root))
-            stopped = _Stopped()
+            stopped = _StopAtChange()
             plain = self.documents[root].is_plain
             try:
                 # A plain text is checked here, where nobody else changes it meanwhile; others go through the
                 # preprocessor as a whole.
                 problems, program = checker.problems() if plain else await asyncio.to_thread(checker.problems, stopped)
-                self._show(root, checker, [*problems, *self._kept(root, checker, program is not None)])
+                self._show(root, checker, [*problems, *self._problems_still_there(root, checker, program is not None)])
                 if program is not None:
                     await asyncio.sleep(LATE)
-                    self._late[root] = await asyncio.to_thread(checker.late, program, stopped)
+                    self._late[root] = await asyncio.to_thread(checker.late_problems, program, stopped)
                     self._show(root, checker, self._late[root])
             except asyncio.CancelledError:
                 stopped.stop()
@@ -120,7 +145,7 @@ class ProgramServer(LanguageServer):
         except Exception:  # A fault of ours must not end the server, which people type into.
             self._log(traceback.format_exc())
 
-    def _kept(self, root: Path, checker: DocumentChecker, right: bool) -> list[Problem]:
+    def _problems_still_there(self, root: Path, checker: DocumentChecker, right: bool) -> list[Problem]:
         """Return the problems of the last look at all rules whose text is still there, until the next one."""
         known = self._late.get(root, ()) if right else ()
         return [each for each in known if each.span is None or checker.is_there(each.span)]
@@ -136,7 +161,7 @@ class ProgramServer(LanguageServer):
     def _log(self, text: str) -> None:
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
 
-    def closed(self, uri: str) -> None:
+    def forget(self, uri: str) -> None:
         """Forget a document, and take its problems away unless another one includes it."""
         path = self.path(uri)
         self.documents.close(path)
@@ -152,7 +177,7 @@ class _Changed(Exception):
     """Raised where work stops because of a change."""
 
 
-class _Stopped:
+class _StopAtChange:
     """A look that raises after a change."""
 
     def __init__(self) -> None:
@@ -179,20 +204,20 @@ def _texts(made: ProgramServer) -> None:
     @made.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
         made.document(params.text_document.uri)
-        made.changed(params.text_document.uri)
+        made.check_soon(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def changed(params: types.DidChangeTextDocumentParams) -> None:
-        made.changed(params.text_document.uri)
+        made.check_soon(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def saved(params: types.DidSaveTextDocumentParams) -> None:
         made.documents.look_again()
-        made.changed(params.text_document.uri)
+        made.check_soon(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: types.DidCloseTextDocumentParams) -> None:
-        made.closed(params.text_document.uri)
+        made.forget(params.text_document.uri)
 
 
 def _names(made: ProgramServer) -> None:
@@ -221,7 +246,7 @@ def _names(made: ProgramServer) -> None:
     def rename(params: types.RenameParams) -> types.WorkspaceEdit:
         document, offset = made.at(params.text_document, params.position)
         try:
-            found = answers.renamed(made.documents, document.path, offset, params.new_name)
+            found = answers.places_to_rename(made.documents, document.path, offset, params.new_name)
         except answers.RenameRefused as refused:
             raise JsonRpcInvalidParams(str(refused)) from None
         changes: dict[str, list[types.TextEdit]] = {}
@@ -234,13 +259,13 @@ def _names(made: ProgramServer) -> None:
     @made.feature(types.TEXT_DOCUMENT_HOVER)
     def hover(params: types.HoverParams) -> types.Hover | None:
         document, offset = made.at(params.text_document, params.position)
-        found = answers.described(made.documents, document.path, offset)
+        found = answers.hover_text(made.documents, document.path, offset)
         if found is None:
             return None
         name, head, doc, start = found
         parts = [f"```datalog\n{head}\n```", *([doc] if doc else [])]
         if made.sizes is not None and name.sort == "relation":
-            parts += made.sizes.described(answers.full_name(document, start))
+            parts += made.sizes.text_of(answers.full_name(document, start))
         place = made.texts(document).range(start, start + name.end - name.start)
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(parts)), place)
 

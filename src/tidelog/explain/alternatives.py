@@ -1,23 +1,108 @@
-"""All proofs of a tuple, the smallest first; and what would end it.
+"""All proofs of a tuple, the smallest first; the facts or rules that would end it; the facts that would make it hold.
 
 A proof chooses one derivation for each tuple that it uses, or that it is an asserted fact, and none of its tuples is
 used in its own proof. Proofs are enumerated best first, by the number of their tuples.
 
 A tuple ends with a set of facts, or of rules, that contains one of every proof: a hitting set. To find the smallest
-ones, take a proof, leave out each of its facts in turn, and take a proof of what remains.
+ones, take a proof, leave out each of its facts in turn, and take a proof of what remains. Some of the derivations of a
+tuple are known, and some of those of the tuples that these need. A fact without which they do not lead to the tuple may
+end it; one without which they do cannot end it, whatever other derivations there are.
+
+A missing tuple is repaired rule by rule: some atoms of the rule are left out, and the rest is asked for with the head
+bound. An answer gives values to the variables of the atoms that are left out: these tuples would complete the instance.
+Where they are tuples of relations without rules, they can be asserted; where rules derive them, the search continues
+with them.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import count
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, count
+
+import numpy
 
 from tidelog.errors import LimitError, Problem
-from tidelog.explain.batches import TupleDerivation
-from tidelog.explain.needed import needed_by_all
+from tidelog.explain.derivations import TupleDerivation, TupleDerivations
+from tidelog.explain.instances import FlatRule, Premise
 from tidelog.explain.search import LARGE, Cone, Found, OverBudgetError, ProofSearch, WalkSteps, heights
+from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
+from tidelog.language.syntax import Atom, Constant
+from tidelog.language.trees import variables
+from tidelog.limits.watch import Watch
+from tidelog.rules.grounding import grounded
+from tidelog.semantics.values import normal
+
+Ways = Mapping[Key, Collection[TupleDerivation]]
+"""The known derivations of tuples."""
+
+
+def needed_by_all(
+    goal: Key,
+    ways: Ways,
+    facts: Iterable[Key],
+    parts: Sequence[object],
+    rules_of: Callable[[Key, TupleDerivation], Iterable[object]],
+) -> dict[object, int]:
+    """Return those of some `parts`, facts as keys or rules by name, without which known derivations do not lead to a
+    tuple, each with the number of tuples that need it so. `facts` are the asserted ones, and `rules_of` has the rules
+    of a derivation, which are looked at where parts are rules.
+
+    The parts that a tuple needs are a set of bits. At first each tuple needs all of them. A derivation needs what any
+    of its premises does, a tuple what all of its derivations do; this is repeated until nothing changes.
+    """
+    bits = {part: 1 << i for i, part in enumerate(parts)}
+    everything = (1 << len(parts)) - 1
+    asserted = {fact: bits.get(fact, 0) for fact in facts}
+    needs: dict[Key, int] = {}
+    own: dict[Key, list[tuple[int, tuple[Key, ...]]]] = {}
+    readers: dict[Key, dict[Key, None]] = defaultdict(dict)
+    for key, each in ways.items():
+        own[key] = []
+        for way in each:
+            needed = 0
+            for rule in rules_of(key, way):
+                needed |= bits.get(rule, 0)
+            own[key].append((needed, way.premises))
+            for premise in way.premises:
+                readers[premise][key] = None
+    waiting = deque(asserted)
+    waiting += (key for key, each in own.items() if any(not premises for _, premises in each))
+    queued = set(waiting)
+    while waiting:
+        key = waiting.popleft()
+        queued.discard(key)
+        found = asserted.get(key, everything)
+        for needed, premises in own.get(key, ()):
+            if not found:
+                break
+            for premise in premises:
+                needed |= needs.get(premise, everything)
+            found &= needed
+        if found != needs.get(key, everything):
+            needs[key] = found
+            for reader in readers.get(key, ()):
+                if reader not in queued:
+                    queued.add(reader)
+                    waiting.append(reader)
+    return _parts_with_counts(bits, needs.get(goal, everything), needs.values())
+
+
+def _parts_with_counts(bits: Mapping[object, int], needed: int, needs: Iterable[int]) -> dict[object, int]:
+    """Return the parts whose bits are `needed`, with the number of `needs` that have each."""
+    left = {bit: part for part, bit in bits.items() if bit & needed}
+    counts = dict.fromkeys(left, 0)
+    for each in needs:
+        each &= needed
+        while each:
+            bit = each & -each
+            counts[bit] += 1
+            each ^= bit
+    return {part: counts[bit] for bit, part in left.items()}
+
 
 OTHER_PROOFS = 2
 """Proofs of a tuple with many derivations that are compared with a first one."""
@@ -59,7 +144,7 @@ def all_proofs(search: ProofSearch, goal: Key) -> Iterator[Found]:
             pending = (*rest, *(each for each in fresh if each not in rest))
             heapq.heappush(heap, (len(extended) + len(pending), next(numbers), extended, pending))
     if is_first:  # The shortest walks of paths need each other.
-        yield search.stepped(goal)
+        yield search.proof_by_steps(goal)
 
 
 def _reaches(chosen: dict[Key, TupleDerivation | None], premises: tuple[Key, ...], goal: Key) -> bool:
@@ -177,7 +262,7 @@ def sole_ends(
         needed = needed_by_all(goal, ways, facts, list(parts), rules_of)
         return sorted(needed, key=lambda part: (needed[part], search.derivations.sort_key([part])))
 
-    proof = search.founded(goal)
+    proof = search.founded_proof(goal)
     waiting, others = remaining(proof, parts_of(proof, search, rules=rules)), OTHER_PROOFS
     while waiting:
         search.watch.look()
@@ -186,7 +271,7 @@ def sole_ends(
             yield frozenset([part])
         elif waiting and others:
             others -= 1
-            waiting = remaining(search.founded(goal, waiting), waiting)
+            waiting = remaining(search.founded_proof(goal, waiting), waiting)
 
 
 def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
@@ -197,9 +282,10 @@ def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
 
     while True:
         ways = {key: [way for way in each if allowed(way)] for key, each in cone.derivations.items()}
-        known = heights(ways, [fact for fact in cone.facts if fact not in without])
-        if cone.goal in known:
-            return _extracted(cone, ways, known, without)
+        facts = cone.facts - without
+        least = heights(ways, facts)
+        if cone.goal in least:
+            return cone.search.lowest(cone.goal, ways, facts, least)
         if cone.is_complete:
             return None
         try:
@@ -208,23 +294,106 @@ def proof_without(cone: Cone, without: frozenset[object]) -> Found | None:
             return None
 
 
-def _extracted(
-    cone: Cone, ways: dict[Key, list[TupleDerivation]], known: dict[Key, int], without: frozenset[object]
-) -> Found:
-    """Return the proof of the goal that heights stand for."""
-    found = Found()
-    waiting = [cone.goal]
-    while waiting:
-        key = waiting.pop()
-        if key in found.chosen:
-            continue
-        if known[key] == 0 and key in cone.facts and key not in without:
-            found.chosen[key] = None
-            continue
-        height = known[key] - 1
-        best = next(
-            way for way in ways[key] if max((known.get(each, 1 << 60) for each in way.premises), default=0) == height
+MOST_FACTS = 3
+"""Facts of an answer."""
+MOST_ANSWERS = 200
+"""Answers of one part of a rule that are followed."""
+MOST_TRIED = 5_000
+"""Sets of tuples that are looked at."""
+
+
+@dataclass
+class Repair:
+    """The search for facts that would make a tuple hold."""
+
+    derivations: TupleDerivations
+    views: EngineViews
+    watch: Watch
+    left_out: bool = False
+
+    def smallest(self, goal: Key, confirmed: Callable[[frozenset[Key]], bool]) -> Iterator[frozenset[Key]]:
+        """Yield the smallest sets of facts that would make a tuple hold, none with another one inside, by size, ties by
+        relation and values. `confirmed` says that a set does it. Raise LimitError (E0505) at the end if not all sets of
+        so few facts were looked at."""
+        numbers = count()
+        found: list[frozenset[Key]] = []
+        seen: set[frozenset[Key]] = set()
+        heap: list[tuple[int, list[str], int, frozenset[Key], int]] = []
+
+        def push(wanted: frozenset[Key], steps: int) -> None:
+            if wanted not in seen and len(wanted) <= MOST_FACTS:
+                if len(seen) == MOST_TRIED:
+                    self.left_out = True
+                    return
+                seen.add(wanted)
+                order = self.derivations.sort_key(wanted)
+                heapq.heappush(heap, (len(wanted), [str(steps), *order], next(numbers), wanted, steps))
+
+        push(frozenset([goal]), 0)
+        while heap:
+            self.watch.look()
+            *_, wanted, steps = heapq.heappop(heap)
+            if any(each <= wanted for each in found):
+                continue
+            if self.is_answer(wanted, goal) and confirmed(wanted):
+                found.append(wanted)
+                yield wanted
+            for key in self.to_derive(wanted):
+                for flat, head in self.rules(key):
+                    for missing in self.completions(flat, head):
+                        if key not in missing:
+                            push((wanted - {key}) | missing, steps + 1)
+        if self.left_out:
+            message = f"more than {MOST_TRIED:,} sets of facts, or {MOST_ANSWERS:,} at one place, could do it"
+            raise LimitError(Problem("E0505", message, hint="take sets one by one, and try others with `what_if`"))
+
+    def is_answer(self, wanted: frozenset[Key], goal: Key) -> bool:
+        """Return True if a set of tuples may be asserted: rules derive none of them."""
+        return not any(key.relation in self.derivations.by_head for key in wanted)
+
+    def to_derive(self, wanted: frozenset[Key]) -> list[Key]:
+        """Return the tuples of a set in whose place the search puts those that would derive them: the first one that
+        rules derive."""
+        derived = [key for key in wanted if key.relation in self.derivations.by_head]
+        return sorted(derived, key=lambda key: self.derivations.sort_key([key]))[:1]
+
+    def rules(self, key: Key) -> Iterator[tuple[FlatRule, Key]]:
+        """Yield the rules that could derive a tuple, each with the tuple that it would derive."""
+        yield from ((flat, key) for flat in self.derivations.by_head[key.relation])
+
+    def completions(self, flat: FlatRule, goal: Key) -> Iterator[frozenset[Key]]:
+        """Yield sets of missing tuples that would complete instances of a rule, the smaller ones first."""
+        plain = [i for i, premise in enumerate(flat.premises) if premise.atom.path is None]
+        for size in range(1, min(len(plain), MOST_FACTS) + 1):
+            for left_out in combinations(plain, size):
+                yield from self.without(flat, goal, left_out)
+
+    def without(self, flat: FlatRule, goal: Key, places: tuple[int, ...]) -> Iterator[frozenset[Key]]:
+        """Yield the tuples of the premises at some places for the answers of the rest of a body."""
+        left_out = [flat.premises[i] for i in places]
+        given, *rest = flat.body
+        atoms = [literal for literal in rest if isinstance(literal, Atom) and literal.relation not in flat.read]
+        omitted = {id(atoms[i]) for i in places}
+        body = (given, *(literal for literal in rest if id(literal) not in omitted))
+        bound = grounded(body)
+        body = tuple(literal for literal in body if bound.issuperset(variables([literal], aggregates=False)))
+        needed = [flat.variables[each] for one in left_out for each in one.arguments if isinstance(each, int)]
+        if len(grounded(body)) != len(bound) or not bound.issuperset(needed):
+            return
+        shown = variables(body, aggregates=False)
+        rows = numpy.array([goal.words], numpy.int64).reshape(1, -1)
+        answers = self.derivations.partial(flat, body, shown, {}).answers(self.views, rows, self.watch)
+        self.left_out |= len(answers) > MOST_ANSWERS
+        for answer in answers[:MOST_ANSWERS].tolist():
+            values = dict(zip(shown, answer, strict=True))
+            keys = [Key(one.relation, self._words(one, flat, values)) for one in left_out]
+            missing = frozenset(key for key in keys if not self.derivations.holds(self.views, key))
+            if missing:
+                yield missing
+
+    def _words(self, premise: Premise, flat: FlatRule, values: dict[str, int]) -> tuple[int, ...]:
+        encode = self.derivations.dictionary.encode
+        return tuple(
+            encode(normal(source.value, kind), kind) if isinstance(source, Constant) else values[flat.variables[source]]
+            for source, kind in zip(premise.arguments, premise.kinds, strict=True)
         )
-        found.chosen[key] = best
-        waiting += best.premises
-    return found

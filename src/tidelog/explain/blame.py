@@ -18,8 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidelog.explain.batches import TupleDerivation
-from tidelog.explain.derivations import rows_of
+from tidelog.explain.derivations import TupleDerivation, rows_of
 from tidelog.explain.proof import Proof
 from tidelog.explain.search import LARGE, WALKS, Cone, Found, OverBudgetError, ProofSearch, by_relation
 from tidelog.explain.steps import Condition, Facts
@@ -117,10 +116,10 @@ class Ages:
             with suppress(OverBudgetError):
                 while not cone.is_complete:
                     cone.grow(LARGE)
-                done = self._settled(cone)
+                done = self._oldest_ways(cone)
                 if goal in done:
                     return self.search.without_steps(done, goal, steps), steps == "paths"
-        return self.search.founded(goal), False
+        return self.search.founded_proof(goal), False
 
     def blame(self, found: Found, proof: Proof, numbers: Mapping[Key, int], *, is_whole: bool) -> Blame:
         """Return the answer for the derivations of a proof, whose steps have these `numbers`."""
@@ -153,7 +152,7 @@ class Ages:
             self.known.update(zip(group, each.tolist(), strict=True))
         return {key: self.known[key] for key in keys}
 
-    def _settled(self, cone: Cone) -> dict[Key, TupleDerivation | None]:
+    def _oldest_ways(self, cone: Cone) -> dict[Key, TupleDerivation | None]:
         """Return for each tuple of a cone the derivation of its oldest proof, among these the lowest one."""
         readers: dict[Key, list[int]] = defaultdict(list)
         ways: list[tuple[Key, TupleDerivation]] = []

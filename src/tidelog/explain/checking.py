@@ -12,8 +12,8 @@ With the views comes the program: the rules of the proof then have to be rules o
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -21,18 +21,61 @@ from typing import Literal as OneOf
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from tidelog.errors import Problem, ProofRejected
-from tidelog.explain.conditions import plain_condition, with_values, witnesses_in
 from tidelog.explain.instances import FlatRule, Premise, flat_rules
-from tidelog.explain.steps import BoundRule, Condition, OwnCheck, ProofStep, Walk
-from tidelog.explain.stretches import is_derived
-from tidelog.explain.walks import ASSERTED, Automaton, automaton_of
+from tidelog.explain.steps import (
+    BoundRule,
+    Condition,
+    OwnCheck,
+    ProofStep,
+    Walk,
+    plain_condition,
+    with_values,
+    witnesses_in,
+)
+from tidelog.explain.walks import ASSERTED, automaton_of
 from tidelog.language.inlining import INLINE
 from tidelog.language.syntax import Atom, CheckedProgram, Kind, Literal, Negation, RecordType, Rule, Value
-from tidelog.language.trees import outermost, variables
+from tidelog.language.trees import outermost, variables, whole
 from tidelog.reference.paths import WithPaths
-from tidelog.reference.substitutions import RuleScope, bound_by, name_wildcards, solve
+from tidelog.reference.substitutions import RuleScope, bound_by, combinations, name_wildcards, solve
 from tidelog.semantics.values import Row, normal
 from tidelog.storage.record_text import row_text
+
+Pair = tuple[Value, ...]
+
+
+def is_derived(relation: str, pair: Pair, edges: Sequence[tuple[str, Pair]], rules: Iterable[FlatRule]) -> bool:
+    """Return True if rules derive a pair of a relation from edges, tuples of relations with one value or two, that make
+    a walk."""
+    named = [name_wildcards(Rule(flat.rule.name, (flat.head.atom,), flat.body[1:])) for flat in rules]
+    start, end = pair
+    for fixed, ordered in ((start, edges), (end, edges[::-1])):
+        known: set[Pair] = set()
+        node = fixed
+        for name, values in ordered:
+            other = values[-1] if values[0] == node else values[0]
+            tables: dict[str, set[Pair]] = defaultdict(set, {name: {values}})
+            tables[relation] |= {each for each in known if {*each} <= {fixed, node}}
+            known |= _derived_pairs(relation, tables, named)
+            node = other
+        if pair in known:
+            return True
+    return False
+
+
+def _derived_pairs(relation: str, tables: dict[str, set[Pair]], rules: Sequence[Rule]) -> set[Pair]:
+    """Return all pairs that rules derive, one from the other."""
+    size = -1
+    while len(tables[relation]) > size:
+        size = len(tables[relation])
+        for rule in rules:
+            scope = RuleScope(frozenset(variables(whole(rule), aggregates=False)), tables)
+            rows = [
+                row for found in solve(rule.body, {}, scope) for row in combinations(rule.heads[0].args, found, scope)
+            ]
+            tables[relation] |= {tuple(row) for row in rows}
+    return tables[relation]
+
 
 Tables: TypeAlias = Mapping[str, Collection[Row]]
 
@@ -293,9 +336,9 @@ def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
     if not isinstance(walk, Walk) or walk.relation != step.relation or len(step.values) != 2:
         raise rejected(step, "it has no walk")
     start, end = step.values
-    states = {(start, state) for state in _as_well(walk.automaton, 0)}
+    states = {(start, state) for state in walk.automaton.states_of(0)}
     for edge in below:
-        states = set(_after(walk, states, edge))
+        states = set(_next_places(walk, states, edge))
     if not any(_same(node, end) and state in walk.automaton.ends for node, state in states):
         raise rejected(step, "its premises are no walk from the first value to the second")
     if views is None:
@@ -308,7 +351,7 @@ def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
         raise rejected(step, "the program has no such path")
 
 
-def _after(walk: Walk, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:
+def _next_places(walk: Walk, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:
     """Yield the nodes and states after one more edge."""
     automaton = walk.automaton
     for edge in automaton.edges:
@@ -322,11 +365,7 @@ def _after(walk: Walk, states: set[tuple[Value, int]], step: ProofStep) -> Itera
         if edge.form == "backward":
             source, target = target, source
         if any(_same(node, source) and state == edge.source for node, state in states):
-            yield from ((target, state) for state in _as_well(automaton, edge.target))
-
-
-def _as_well(automaton: Automaton, state: int) -> frozenset[int]:
-    return automaton.silent.get(state, frozenset()) | {state}
+            yield from ((target, state) for state in automaton.states_of(edge.target))
 
 
 def _solutions(literal: Literal, instance: BoundRule, tables: Tables) -> Iterator[Mapping[str, Value]]:

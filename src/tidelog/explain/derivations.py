@@ -1,40 +1,157 @@
 """The derivations of tuples, in words, over the views of an engine between two epochs.
 
 A tuple of a relation is derived by instances of the rules of that relation, one of a closure or of a path by a walk.
-Tuples are asked for in batches: one evaluation for each rule and all tuples.
+Tuples are asked for in batches: one evaluation for each rule and all tuples, whose instances are arrays.
+
+`KnownStates` keeps the derivations that searches have found since the last epoch: proofs of different tuples have most
+of their steps in common, so that the next search begins with these. Nothing of it depends on the order of questions.
+Between two derivations that births allow, a search decides by the tuple alone (`ProofSearch.founded_in`), and it asks
+for derivations by the same budget whether they are known or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords, Words
-from tidelog.explain.batches import Batch, PremiseColumns, TupleDerivation, taken
-from tidelog.explain.groups import MemberGroup, group_of
-from tidelog.explain.instances import FlatRule, Question, flat_rules, question_of, reading
-from tidelog.explain.known import KnownStates
-from tidelog.explain.views import EngineViews
-from tidelog.explain.walks import (
-    STEP,
-    Automaton,
-    Key,
-    automaton_of,
-    automaton_of_closure,
-    shortest_walk,
-    steps_into,
+from tidelog.explain.instances import (
+    FlatRule,
+    MemberGroup,
+    Question,
+    flat_rules,
+    group_of,
+    question_of,
+    renamed_literals,
 )
+from tidelog.explain.views import EngineViews
+from tidelog.explain.walks import STEP, Automaton, Key, automaton_of, automaton_of_closure, shortest_walk, steps_into
 from tidelog.language.syntax import Aggregate, CheckedProgram, Kind, Literal, Value
 from tidelog.limits.watch import Watch
+from tidelog.maintain.state import StateVersion
 from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.selections import ALL, candidates_of
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.positions import positions
+from tidelog.storage.rows import positions
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class TupleDerivation:
+    """A way to derive a tuple: by an instance of a rule, whose variables have `words`, or, without a rule, by a walk
+    along `premises`."""
+
+    flat: FlatRule | None
+    words: tuple[int, ...]
+    premises: tuple[Key, ...]
+
+
+class PremiseColumns(NamedTuple):
+    """The columns of instances in which they have the tuple of a premise; see Batch."""
+
+    relation: str
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Instances of one rule: `words` of shape (n, variables), the number of the tuple asked for that each derives, and
+    the columns of its premises. Columns behind the variables stand for the `constants`."""
+
+    flat: FlatRule
+    words: AnyWords
+    numbers: NDArray[numpy.int64]
+    premises: tuple[PremiseColumns, ...]
+    constants: tuple[int, ...] = ()
+
+    def rows(self, premise: PremiseColumns) -> AnyWords:
+        """Return the tuples of a premise, shape (n, arity), one for each instance."""
+        return columns_of(self.words, self.constants, premise.columns)
+
+    def with_premise(self, relation: str, words: tuple[int, ...]) -> Batch:
+        """Return the instances with a tuple as one more premise of each."""
+        start = self.words.shape[1] + len(self.constants)
+        premise = PremiseColumns(relation, tuple(range(start, start + len(words))))
+        return replace(self, constants=(*self.constants, *words), premises=(*self.premises, premise))
+
+    def derivations(self, which: NDArray[numpy.int64] | None = None) -> list[TupleDerivation]:
+        """Return all instances, or those with some numbers."""
+        words = map(tuple, (self.words if which is None else self.words[which]).tolist())
+        parts = [(relation, _picker(columns)) for relation, columns in self.premises]
+        found: list[TupleDerivation] = []
+        for own in words:
+            row = own + self.constants
+            premises = tuple([Key(name, pick(row)) for name, pick in parts])
+            found.append(new_frozen(TupleDerivation, flat=self.flat, words=own, premises=premises))
+        return found
+
+
+def new_frozen(kind: type[Made], **fields: object) -> Made:
+    """Return an object of a frozen dataclass with these fields, the others as its class has them. The `__init__` of
+    such a class sets each field by a call of its own, which took a third of the time of a proof of 2,000 steps."""
+    found = object.__new__(kind)
+    vars(found).update(fields)
+    return found
+
+
+def _picker(columns: tuple[int, ...]) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """Return a function that picks some columns of a row."""
+    if len(columns) > 1:
+        return itemgetter(*columns)
+    return lambda row: tuple([row[column] for column in columns])
+
+
+def columns_of(words: AnyWords, constants: tuple[int, ...], columns: tuple[int, ...]) -> AnyWords:
+    """Return some columns of rows; those behind the last one stand for constants."""
+    width = words.shape[1]
+    if max(columns, default=0) < width:
+        return words[:, list(columns)]
+    rows = numpy.empty((len(words), len(columns)), numpy.int64)
+    for i, column in enumerate(columns):
+        rows[:, i] = words[:, column] if column < width else constants[column - width]
+    return rows
+
+
+MOST_KNOWN = 100_000
+"""Derivations that are kept for the next question, some 60 MB."""
+
+
+@dataclass
+class Known:
+    """Answers about tuples of one state: whether they are asserted `facts`, and the derivation that births have
+    `founded` from tuples born before them, None for an asserted fact."""
+
+    stamp: object
+    """Words have the same meaning as long as it is equal."""
+    facts: dict[Key, bool] = field(default_factory=dict)
+    founded: dict[Key, TupleDerivation | None] = field(default_factory=dict)
+
+
+class KnownStates:
+    """The answers about the states of engines, each for as long as its state lasts."""
+
+    def __init__(self) -> None:
+        self._states: WeakKeyDictionary[StateVersion, Known] = WeakKeyDictionary()
+
+    def of(self, views: EngineViews) -> Known:
+        """Return the answers about the state behind some views: none where words have got other meanings, or once there
+        were too many."""
+        state = views.state
+        known = self._states.get(state.version)
+        stamp = state.dictionary.stamp
+        if known is None or known.stamp != stamp or len(known.facts) > MOST_KNOWN:
+            known = self._states[state.version] = Known(stamp)
+        return known
+
 
 _MANY = 200
 """From so many rows on, kernels find their positions."""
@@ -86,7 +203,7 @@ class TupleDerivations:
         """Return the tuples of many keys: faster than one by one."""
         listed = list(keys)
         found: list[tuple[Value, ...]] = [()] * len(listed)
-        for name, numbers in _grouped(listed).items():
+        for name, numbers in _positions_by_relation(listed).items():
             values = self.decoded(rows_of([listed[i] for i in numbers]), self.kinds(name))
             for i, row in zip(numbers, values, strict=True):
                 found[i] = row
@@ -116,7 +233,7 @@ class TupleDerivations:
     def asserted(self, views: EngineViews, keys: Sequence[Key]) -> list[bool]:
         """Return for each tuple whether it is an asserted fact."""
         found = [False] * len(keys)
-        for name, numbers in _grouped(keys).items():
+        for name, numbers in _positions_by_relation(keys).items():
             if name not in self._paths:
                 rows = rows_of([keys[i] for i in numbers])
                 for i, row in zip(numbers, views.asserted(self.shown(name), rows).tolist(), strict=True):
@@ -178,12 +295,12 @@ class TupleDerivations:
         found = steps_into(automaton, name, key, views.near)
         return (TupleDerivation(None, (), premises) for premises in found)
 
-    def bring(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> None:
+    def prepare_answers(self, views: EngineViews, keys: Sequence[Key], watch: Watch) -> None:
         """Prepare the instances that derive tuples, which may be of several relations."""
-        views.bring(self._asked(views, keys), watch)
+        views.prepare_answers(self._evaluations(views, keys), watch)
 
-    def _asked(self, views: EngineViews, keys: Sequence[Key]) -> Iterator[tuple[Evaluation, Words]]:
-        for name, numbers in _grouped(keys).items():
+    def _evaluations(self, views: EngineViews, keys: Sequence[Key]) -> Iterator[tuple[Evaluation, Words]]:
+        for name, numbers in _positions_by_relation(keys).items():
             if not self.is_walk(views, name):
                 rows, shown = rows_of([keys[i] for i in numbers]), self.shown(name)
                 for part in self._together(shown, views.candidates_read(shown)).parts:
@@ -201,7 +318,7 @@ class TupleDerivations:
             head, *needed = flat.columns
             encode = self.dictionary.encode
             constants = tuple([encode(normal(value, kind), kind) for value, kind in flat.constants])
-            numbers = _positions(taken(answers, constants, head), rows)
+            numbers = _positions(columns_of(answers, constants, head), rows)
             names = (
                 each.relation if each.atom.path is not None else renamed.get(each.relation, each.relation)
                 for each in flat.needed
@@ -224,7 +341,7 @@ class TupleDerivations:
     ) -> Question:
         """Return the question for the bindings of a part of a rule with its head bound, which reads others in the place
         of the relations `renamed`."""
-        key = flat.number, reading(literals, renamed)
+        key = flat.number, renamed_literals(literals, renamed)
         if key not in self._partial:
             given = self.checked.relations[flat.head.relation].columns
             candidates = {own: self.checked.relations[name] for name, own in renamed.items()}
@@ -255,7 +372,7 @@ def rows_of(keys: Sequence[Key]) -> Words:
     return numpy.array([key.words for key in keys], numpy.int64).reshape(len(keys), -1)
 
 
-def _grouped(keys: Sequence[Key]) -> dict[str, list[int]]:
+def _positions_by_relation(keys: Sequence[Key]) -> dict[str, list[int]]:
     """Return the positions of keys by relation."""
     found: dict[str, list[int]] = {}
     for i, key in enumerate(keys):

@@ -7,6 +7,14 @@ A rule is asked with its head bound, over the views of an engine as they are. Fo
 `#given` has the tuples to explain, all at once. Disjunctions are one rule for each alternative, and each argument of a
 positive atom has a variable, so that an instance says which tuples it needs. What the literals mean is left to the
 translation that all rules take (`rules/`), and joins to the engine's plans (`queries.evaluation`).
+
+A `min`, a `max`, an `any` or an `argmin` has a *witness*, a member that gives it its value. For
+`s = min z : { talk(p, z, _), z >= now }` a rule also needs a member whose value is `s`:
+
+    talk(p, #witness0_z, _), #witness0_z >= now, #witness0_z = s
+
+The tuples of these atoms are premises of the rule's instances, so that a proof continues below them. All members of a
+group are asked for like the instances of rules. Each `_` of a tuple takes part in substitutions, so it gets a name.
 """
 
 from __future__ import annotations
@@ -16,37 +24,116 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 
+import numpy
+
 from tidelog.common.arrays import AnyWords, Words
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import end_kinds
-from tidelog.explain.witnesses import Witness, witness_of
 from tidelog.language.counters import counters_in
 from tidelog.language.syntax import (
+    Aggregate,
     Anonymous,
     Atom,
     CheckedProgram,
     Column,
     Comparison,
     Constant,
+    Disjunction,
     Kind,
     Literal,
+    Negation,
+    Record,
     RelationType,
     Rule,
     Term,
     Variable,
 )
-from tidelog.language.trees import outermost, variables, whole
+from tidelog.language.trees import outermost, rebuild, rebuild_term, variables, whole
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.queries.pattern import QUERY, with_nodes
+from tidelog.reference.substitutions import bound_by
 from tidelog.rules import Compiler
-from tidelog.rules.arguments import arguments
-from tidelog.rules.bench import Bench
+from tidelog.rules.aggregates import arguments
+from tidelog.rules.anonymous import name_wildcards, name_wildcards_in
 from tidelog.rules.core import NUMBERED
 from tidelog.rules.counters import counters
 from tidelog.rules.disjunctions import disjunctions
 from tidelog.rules.grounding import grounded
+from tidelog.rules.rewrite_state import RewriteState
+
+WITNESSED = ("min", "max", "any")
+"""The aggregates whose value is that of a member."""
+_EXTREMES = {"argmin": "min", "argmax": "max"}
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A member of the aggregate in condition number `condition` of a rule: `literals` that hold for it."""
+
+    condition: int
+    literals: tuple[Literal, ...]
+
+
+def witness_of(
+    literal: Literal, condition: int, around: frozenset[str], kinds: Mapping[str, Kind], made: Mapping[str, str]
+) -> tuple[Witness | None, dict[str, Kind]]:
+    """Return what holds for the member that gives the first aggregate of a literal its value, and the kinds of its
+    variables; None if the body of the aggregate is no conjunction with a tuple, or if the rule has the tuple already:
+    then the checker has `made` a variable for the value. `around` are the variables outside of aggregates."""
+    aggregate = next(outermost([literal]), None)
+    if aggregate is None or aggregate.target is None or not _is_plain(aggregate):
+        return None, {}
+    value = _name_of(aggregate, literal)
+    if value is not None and made.get(value.name) == "value":
+        return None, {}
+    own = {name: f"#witness{condition}_{name}" for name in variables([aggregate]) if name not in around}
+    added = {new: kinds[old] for old, new in own.items() if old in kinds}
+
+    def change(term: Term) -> Term | None:
+        return replace(term, name=own[term.name]) if isinstance(term, Variable) and term.name in own else None
+
+    def equal(stem: str, value: Aggregate, term: Term) -> list[Literal]:
+        kind = value.result or value.kind or "number"
+        name = _name_of(value, literal)
+        named: list[Literal] = []
+        if name is None:
+            name = Variable(f"#{stem}{condition}")
+            added[name.name] = kind
+            named.append(Comparison("=", name, value, kind=kind, span=value.span))
+        return [*named, Comparison("=", rebuild_term(term, change), name, kind=kind, span=value.span)]
+
+    body = [rebuild(each, change) for each in aggregate.body]
+    target = aggregate.target
+    if aggregate.op in _EXTREMES:
+        assert isinstance(target, Record)
+        assert target.fields is not None
+        target, rank = target.fields
+        kind = aggregate.target.kind or "number"  # type: ignore[union-attr]  # It is a record.
+        least = Aggregate(_EXTREMES[aggregate.op], rank, aggregate.body, kind, kind, span=aggregate.span)  # type: ignore[arg-type]
+        body += equal("rank", least, rank)
+    body += equal("value", aggregate, target)
+    return Witness(condition, tuple(body)), added
+
+
+def _is_plain(aggregate: Aggregate) -> bool:
+    """Return True if the value of an aggregate is that of a member, and its body a conjunction with a tuple."""
+    if aggregate.op not in (*WITNESSED, *_EXTREMES) or next(outermost(aggregate.body), None) is not None:
+        return False
+    kept = all(isinstance(each, Atom | Comparison | Negation) for each in aggregate.body)
+    return kept and any(isinstance(each, Atom) for each in aggregate.body)
+
+
+def _name_of(aggregate: Aggregate, literal: Literal) -> Variable | None:
+    """Return the variable that a literal gives the value of an aggregate."""
+    if not isinstance(literal, Comparison) or literal.op != "=":
+        return None
+    for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+        if isinstance(one, Variable) and other is aggregate:
+            return one
+    return None
+
 
 ArgumentSource = int | Constant
 """Where an argument of an atom comes from: the column of an answer, or a constant."""
@@ -148,27 +235,27 @@ def flat_rules(checked: CheckedProgram, *, witnesses: bool = True) -> dict[str, 
     found: dict[str, list[FlatRule]] = {}
     texts = {rule.name: rule for rule in checked.texts}
     for rule in checked.rules:
-        bench = Bench(rule.name or "", checked.relations, checked.records)
-        made = _made(rule, texts.get(rule.name))
-        for alternative in disjunctions(rule, bench):
-            numbered, read = _with_numbers(alternative, bench)
+        state = RewriteState(rule.name or "", checked.relations, checked.records)
+        made = _made_variables(rule, texts.get(rule.name))
+        for alternative in disjunctions(rule, state):
+            numbered, read = _with_numbers(alternative, state)
             for head in numbered.heads:
                 flat = _flat(numbered, head, rule, next(numbers), checked, read, made, witnesses)
                 found.setdefault(head.relation, []).append(flat)
     return {name: tuple(rules) for name, rules in found.items()}
 
 
-def _with_numbers(rule: Rule, bench: Bench) -> tuple[Rule, dict[str, RelationType]]:
+def _with_numbers(rule: Rule, state: RewriteState) -> tuple[Rule, dict[str, RelationType]]:
     """Return a rule that reads the numbers that its counters have given, and the relations that have them."""
     if next(counters_in(whole(rule)), None) is None:
         return rule, {}
-    (rule,) = arguments(rule, bench)
-    (numbered,) = counters(rule, bench)
-    steady = bench.pending[-1].body
+    (rule,) = arguments(rule, state)
+    (numbered,) = counters(rule, state)
+    steady = state.pending[-1].body
     made = {
-        name: RelationType(name, info.columns) for name, info in bench.auxiliary.items() if name.startswith(NUMBERED)
+        name: RelationType(name, info.columns) for name, info in state.auxiliary.items() if name.startswith(NUMBERED)
     }
-    return replace(numbered, body=(*numbered.body, *steady), kinds={**rule.kinds, **bench.kinds}), made
+    return replace(numbered, body=(*numbered.body, *steady), kinds={**rule.kinds, **state.kinds}), made
 
 
 def _flat(
@@ -238,7 +325,7 @@ def _flat(
     )
 
 
-def _made(rule: Rule, text: Rule | None) -> dict[str, str]:
+def _made_variables(rule: Rule, text: Rule | None) -> dict[str, str]:
     """Return the variables of a rule that its text does not have, with those that they come from."""
     if text is None:
         return {}
@@ -309,11 +396,11 @@ def question_of(
 ) -> Question:
     """Return the question for the instances of a flat rule. Atoms of the relations `renamed` read others instead."""
     given = checked.relations[flat.head.relation].columns
-    body = reading(flat.literals, renamed)
+    body = renamed_literals(flat.literals, renamed)
     return Question(body, flat.variables, given, flat.kinds, checked, {**candidates, **flat.read})
 
 
-def reading(literals: Iterable[Literal], renamed: Mapping[str, str]) -> tuple[Literal, ...]:
+def renamed_literals(literals: Iterable[Literal], renamed: Mapping[str, str]) -> tuple[Literal, ...]:
     """Return literals whose atoms read others in the place of the relations `renamed`."""
     return tuple(
         replace(each, relation=renamed.get(each.relation, each.relation))
@@ -321,3 +408,49 @@ def reading(literals: Iterable[Literal], renamed: Mapping[str, str]) -> tuple[Li
         else each
         for each in literals
     )
+
+
+@dataclass(frozen=True)
+class MemberGroup:
+    """An aggregate of a rule, asked for its members: the variables `given` from around it, those that are `shown`, and
+    the tuples of its body."""
+
+    question: Question
+    given: tuple[str, ...]
+    shown: tuple[str, ...]
+    atoms: tuple[Atom, ...]
+    kinds: Mapping[str, Kind]
+
+    def answers(self, views: EngineViews, words: Mapping[str, int], watch: Watch) -> AnyWords:
+        """Return the members, shape (n, len(shown)), for the words of variables. Raise LimitError."""
+        row = numpy.array([words[name] for name in self.given], numpy.int64).reshape(1, -1)
+        return self.question.answers(views, row, watch)
+
+
+def group_of(aggregate: Aggregate, flat: FlatRule, checked: CheckedProgram) -> MemberGroup:
+    """Return the question for the members of an aggregate of a rule."""
+    state = RewriteState("members", checked.relations, checked.records)
+    body = _with_names(aggregate.body, state)
+    kinds = {**flat.kinds, **state.kinds}
+    bound = bound_by(body)
+    shown = tuple(name for name in variables(body, aggregates=False) if name in bound)
+    given = tuple(name for name in variables([aggregate]) if name in flat.variables)
+    columns = tuple(Column(name, kinds[name], kinds[name]) for name in given)
+    asked = (Atom(GIVEN, tuple(map(Variable, given))), *body)
+    atoms = tuple(literal for literal in body if isinstance(literal, Atom))
+    return MemberGroup(Question(asked, shown, columns, kinds, checked, flat.read), given, shown, atoms, kinds)
+
+
+def _with_names(body: tuple[Literal, ...], state: RewriteState) -> tuple[Literal, ...]:
+    """Return a body with names for every `_`, in alternatives and at the ends of paths as well."""
+    found: list[Literal] = []
+    for literal in body:
+        if isinstance(literal, Disjunction):
+            alternatives = tuple(_with_names(each, state) for each in literal.alternatives)
+            found.append(replace(literal, alternatives=alternatives))
+        elif isinstance(literal, Atom) and literal.path is not None:
+            ends = zip(literal.args, end_kinds(literal.path, state.relations), strict=True)
+            found.append(replace(literal, args=tuple(name_wildcards_in(term, kind, state) for term, kind in ends)))
+        else:
+            found += name_wildcards((literal,), state)
+    return tuple(found)

@@ -1,24 +1,40 @@
 """Proofs: steps that each follow from steps before them.
 
-A proof prints as a tree. Each of its steps is shown once; where the tree needs it again, it says so.
+A proof prints as a tree. Each of its steps is shown once; where the tree needs it again, it says so. It is also drawn,
+as a text for Graphviz or a page that opens level by level, and exported for the Lean checker of Datalog proofs
+(github.com/knowsys/CertifyingDatalog), as its ordered graphs:
+
+    {"graph": {"edges": [{"label": ATOM, "predecessors": [0, 1]}, …]},
+     "program": [{"head": ATOM, "body": [ATOM, …]}, …]}
+    ATOM = {"symbol": "reach", "terms": [{"constant": "1"}, {"variable": "?x"}]}
+
+A step is an edge there, after its premises. The program has the rules that the steps use, and each fact as a rule
+without a body. A walk is written with the rules of its automaton: `reach@1` has the pairs that lead to its state 1.
+
+    reach@1(?x, ?y) :- e(?x, ?y).    reach@1(?x, ?z) :- reach@1(?x, ?y), e(?y, ?z).    reach(?x, ?y) :- reach@1(?x, ?y).
+
+The format is that of Datalog in the narrow sense. A step that needs more, a comparison or an absent tuple, is an error.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from tidelog.errors import Problem, UsageError, quote_name, wrong_argument
 from tidelog.explain.checking import Checked, Explained, ViewTables, check_steps
-from tidelog.explain.drawing import dot, html
-from tidelog.explain.lean import lean_text
-from tidelog.explain.steps import Condition, Facts, ProofStep
-from tidelog.rules.picture import write_picture
+from tidelog.explain.instances import FlatRule, Premise
+from tidelog.explain.steps import BoundRule, Condition, Facts, ProofStep, Walk
+from tidelog.explain.walks import ASSERTED, WalkEdge
+from tidelog.language.syntax import Atom, Value
+from tidelog.rules.picture import quoted, write_picture
+from tidelog.semantics.values import normal
+from tidelog.storage.record_text import value_text
 
 MOST_LINES = 200
 """Lines of a printed tree."""
@@ -140,3 +156,246 @@ def tree_lines(proof: Proof) -> Iterator[str]:
         for i in range(len(parts) - 1, -1, -1):
             last = i == len(parts) - 1
             waiting.append((f"{below}{'└─ ' if last else '├─ '}", f"{below}{'   ' if last else '│  '}", parts[i]))
+
+
+# --- pictures and pages ----------------------------------------------------------------------------------------------
+
+LONGEST = 300
+"""Characters of a line in a picture."""
+_SHAPES = {"fact": "fact", "axiom": "fact", "rule": "derived", "walk": "derived", "open": "open"}
+_FONT = 'fontname="DejaVu Sans Mono,Menlo,Consolas,monospace"'
+_STYLES = {
+    "derived": 'style="rounded,filled" fillcolor="#e6f0fa" color="#3a6ea5" fontcolor="#1f2d3d"',
+    "fact": 'style=filled fillcolor="#eef6ec" color="#6c9a63" fontcolor="#1f2d3d"',
+    "open": 'style="rounded,dashed" color="#b8c2cc" fontcolor="#6b7a8c"',
+    "condition": 'style="rounded" color="#b8c2cc" fontcolor="#6b7a8c"',
+}
+
+
+def dot(steps: Sequence[ProofStep], shown: Iterable[int]) -> str:
+    """Return a proof as a text for Graphviz: facts are green, derived tuples blue, conditions white; arrows lead from a
+    tuple to what it needs."""
+    lines = ["digraph proof {", f'  node [shape=box, height=0.3, margin="0.1,0.05", fontsize=10, {_FONT}];']
+    lines.append('  edge [color="#6b7a8c", arrowsize=0.6]; ranksep=0.3; nodesep=0.2;')
+    for number in shown:
+        step = steps[number]
+        label = _label(step.tuple_text, *([] if step.sort == "fact" else [step.reason]))
+        lines.append(f"  s{number} [label={label}, {_STYLES[_SHAPES[step.sort]]}];")
+        lines += [f"  s{number} -> s{premise};" for premise in dict.fromkeys(step.direct)]
+        for i, condition in enumerate(step.conditions):
+            lines.append(f"  s{number}c{i} [label={_label(condition.text)}, {_STYLES['condition']}];")
+            lines.append(f"  s{number} -> s{number}c{i} [style=dashed, arrowhead=none];")
+            lines += [f"  s{number}c{i} -> s{witness};" for witness in dict.fromkeys(condition.witness)]
+    return "\n".join([*lines, "}"])
+
+
+def _label(*lines: str) -> str:
+    """Return a string of DOT with these lines, long ones without their ends, which Graphviz could not even read."""
+    return quoted([line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines])
+
+
+def html(steps: Sequence[ProofStep]) -> str:
+    """Return a page with the steps of a proof. The page has them as data, rules and reasons once each, and makes the
+    parts of a tuple when a reader opens it."""
+    texts: dict[str, int] = {}
+    rows = [
+        [
+            step.tuple_text,
+            texts.setdefault(step.reason, len(texts)),
+            texts.setdefault(step.text or "", len(texts)),
+            step.direct,
+            [[condition.line, *condition.witness] for condition in step.conditions],
+        ]
+        for step in steps
+    ]
+    data = json.dumps({"texts": [*texts], "steps": rows}, ensure_ascii=False, separators=(",", ":"))
+    return _PAGE.replace("/*proof*/", data.replace("<", "\\u003c"))
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Proof</title>
+<style>
+  body { font: 14px/1.6 system-ui, sans-serif; margin: 2em; color: #222; }
+  ul { list-style: none; padding-left: 1.4em; border-left: 1px solid #ddd; margin: 0; }
+  summary { cursor: pointer; }
+  code { font-family: ui-monospace, monospace; }
+  .reason { color: #777; padding-left: 1em; }
+  .rule { color: #555; display: block; padding-left: 1.4em; }
+</style>
+<div id="proof"></div>
+<script>
+const {texts, steps} = /*proof*/;
+function add(parent, name, text, kind) {
+  const node = parent.appendChild(document.createElement(name));
+  if (text) node.textContent = text;
+  if (kind) node.className = kind;
+  return node;
+}
+function line(parent, step) {
+  add(parent, "code", step[0]);
+  add(parent, "span", texts[step[1]], "reason");
+}
+function show(parent, number, open) {
+  const step = steps[number], [,, rule, premises, conditions] = step;
+  if (!premises.length && !conditions.length) return line(parent, step);
+  const details = add(parent, "details");
+  line(add(details, "summary"), step);
+  function fill() {
+    details.removeEventListener("toggle", fill);
+    if (texts[rule]) add(details, "code", texts[rule], "rule");
+    const list = add(details, "ul");
+    for (const premise of premises) show(add(list, "li"), premise, false);
+    for (const [text, ...witness] of conditions) {
+      const item = add(list, "li");
+      add(item, "code", text);
+      if (witness.length) {
+        const inner = add(item, "ul");
+        for (const each of witness) show(add(inner, "li"), each, false);
+      }
+    }
+  }
+  details.addEventListener("toggle", fill);
+  details.open = open;
+}
+show(document.getElementById("proof"), steps.length - 1, true);
+</script>
+</html>
+"""
+
+
+# --- for the checker in Lean -----------------------------------------------------------------------------------------
+
+JsonAtom: TypeAlias = dict[str, Any]
+
+
+def lean_text(steps: Sequence[ProofStep]) -> str:
+    """Return the steps of a proof as a JSON text. Raise UsageError (E0676) for a step that the format cannot have."""
+    return json.dumps(_LeanGraph(steps).document, ensure_ascii=False)
+
+
+class _LeanGraph:
+    """The graph and the rules of a proof."""
+
+    def __init__(self, steps: Sequence[ProofStep]) -> None:
+        self.steps = steps
+        self.edges: list[dict[str, Any]] = []
+        self.rules: dict[str, dict[str, Any]] = {}
+        self.places: list[int] = []
+        """The edge of each step."""
+        for step in steps:
+            self.places.append(self.place(step))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {"graph": {"edges": self.edges}, "program": [*self.rules.values()]}
+
+    def place(self, step: ProofStep) -> int:
+        """Add a step, and return the number of its edge."""
+        label = _ground(step.relation, step.values)
+        below = [self.places[premise] for premise in step.premises]
+        instance = step.instance
+        if step.sort == "fact":
+            return self.add(label, [], label, [])
+        if isinstance(instance, BoundRule):
+            head, body = _rule(step, instance.flat)
+            return self.add(label, below, head, body)
+        if isinstance(instance, Walk) and below:
+            return self.walk(step, instance, below)
+        if step.sort == "open":
+            raise _no_form(step, "a limit was reached before it was explained")
+        raise _no_form(step, "it is a walk of no steps")
+
+    def add(self, label: JsonAtom, predecessors: list[int], head: JsonAtom, body: list[JsonAtom]) -> int:
+        """Add an edge, and its rule if that is new; return the number of the edge."""
+        rule = {"head": head, "body": body}
+        self.rules.setdefault(json.dumps(rule), rule)
+        self.edges.append({"label": label, "predecessors": predecessors})
+        return len(self.edges) - 1
+
+    def walk(self, step: ProofStep, walk: Walk, below: list[int]) -> int:
+        """Add an edge for each tuple of a walk, from its beginning to there, and one for the whole of it."""
+        name, start = step.relation, step.values[0]
+        last: tuple[int, JsonAtom] | None = None
+        for premise, place, taken in zip(step.premises, below, _run(step, walk, self.steps), strict=True):
+            tuple_ = self.steps[premise]
+            ends = (tuple_.values[0], tuple_.values[-1])
+            node = ends[0] if taken.form == "backward" else ends[1]
+            symbol = f"{name}@{taken.target}"
+            if last is None:
+                head, body = _atom(symbol, "xy"), [_edge_atom(taken, tuple_, "xy")]
+                predecessors = [place]
+            else:
+                head, body = _atom(symbol, "xz"), [last[1], _edge_atom(taken, tuple_, "yz")]
+                predecessors = [last[0], place]
+            if taken.form == "loop":
+                head = _atom(symbol, "xx" if last is None else "xy")
+            last = self.add(_ground(symbol, (start, node)), predecessors, head, body), _atom(symbol, "xy")
+        assert last is not None
+        label = _ground(name, step.values)
+        return self.add(label, [last[0]], _atom(name, "xy"), [last[1]])
+
+
+def _run(step: ProofStep, walk: Walk, steps: Sequence[ProofStep]) -> list[WalkEdge]:
+    """Return the edges of an automaton that a walk takes."""
+    automaton = walk.automaton
+    reached: list[dict[tuple[Value, int], tuple[tuple[Value, int], WalkEdge] | None]] = [{(step.values[0], 0): None}]
+    for premise in step.premises:
+        values, relation = steps[premise].values, steps[premise].relation
+        found: dict[tuple[Value, int], tuple[tuple[Value, int], WalkEdge] | None] = {}
+        for place in reached[-1]:
+            for edge in automaton.edges:
+                ends = (values[-1], values[0]) if edge.form == "backward" else (values[0], values[-1])
+                fits = edge.relation.removeprefix(ASSERTED) == relation and edge.source in automaton.states_of(place[1])
+                if fits and ends[0] == place[0]:
+                    found.setdefault((ends[1], edge.target), (place, edge))
+        reached.append(found)
+    end = step.values[1]
+    place = next(each for each in reached[-1] if each[0] == end and automaton.ends & automaton.states_of(each[1]))
+    taken: list[WalkEdge] = []
+    for level in reached[:0:-1]:
+        before = level[place]
+        assert before is not None
+        place = before[0]
+        taken.append(before[1])
+    return taken[::-1]
+
+
+def _edge_atom(edge: WalkEdge, step: ProofStep, ends: str) -> JsonAtom:
+    """Return the atom of a step of a walk between two variables."""
+    if edge.form == "loop":
+        return _atom(step.relation, ends[0] * len(step.values))
+    return _atom(step.relation, ends[::-1] if edge.form == "backward" else ends)
+
+
+def _rule(step: ProofStep, flat: FlatRule) -> tuple[JsonAtom, list[JsonAtom]]:
+    """Return the head and the body of a rule. Raise UsageError (E0676) if it has more than tuples."""
+    for literal in flat.literals[1:]:
+        if not isinstance(literal, Atom) or literal.relation in flat.read:
+            raise _no_form(step, f"rule {flat.rule.name} has `{literal}`")
+    return _premise(flat.head, flat), [_premise(each, flat) for each in flat.premises]
+
+
+def _premise(premise: Premise, flat: FlatRule) -> JsonAtom:
+    terms = [
+        {"variable": f"?{flat.variables[source]}"}
+        if isinstance(source, int)
+        else {"constant": value_text(normal(source.value, kind))}
+        for source, kind in zip(premise.arguments, premise.kinds, strict=True)
+    ]
+    return {"symbol": premise.relation, "terms": terms}
+
+
+def _atom(symbol: str, variables: Iterable[str]) -> JsonAtom:
+    return {"symbol": symbol, "terms": [{"variable": f"?{name}"} for name in variables]}
+
+
+def _ground(symbol: str, values: Iterable[Value]) -> JsonAtom:
+    return {"symbol": symbol, "terms": [{"constant": value_text(value)} for value in values]}
+
+
+def _no_form(step: ProofStep, reason: str) -> UsageError:
+    message = f"the Lean checker has no form for {step.tuple_text}: {reason}"
+    hint = "it checks rules of tuples only; `proof.check()` checks the other ones"
+    return UsageError(Problem("E0676", message, step.span, hint=hint))

@@ -23,9 +23,7 @@ import numpy
 
 from tidelog.common.collecting import uncollected
 from tidelog.errors import LimitError, Problem
-from tidelog.explain.batches import Batch, TupleDerivation
-from tidelog.explain.derivations import TupleDerivations, rows_of
-from tidelog.explain.known import Known
+from tidelog.explain.derivations import Batch, Known, TupleDerivation, TupleDerivations, rows_of
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key, is_step
 from tidelog.limits.watch import Watch
@@ -74,15 +72,15 @@ class ProofSearch:
         cone = Cone(self, goal)
         try:
             try:
-                return self.least(cone)
+                return self.least_proof(cone)
             except OverBudgetError:
                 self.views = self.views.with_births(self.watch)
-                found = self.born(goal)
+                found = self.proof_by_births(goal)
         except LimitError:
             if not cone.derivations.get(goal):
                 raise
-            return self.opened(cone)
-        return found if is_founded(goal, found) else self.stepped(goal)
+            return self.partial_proof(cone)
+        return found if is_founded(goal, found) else self.proof_by_steps(goal)
 
     def asserted(self, keys: Iterable[Key]) -> set[Key]:
         """Return those of some tuples that are asserted facts."""
@@ -93,16 +91,16 @@ class ProofSearch:
 
     # --- by height ---------------------------------------------------------------------------------------------------
 
-    def least(self, cone: Cone) -> Found:
+    def least_proof(self, cone: Cone) -> Found:
         """Return a proof of least height. Raise OverBudgetError, also if these views show none."""
         goal = cone.goal
         while not cone.is_complete and (goal not in cone.heights or cone.heights[goal] > cone.levels):
             cone.grow(self.views.budget)
         if goal not in cone.heights:
             raise OverBudgetError
-        return self.chosen(cone)
+        return self.proof_of_cone(cone)
 
-    def opened(self, cone: Cone) -> Found:
+    def partial_proof(self, cone: Cone) -> Found:
         """Return the proof of least height if all tuples held whose derivations have not been asked for: these are
         open."""
         ways = (way for each in cone.derivations.values() for way in each)
@@ -110,27 +108,38 @@ class ProofSearch:
         unknown = [key for key in reached if key not in cone.derivations and key not in cone.facts]
         cone.facts |= self.asserted(unknown)
         cone.settle(unknown)
-        return self.chosen(cone)
+        return self.proof_of_cone(cone)
 
-    def chosen(self, cone: Cone) -> Found:
+    def proof_of_cone(self, cone: Cone) -> Found:
         """Return the proof that the heights of a cone stand for."""
+        return self.lowest(cone.goal, cone.derivations, cone.facts, cone.heights)
+
+    def lowest(
+        self,
+        goal: Key,
+        ways: Mapping[Key, Collection[TupleDerivation]],
+        facts: Collection[Key],
+        least: Mapping[Key, int],
+    ) -> Found:
+        """Return the proof that the `least` heights of tuples stand for: of each the first derivation of its height,
+        except for facts. Tuples without derivations that are no facts are open."""
         found = Found()
-        waiting = [cone.goal]
+        waiting = [goal]
         while waiting:
             key = waiting.pop()
-            if key in found.chosen or not (key in cone.facts or key in cone.derivations):
+            if key in found.chosen or not (key in facts or key in ways):
                 continue
-            best = found.chosen[key] = self.best(cone, key)
-            waiting += best.premises if best is not None else ()
+            height, best = least[key] - 1, None
+            if height >= 0 or key not in facts:
+                fitting = [
+                    way
+                    for way in ways[key]
+                    if max((least.get(each, 1 << 60) for each in way.premises), default=0) == height
+                ]
+                best = min(fitting, key=self.order) if len(fitting) > 1 else fitting[0]
+                waiting += best.premises
+            found.chosen[key] = best
         return found
-
-    def best(self, cone: Cone, key: Key) -> TupleDerivation | None:
-        """Return the first derivation of the least height of a tuple; None for a fact."""
-        height = cone.heights[key]
-        if height == 0 and key in cone.facts:
-            return None
-        fitting = [each for each in cone.derivations[key] if cone.height_of(each) == height - 1]
-        return min(fitting, key=self.order) if len(fitting) > 1 else fitting[0]
 
     def order(self, derivation: TupleDerivation) -> tuple[int, str]:
         """Return the place of a derivation among those of a tuple: by rule, then by values."""
@@ -144,7 +153,7 @@ class ProofSearch:
 
     # --- step by step --------------------------------------------------------------------------------------------
 
-    def stepped(self, goal: Key) -> Found:
+    def proof_by_steps(self, goal: Key) -> Found:
         """Return a proof of least height in which each step of a walk counts: where a path leads along tuples that are
         recursive with it, its shortest walk may need the goal. Where shown tuples do not suffice, it leads along the
         candidates of relations that select. Raise LimitError (E0505) beyond the budget."""
@@ -154,7 +163,7 @@ class ProofSearch:
                 while not cone.is_complete and goal not in cone.heights:
                     cone.grow(LARGE)
                 if goal in cone.heights:
-                    return self.without_steps(self.chosen(cone).chosen, goal, steps)
+                    return self.without_steps(self.proof_of_cone(cone).chosen, goal, steps)
         message = f"the tuple has more than {LARGE:,} derivations to look at"
         raise LimitError(Problem("E0505", message, hint="ask for a tuple that it needs"))
 
@@ -173,13 +182,13 @@ class ProofSearch:
 
     # --- by births ---------------------------------------------------------------------------------------------------
 
-    def founded(self, goal: Key, avoided: Collection[object] = ()) -> Found:
+    def founded_proof(self, goal: Key, avoided: Collection[object] = ()) -> Found:
         """Return a proof that births found, or, where walks need each other, one step by step."""
-        found = self.born(goal, avoided)
-        return found if is_founded(goal, found) else self.stepped(goal)
+        found = self.proof_by_births(goal, avoided)
+        return found if is_founded(goal, found) else self.proof_by_steps(goal)
 
     @uncollected()
-    def born(self, goal: Key, avoided: Collection[object] = ()) -> Found:
+    def proof_by_births(self, goal: Key, avoided: Collection[object] = ()) -> Found:
         """Return a proof whose tuples each follow from tuples born before them, level by level, and those of the last
         hyper-nodes first, so that tuples of the ones before are asked for together. Where a limit ends the search below
         the goal, the rest is open. Of several derivations those come first that need few `avoided` facts or rules."""
@@ -187,7 +196,7 @@ class ProofSearch:
         self.avoided_relations = frozenset(each.relation for each in avoided if isinstance(each, Key))
         found = Found()
         waiting: dict[int, list[Key]] = {}
-        self.take([goal], found, waiting)
+        self.take_known([goal], found, waiting)
         while waiting:
             try:
                 needed = self.founded_level(waiting.pop(max(waiting)), found)
@@ -195,10 +204,10 @@ class ProofSearch:
                 if goal not in found.chosen:
                     raise
                 return found
-            self.take(needed, found, waiting)
+            self.take_known(needed, found, waiting)
         return found
 
-    def take(self, needed: Iterable[Key], found: Found, waiting: dict[int, list[Key]]) -> None:
+    def take_known(self, needed: Iterable[Key], found: Found, waiting: dict[int, list[Key]]) -> None:
         """Take the derivations that are known of tuples, and of those that these need. The others wait, by the
         positions of their hyper-nodes."""
         known = {} if self.avoided else self.known.founded
@@ -225,15 +234,15 @@ class ProofSearch:
         facts = self.asserted(fresh)
         chosen: dict[Key, TupleDerivation | None] = dict.fromkeys(key for key in fresh if key in facts)
         rest = [key for key in fresh if key not in facts]
-        self.derivations.bring(self.views, rest, self.watch)
+        self.derivations.prepare_answers(self.views, rest, self.watch)
         for name, keys in by_relation(rest).items():
-            chosen |= self.founded_in(name, keys)
+            chosen |= self.founded_ways(name, keys)
         found.chosen |= chosen
         if not self.avoided:
             self.known.founded |= chosen
         return [premise for way in chosen.values() if way is not None for premise in way.premises]
 
-    def founded_in(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
+    def founded_ways(self, name: str, keys: list[Key]) -> dict[Key, TupleDerivation]:
         """Return for each tuple of a relation a derivation from tuples born before it: one with the oldest premises."""
         if self.derivations.is_walk(self.views, name):
             return {key: self.walk(key) for key in keys}
@@ -241,7 +250,7 @@ class ProofSearch:
         born = self.views.births(name, rows_of(keys), self.watch) if own else numpy.zeros(len(keys), numpy.int64)
         best: dict[int, tuple[tuple[int, int], TupleDerivation]] = {}
         for batch in self.derivations.instances(self.views, keys, self.watch):
-            youngest, avoided = self.youngest(batch, own), self.avoided_in(batch)
+            youngest, avoided = self.births_of_youngest(batch, own), self.avoided_counts(batch)
             firsts = numpy.flatnonzero(youngest < born[batch.numbers]) if own else numpy.arange(len(youngest))
             if len(firsts) > 1:
                 # The last keys count first. Words make the choice independent of what else is asked for.
@@ -256,7 +265,7 @@ class ProofSearch:
                     best[number] = rank, way
         return {keys[number]: derivation for number, (_, derivation) in best.items()}
 
-    def youngest(self, batch: Batch, own: frozenset[str]) -> numpy.ndarray:
+    def births_of_youngest(self, batch: Batch, own: frozenset[str]) -> numpy.ndarray:
         """Return for each instance the birth of its youngest premise among the relations `own`."""
         youngest = numpy.full(len(batch.words), -1, numpy.int64)
         for premise in batch.premises:
@@ -265,7 +274,7 @@ class ProofSearch:
                 numpy.maximum(youngest, born, out=youngest)
         return youngest
 
-    def avoided_in(self, batch: Batch) -> numpy.ndarray:
+    def avoided_counts(self, batch: Batch) -> numpy.ndarray:
         """Return for each instance how many of its premises are to be avoided; one more if its rule is."""
         found = numpy.full(len(batch.words), batch.flat.rule.name in self.avoided, numpy.int64)
         if not self.avoided:
@@ -343,7 +352,7 @@ class Cone:
         search, size = self.search, self.size
         search.watch.look()
         reached: dict[Key, None] = {}
-        search.derivations.bring(search.views, self._frontier, search.watch)
+        search.derivations.prepare_answers(search.views, self._frontier, search.watch)
         for name, keys in by_relation(self._frontier).items():
             try:
                 found = self._ways(name, keys, budget)
@@ -379,10 +388,6 @@ class Cone:
             for number, way in zip(batch.numbers.tolist(), batch.derivations(), strict=True):
                 found[keys[number]].append(way)
         return found
-
-    def height_of(self, derivation: TupleDerivation) -> int:
-        """Return the height of the highest premise of a derivation: 0 without premises, very large if one has none."""
-        return max((self.heights.get(key, 1 << 60) for key in derivation.premises), default=0)
 
 
 def is_founded(goal: Key, found: Found) -> bool:

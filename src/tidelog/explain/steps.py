@@ -1,20 +1,44 @@
-"""The steps of proofs: a tuple, and why it holds, in the words of the program."""
+"""The steps of proofs: a tuple, and why it holds, in the words of the program.
+
+The conditions of a step by a rule are the literals of the rule other than tuples, with values for variables. An
+aggregate also shows how many members its group has, and the first ones. A negation names the tuple that is absent.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nsmallest
+from types import MappingProxyType
+from typing import Any, TypeAlias
+from typing import Literal as OneOf
 
 from tidelog.common.source import Span
-from tidelog.errors import position
+from tidelog.errors import LimitError, position, wrong_argument
 from tidelog.explain.instances import FlatRule
+from tidelog.explain.search import ProofSearch
 from tidelog.explain.walks import Automaton
-from tidelog.language.syntax import Value
+from tidelog.language.branches import Branch
+from tidelog.language.syntax import (
+    Aggregate,
+    Anonymous,
+    Atom,
+    Constant,
+    Literal,
+    Negation,
+    Record,
+    Rule,
+    Term,
+    Value,
+    Variable,
+)
+from tidelog.language.trees import outermost, rebuild, walk
+from tidelog.reference.selections import order_of
+from tidelog.reference.substitutions import RuleScope, combinations
 from tidelog.storage.record_text import row_text
 
-StepSort: TypeAlias = Literal["fact", "rule", "walk", "axiom", "open"]
+StepSort: TypeAlias = OneOf["fact", "rule", "walk", "axiom", "open"]
 RowOf: TypeAlias = tuple[str, tuple[Value, ...]]
 """A relation and a tuple of it."""
 Facts: TypeAlias = tuple[RowOf, ...]
@@ -25,7 +49,7 @@ Facts: TypeAlias = tuple[RowOf, ...]
 class Condition:
     """A literal of a body that is no tuple, with values for variables: a comparison, a negation, an aggregate."""
 
-    sort: Literal["comparison", "negation", "aggregate"]
+    sort: OneOf["comparison", "negation", "aggregate"]
     text: str
     members: int | None = None
     """Of an aggregate: the number of its members; None if a limit was reached."""
@@ -65,12 +89,12 @@ class Condition:
         return found if self.node is None else {**found, "node": self.node}
 
 
-def as_it_is(relation: str, values: tuple[Value, ...]) -> RowOf:
+def row_itself(relation: str, values: tuple[Value, ...]) -> RowOf:
     """Return a relation and a tuple."""
     return relation, values
 
 
-def as_said(condition: Condition) -> Condition:
+def condition_itself(condition: Condition) -> Condition:
     """Return a condition."""
     return condition
 
@@ -82,8 +106,8 @@ class BoundRule:
 
     flat: FlatRule
     values: Mapping[str, Any]
-    row: Callable[[str, tuple[Value, ...]], RowOf] = as_it_is
-    words: Callable[[Condition], Condition] = as_said
+    row: Callable[[str, tuple[Value, ...]], RowOf] = row_itself
+    words: Callable[[Condition], Condition] = condition_itself
 
     @property
     def written(self) -> Mapping[str, Any]:
@@ -98,7 +122,7 @@ class Walk:
 
     relation: str
     automaton: Automaton
-    row: Callable[[str, tuple[Value, ...]], RowOf] = as_it_is
+    row: Callable[[str, tuple[Value, ...]], RowOf] = row_itself
 
 
 class OwnCheck(ABC):
@@ -221,3 +245,160 @@ class ProofStep:
             found |= {"rivals": self.rivals, "first_rivals": [list(values) for values in self.first_rivals]}
         where = {"node": self.node, "version": self.version or None, "gap": self.gap}
         return {**found, **{name: value for name, value in where.items() if value is not None}}
+
+
+_LOOKS = 10_000
+"""Members between two looks at limits."""
+
+
+def check_members(most: object) -> None:
+    """Raise UsageError (E0635) unless this is a number of members to show, or None for all."""
+    if most is not None and not (isinstance(most, int) and most >= 0):
+        raise wrong_argument("`members`", "a number, 0 or more, or None for all", most)
+
+
+def conditions_of(
+    flat: FlatRule, words: tuple[int, ...], bound: Mapping[str, Any], search: ProofSearch, most: int | None
+) -> tuple[Condition, ...]:
+    """Return the conditions of an instance, whose variables have these words and values, in the order written; of each
+    aggregate at most so many members, None for all."""
+    return tuple(condition_of(literal, flat, words, bound, search, most) for literal in flat.conditions)
+
+
+def condition_of(
+    literal: Literal,
+    flat: FlatRule,
+    words: tuple[int, ...],
+    bound: Mapping[str, Any],
+    search: ProofSearch,
+    most: int | None,
+) -> Condition:
+    """Return a literal with values for the variables that are bound."""
+    plain = plain_condition(literal, bound, flat.made)
+    aggregate = next(outermost([literal]), None)
+    if aggregate is None or plain.sort != "aggregate":
+        return plain
+    try:
+        number, first = members(aggregate, flat, dict(zip(flat.variables, words, strict=True)), search, most)
+    except LimitError:
+        return plain
+    return replace(plain, members=number, first=first)
+
+
+def plain_condition(literal: Literal, bound: Mapping[str, Any], made: Mapping[str, str]) -> Condition:
+    """Return a literal with values for variables, without members and witnesses. `made` has the names in the text of
+    variables that rewrites have named."""
+    text = str(with_values(literal, bound, made))
+    if isinstance(literal, Negation):
+        return Condition("negation", text, absent=_ground(literal.atom, bound))
+    has_members = next(outermost([literal]), None) is not None
+    return Condition("aggregate" if has_members else "comparison", text)
+
+
+def with_witnesses(conditions: tuple[Condition, ...], flat: FlatRule, below: tuple[int, ...]) -> tuple[Condition, ...]:
+    """Return conditions with the numbers of the steps of their witnesses; `below` has those of all premises."""
+    found = witnesses_in(flat, below)
+    return tuple(replace(each, witness=found[i]) if i in found else each for i, each in enumerate(conditions))
+
+
+def witnesses_in(flat: FlatRule, below: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+    """Return the steps of witnesses by the number of their condition, of the steps `below` of all premises."""
+    found: dict[int, tuple[int, ...]] = {}
+    start = len(flat.premises)
+    for witness, premises in flat.witnesses:
+        found[witness.condition] = below[start : start + len(premises)]
+        start += len(premises)
+    return found
+
+
+def members(
+    aggregate: Aggregate, flat: FlatRule, words: Mapping[str, int], search: ProofSearch, most: int | None
+) -> tuple[int, tuple[str, ...]]:
+    """Return the number of members of an aggregate's group, and the first ones as text, by their values. Raise
+    LimitError."""
+    derivations = search.derivations
+    group = derivations.group(flat, aggregate)
+    answers = group.answers(search.views, words, search.watch)
+    if not group.atoms:
+        return len(answers), ()
+    kinds = [group.kinds[name] for name in group.shown]
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for i, answer in enumerate(answers.tolist()):
+            if i % _LOOKS == 0:
+                search.watch.look()
+            yield tuple(map(derivations.dictionary.decode, answer, kinds))
+
+    first = sorted(rows(), key=order_of) if most is None else nsmallest(most, rows(), key=order_of)
+    bindings = (dict(zip(group.shown, row, strict=True)) for row in first)
+    return len(answers), tuple(", ".join(str(with_values(atom, bound)) for atom in group.atoms) for bound in bindings)
+
+
+def _ground(atom: Atom, bound: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the tuple that an atom is for some values; None for a path, and if a `_` leaves a value open."""
+    if atom.path is not None or any(isinstance(node, Anonymous | Aggregate) for node in walk(atom.args)):
+        return None
+    rows = list(combinations(atom.args, dict(bound), RuleScope(frozenset(bound), {})))
+    return (atom.relation, tuple(rows[0])) if len(rows) == 1 else None
+
+
+def with_values(literal: Literal, bound: Mapping[str, Any], made: Mapping[str, str] = MappingProxyType({})) -> Literal:
+    """Return a literal with values in the place of the variables that are bound, and `_` for those of a rewrite; others
+    have the names of the text if these are `made`."""
+
+    def change(term: Term) -> Term | None:
+        if not isinstance(term, Variable):
+            return None
+        if term.name in bound:
+            return term_of(bound[term.name])
+        return Anonymous() if "#" in term.name else Variable(made.get(term.name, term.name))
+
+    return rebuild(literal, change)
+
+
+def term_of(value: Any) -> Term:
+    """Return the term for a value."""
+    if value is None:
+        return Record(None)
+    if isinstance(value, Branch):
+        return Record(tuple(map(term_of, value)), branch=value._name)
+    if isinstance(value, tuple):
+        return Record(tuple(map(term_of, value)))
+    return Constant(value)
+
+
+@dataclass(frozen=True)
+class RuleWords:
+    """The name of a rule, its text and place, and the `axioms` on which it rests."""
+
+    name: str
+    text: str
+    span: Span | None = None
+    axioms: tuple[str, ...] = ()
+
+
+class Wording:
+    """The words of a program; `written` are its rules by name, as its user has written them."""
+
+    def __init__(self, written: Mapping[str, Rule]) -> None:
+        self.written = written
+        self._rules: dict[int, RuleWords] = {}
+
+    def row(self, relation: str, values: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+        """Return the relation and the values under which a tuple is shown."""
+        return relation, values
+
+    def row_text(self, relation: str, values: tuple[Value, ...]) -> str:
+        """Return a tuple as text."""
+        return row_text(relation, values)
+
+    def literal_text(self, literal: Literal) -> str:
+        """Return a literal, with values for its variables, as text."""
+        return str(literal)
+
+    def rule(self, flat: FlatRule) -> RuleWords:
+        """Return the words for a rule, which are made once."""
+        if flat.number not in self._rules:
+            rule = self.written.get(flat.rule.name or "", flat.rule)
+            self._rules[flat.number] = RuleWords(flat.rule.name or "", str(rule), rule.span)
+        return self._rules[flat.number]

@@ -1,7 +1,7 @@
 """The views of an engine as explanations read them: all that they ask of one.
 
 `EngineViews` has the state of an engine in this process. The cluster engine has one that first brings the rows that a
-question reads (`spark/fetched.py`).
+question reads (`spark/cluster_views.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from tidelog.common.arrays import AnyWords, Words
 from tidelog.explain.walks import ASSERTED
 from tidelog.limits.watch import Watch
-from tidelog.maintain import closures
-from tidelog.maintain.state import EngineState
+from tidelog.maintain.state import EngineState, all_edges, closure_births
 from tidelog.queries.bodies import GIVEN
 from tidelog.queries.evaluation import Evaluation, Evaluations
 from tidelog.rules.core import ClosureShape, HyperNode
@@ -69,7 +68,7 @@ class EngineViews:
         """Return the rows of evaluations over the views, for given tuples. Raise what `Evaluation.rows` raises."""
         return evaluations.rows(self.state, {GIVEN: given}, watch)
 
-    def bring(self, asked: Iterable[tuple[Evaluation, Words]], watch: Watch) -> None:
+    def prepare_answers(self, asked: Iterable[tuple[Evaluation, Words]], watch: Watch) -> None:
         """Prepare the answers of several evaluations, each for its given tuples. Here nothing has to be done."""
 
     def births(self, name: str, rows: AnyWords, watch: Watch) -> Words:
@@ -77,8 +76,8 @@ class EngineViews:
         stored = self.state.views[name]
         if name in self.state.closures and isinstance(stored, ClosedRelation):
             shape, _ = self.state.closures[name]
-            edges = closures.all_edges(shape, self.state.views, self.state.asserted[name])
-            return closures.births(stored.closure, rows.astype(numpy.int64), edges, watch.look)
+            edges = all_edges(shape, self.state.views, self.state.asserted[name])
+            return closure_births(stored.closure, rows.astype(numpy.int64), edges, watch.look)
         return stored.marks.births_of(stored.find(rows))
 
     def with_births(self, watch: Watch) -> EngineViews:

@@ -44,6 +44,11 @@ class WalkEdge(NamedTuple):
     form: Form
     target: int
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The columns in which tuples have the beginning and the end of the edge."""
+        return {"forward": (0, 1), "backward": (1, 0), "loop": (0, 0)}[self.form]
+
 
 @dataclass(frozen=True)
 class Automaton:
@@ -52,6 +57,10 @@ class Automaton:
     edges: tuple[WalkEdge, ...]
     silent: Mapping[int, frozenset[int]]
     ends: frozenset[int]
+
+    def states_of(self, state: int) -> frozenset[int]:
+        """Return a state, and those that it is as well."""
+        return self.silent.get(state, frozenset()) | {state}
 
 
 def end_kinds(path: Path, relations: Mapping[str, RelationType]) -> tuple[Kind, Kind]:
@@ -104,7 +113,7 @@ def automaton_of(path: Path) -> Automaton:
                 assert_never(part)
 
     add(path, 0, 1, False)
-    return Automaton(tuple(edges), _closed(silent), frozenset([1]))
+    return Automaton(tuple(edges), _all_states(silent), frozenset([1]))
 
 
 def automaton_of_closure(name: str, shape: ClosureShape) -> Automaton:
@@ -122,7 +131,7 @@ ASSERTED = "#asserted."
 """How the name of the asserted facts of a closure begins, which are edges of it."""
 
 
-def _closed(pairs: Iterable[tuple[int, int]]) -> Mapping[int, frozenset[int]]:
+def _all_states(pairs: Iterable[tuple[int, int]]) -> Mapping[int, frozenset[int]]:
     """Return all the states that each state is as well, itself not among them."""
     found: dict[int, set[int]] = defaultdict(set)
     for source, target in pairs:
@@ -150,7 +159,7 @@ def shortest_walk(
         levels.append([(edge, _rows_from(edge, nodes, near)) for edge in automaton.edges if edge.source in nodes])
         reached: dict[int, set[int]] = defaultdict(set)
         for edge, rows in levels[-1]:
-            reached[edge.target] |= set(rows[:, _ends(edge)[1]].tolist())
+            reached[edge.target] |= set(rows[:, edge.ends[1]].tolist())
         fresh = {state: each - seen.get(state, set()) for state, each in _with_silent(reached, automaton).items()}
         nodes = {state: each for state, each in fresh.items() if each}
         if not nodes:
@@ -177,9 +186,9 @@ def _step_before(
     and its tuple."""
     found: dict[Key, tuple[int, set[int]]] = {}
     for edge, rows in level:
-        if edge.target not in states and not states & automaton.silent.get(edge.target, frozenset()):
+        if states.isdisjoint(automaton.states_of(edge.target)):
             continue
-        first, last = _ends(edge)
+        first, last = edge.ends
         for row in rows[rows[:, last] == node].tolist():
             key = Key(edge.relation.removeprefix(ASSERTED), tuple(row))
             found.setdefault(key, (row[first], set()))[1].add(edge.source)
@@ -204,11 +213,11 @@ def steps_into(automaton: Automaton, name: str, key: Key, near: Near) -> Iterato
         yield from ((Key(f"{STEP}{name}", (start, end, state)),) for state in sorted(automaton.ends))
         return
     start, node, state = key.words
-    if node == start and (state == 0 or state in automaton.silent.get(0, ())):
+    if node == start and state in automaton.states_of(0):
         yield ()
     for edge in automaton.edges:
-        if edge.target == state or state in automaton.silent.get(edge.target, ()):
-            first, last = _ends(edge)
+        if state in automaton.states_of(edge.target):
+            first, last = edge.ends
             for row in near(edge.relation, (last,), numpy.array([[node]], numpy.int64)).tolist():
                 step = Key(f"{STEP}{name}", (start, row[first], edge.source))
                 yield step, Key(edge.relation.removeprefix(ASSERTED), tuple(row))
@@ -218,21 +227,11 @@ def _with_silent(level: Mapping[int, set[int]], automaton: Automaton) -> dict[in
     """Return the nodes of a level by state, also under the states that a state is as well."""
     found: dict[int, set[int]] = defaultdict(set)
     for state, nodes in level.items():
-        for each in (state, *automaton.silent.get(state, ())):
+        for each in automaton.states_of(state):
             found[each] |= nodes
     return found
 
 
-def _ends(edge: WalkEdge) -> tuple[int, int]:
-    """Return the columns in which tuples have the beginning and the end of an edge."""
-    match edge.form:
-        case "forward":
-            return 0, 1
-        case "backward":
-            return 1, 0
-    return 0, 0
-
-
 def _rows_from(edge: WalkEdge, nodes: Mapping[int, set[int]], near: Near) -> AnyWords:
     """Return the tuples along which an edge leads from the nodes in its state."""
-    return near(edge.relation, (_ends(edge)[0],), numpy.array(sorted(nodes[edge.source]), numpy.int64).reshape(-1, 1))
+    return near(edge.relation, (edge.ends[0],), numpy.array(sorted(nodes[edge.source]), numpy.int64).reshape(-1, 1))

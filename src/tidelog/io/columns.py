@@ -17,8 +17,7 @@ from tidelog.common.arrays import Words
 from tidelog.common.looking import Look, unlimited
 from tidelog.errors import DataError
 from tidelog.io.record_reader import record_from_text
-from tidelog.io.rows import Locator
-from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, article, expected, range_hint
+from tidelog.io.values import MISSING_HINT, NAN_HINT, RANGES, Complaint, Locator, article, expected, range_hint
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType
 from tidelog.storage.arrow_arrays import is_utf8, mask_to_arrow, numbers_to_numpy, valid_mask
 from tidelog.storage.column_names import match_columns
@@ -191,7 +190,7 @@ def _integer_words(column: pa.ChunkedArray, declared: Column, place: Locator) ->
     values = _numbers(column)
     if declared.kind == "float":
         floats = values.astype(np.float64)
-        inexact = (np.abs(floats) >= 2**53) & (_back(floats, values) != values)
+        inexact = (np.abs(floats) >= 2**53) & (_as_integers(floats, values) != values)
         if inexact.any():
             row = int(inexact.argmax())
             message = f"no float is equal to the integer {values[row]}"
@@ -211,7 +210,7 @@ def _integer_words(column: pa.ChunkedArray, declared: Column, place: Locator) ->
     return number_words(values.astype(np.int64 if declared.kind == "number" else np.uint64))
 
 
-def _back(floats: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
+def _as_integers(floats: NDArray[Any], values: NDArray[Any]) -> NDArray[Any]:
     """Return floats as integers of the type of `values`; floats beyond its range change their value."""
     limit = float(np.iinfo(values.dtype).max)
     return np.where(floats < limit, floats, 0).astype(values.dtype)

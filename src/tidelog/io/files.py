@@ -4,7 +4,7 @@
     file       text_reader      text_writer    .facts .csv .tsv .txt, each also with .gz; CSV, or as the options say
     parquet    table_files      table_files    .parquet
     arrow      table_files      table_files    .arrow .feather
-    json       json_files       json_files     .json .json.gz
+    json       json_values      json_values    .json .json.gz
     sqlite     sqlite_files     sqlite_files   .sqlite .db
 
 A writer makes a new file beside the old one and renames it when it is whole.
@@ -16,6 +16,7 @@ import gzip
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -26,17 +27,52 @@ from tidelog.common.arrays import Words
 from tidelog.common.source import Span
 from tidelog.durable.whole_files import whole_file, writing
 from tidelog.errors import DataError, Problem
-from tidelog.io.file_hints import hints_for_files
-from tidelog.io.json_files import json_of, read_json
-from tidelog.io.options import FileOptions, GivenOptions
-from tidelog.io.packed import file_bytes, recoded, unpacked
-from tidelog.io.sorting import sorted_words
+from tidelog.io.json_values import json_of, read_json
+from tidelog.io.options import FileOptions, GivenOptions, file_bytes, recoded, unpacked
+from tidelog.io.relation import sorted_words
 from tidelog.io.sqlite_files import read_sqlite, write_sqlite
 from tidelog.io.table_files import read_arrow, read_parquet, write_arrow, write_parquet
 from tidelog.io.text_reader import TextFormat, read_text
 from tidelog.io.text_writer import REMEDY, text_of
-from tidelog.language.syntax import Directive, RelationType
+from tidelog.language.syntax import Column, Directive, RelationType
 from tidelog.storage.dictionary import Dictionary
+
+_FORMS = {"number": "a whole number", "unsigned": "a whole number from 0 on", "float": "a number", "symbol": "a text"}
+_OTHERS = {"number": "float", "unsigned": "number", "float": "symbol", "symbol": "number"}
+"""The types of a column that take more values, or those of the other sort."""
+_OF_PYTHON = ("(…)", "pass ", "write a tuple", "write a row as a tuple", "value.")
+
+
+@contextmanager
+def hints_for_files(relation: RelationType, dictionary: Dictionary) -> Iterator[None]:
+    """Raise the errors of the block about values of a relation with hints for files, where theirs speak of Python."""
+    try:
+        yield
+    except DataError as error:
+        problem = error.problems[0]
+        if problem.hint is None or not any(each in problem.hint for each in _OF_PYTHON):
+            raise
+        name = (problem.place or "").rpartition(", column ")[2]
+        column = next((each for each in relation.columns if each.name == name), None)
+        names = ", ".join(each.name for each in relation.columns)
+        by_position = " to go by position" if problem.code == "E0406" else ""
+        hint = f"write each row as a list of {names}{by_position}, or as an object with these names"
+        if column is not None:
+            hint = f"write {_form(column, dictionary)}"
+            hint += f", or declare {name} as {_OTHERS[column.kind]}" if column.kind in _OTHERS else ""
+        raise DataError(replace(problem, hint=hint)) from None
+
+
+def _form(column: Column, dictionary: Dictionary) -> str:
+    """Return the form of the values of a column."""
+    if column.kind in _FORMS:
+        return _FORMS[column.kind]
+    type_ = dictionary.types[column.kind]
+    if not type_.branches:
+        return f"[{', '.join(field.name for field in type_.fields)}], or null for nil"
+    branches = (", ".join((f'["${each.name}"', *(field.name for field in each.fields))) for each in type_.branches)
+    return " or ".join(f"{each}]" for each in branches)
+
 
 _SUFFIXES = {
     ".facts": "file",

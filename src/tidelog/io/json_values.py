@@ -1,25 +1,71 @@
-"""Values in JSON files.
+"""JSON: the types of columns, values, and files.
 
-nil is null. Where rows are lists, records are lists of their fields and values with branches `["$Cons", 1, ["$Nil"]]`;
-where rows are objects, records are objects by field names and those values `{"$Cons": {"head": 1, "tail": …}}`. The
-reader takes both in both, and the text form of the language.
+For readers of rows that do not have the program, `ColumnTypes` has the types of their columns. In values, nil is null.
+Where rows are lists, records are lists of their fields and values with branches `["$Cons", 1, ["$Nil"]]`; where rows
+are objects, records are objects by field names and those values `{"$Cons": {"head": 1, "tail": …}}`. The reader takes
+both in both, and the text form of the language. A file is a list of rows.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from tidelog.common.arrays import Words
+from tidelog.io.options import NOT_UTF8, FileOptions, file_bytes
 from tidelog.io.record_reader import record_from_text
-from tidelog.io.rows import Locator, row_values
-from tidelog.io.values import Complaint, unknown_branch
+from tidelog.io.relation import Relation, WordRows
+from tidelog.io.values import Complaint, Locator, encode_rows, place_in, row_values, unknown_branch
 from tidelog.language.branches import Branch, class_of
-from tidelog.language.syntax import PRIMITIVES, Column, Kind, RecordType, RelationType, Value
+from tidelog.language.syntax import PRIMITIVES, BranchType, Column, Kind, RecordType, RelationType, Value
 from tidelog.storage.dictionary import Dictionary, record_parts
 from tidelog.storage.record_text import format_number
+
+METADATA = b"tidelog.types"
+"""The key of the types of an Arrow table in the metadata of its schema."""
+
+
+@dataclass(frozen=True)
+class ColumnTypes:
+    """The columns of relations, by name, and the record types that their values contain."""
+
+    columns: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
+    records: Mapping[Kind, RecordType] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the types as JSON has them."""
+        columns = {name: columns_as_json(each) for name, each in self.columns.items()}
+        return {"columns": columns, "records": records_as_json(self.records.values())}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> ColumnTypes:
+        """Return the types that `to_dict` has made a document of."""
+        columns = {name: _columns(each) for name, each in document["columns"].items()}
+        return cls(columns, {each["name"]: _record(each) for each in document["records"]})
+
+
+def columns_as_json(columns: Iterable[Column]) -> list[dict[str, str]]:
+    """Return columns as JSON has them."""
+    return [asdict(column) for column in columns]
+
+
+def records_as_json(records: Iterable[RecordType]) -> list[dict[str, Any]]:
+    """Return record types as JSON has them."""
+    found = [asdict(replace(record, span=None)) for record in records]
+    return [{key: each[key] for key in ("name", "fields", "branches")} for each in found]
+
+
+def _columns(found: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
+    return tuple(Column(**each) for each in found)
+
+
+def _record(found: Mapping[str, Any]) -> RecordType:
+    branches = (BranchType(each["name"], _columns(each["fields"]), tuple(each["places"])) for each in found["branches"])
+    return RecordType(found["name"], _columns(found["fields"]), tuple(branches))
 
 
 def with_branches(rows: list[Any], relation: RelationType, dictionary: Dictionary, place: Locator) -> list[Any]:
@@ -154,9 +200,9 @@ def _parts(value: tuple[Any, ...], type_: RecordType, objects: bool) -> list[tup
         begin = f"{{{_quoted('$' + name)}: {{" if objects else f"[{_quoted('$' + name)}"
         opening, closing, between = (begin, "}}", "") if objects else (begin, "]", ", ")
     found.append((opening, None))
-    for part, field in zip(value, type_.parts(name), strict=True):
-        found.append((f"{between}{_quoted(field.name)}: " if objects else between, None))
-        found.append((part, field.kind))
+    for part, declared in zip(value, type_.parts(name), strict=True):
+        found.append((f"{between}{_quoted(declared.name)}: " if objects else between, None))
+        found.append((part, declared.kind))
         between = ", "
     return [*found, (closing, None)]
 
@@ -171,3 +217,50 @@ def _number(value: float) -> str:
 
 def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+_TOO_DEEP = Complaint("E0411", "the JSON cannot be read: it is nested too deeply", "nest records less deeply")
+
+
+def read_json(path: Path, options: FileOptions, relation: RelationType, dictionary: Dictionary) -> Words:
+    """Return the words of a JSON file."""
+    try:
+        rows: Any = json.loads(file_bytes(path, options.encoding))
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise Complaint("E0411", f"expected JSON, but {error.msg}", "write a list of lists or of objects").at(
+            place
+        ) from None
+    except UnicodeDecodeError as error:
+        raise Complaint("E0408", f"the byte at {error.start} is not UTF-8", NOT_UTF8).at(str(path)) from None
+    except RecursionError:
+        raise _TOO_DEEP.at(str(path)) from None
+    except ValueError:  # Python reads integers of at most 4,300 digits.
+        message = "the JSON cannot be read: a number has too many digits"
+        raise Complaint("E0411", message, "write numbers of at most 64 bits").at(str(path)) from None
+    if not isinstance(rows, list):
+        found = f"found {'an object' if isinstance(rows, dict) else 'a single value'}"
+        raise Complaint("E0411", f"expected a list of rows, {found}", "write [[1, 2], [3, 4]]").at(str(path))
+    locator = place_in(str(path))
+    try:
+        rows = with_branches(rows, relation, dictionary, locator)
+    except RecursionError:
+        raise _TOO_DEEP.at(str(path)) from None
+    return encode_rows(rows, relation, dictionary, locator)
+
+
+def json_of(words: Words, relation: RelationType, dictionary: Dictionary, objects: bool) -> bytes:
+    """Return the file, with a row per line."""
+    names = [json.dumps(column.name, ensure_ascii=False) for column in relation.columns]
+    lines = []
+    for row in Relation(relation.name, WordRows(relation.columns, dictionary, words)):
+        values = [
+            json_text(value, column.kind, dictionary, objects)
+            for value, column in zip(row, relation.columns, strict=True)
+        ]
+        if objects:
+            pairs = (f"{name}: {value}" for name, value in zip(names, values, strict=True))
+            lines.append("{" + ", ".join(pairs) + "}")
+        else:
+            lines.append("[" + ", ".join(values) + "]")
+    return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()

@@ -1,13 +1,21 @@
-"""The checked options of `.input` and `.output`: `FileOptions.of({"IO": "file", "delimiter": ","})`."""
+"""What the files of all formats share: the checked options of `.input` and `.output`, and their bytes.
+
+`FileOptions.of({"IO": "file", "delimiter": ","})` has the options. Bytes are those of UTF-8: compressed or not, as the
+first of them show, not the name; and from other encodings.
+"""
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from tidelog.common.source import Span
 from tidelog.errors import DataError, Problem, quote
+from tidelog.io.values import Complaint
 from tidelog.language.directives import FORMATS as DIRECTIVE_FORMATS
 from tidelog.language.syntax import RelationType
 from tidelog.storage.column_names import match_columns
@@ -69,7 +77,7 @@ class FileOptions:
             return match_columns(found, names, place, as_they_stand(len(names)))
         if max(self.columns) >= len(found):
             message = f"expected at least {max(self.columns) + 1} columns, found {len(found)}: {', '.join(found)}"
-            raise DataError(Problem("E0405", message, hint="count the positions in `columns` from 0", place=place))
+            raise Complaint("E0405", message, "count the positions in `columns` from 0").at(place)
         return self.columns
 
 
@@ -120,3 +128,51 @@ def _flag(options: GivenOptions, name: str, span: Span | None) -> bool:
 
 def _wrong(message: str, hint: str, span: Span | None) -> DataError:
     return DataError(Problem("E0413", message, span=span, hint=hint))
+
+
+_GZIP = b"\x1f\x8b"
+_MEMBER = b"\x1f\x8b\x08"
+"""The begin of each part of a file of several parts; the size at the end of the file is that of its last part."""
+NOT_UTF8 = 'save the file as UTF-8, or add encoding="latin-1" or the like to `.input`'
+_MOST_PACKED = 1_100
+"""So many bytes at most become one byte; a size beyond that is not true."""
+
+
+def file_bytes(path: Path, encoding: str | None = None) -> bytes:
+    """Return the content of a file, unpacked, and in UTF-8 if its `encoding` is another one. Raise DataError if it
+    cannot be read (E0411), or is not in this encoding (E0408)."""
+    try:
+        return recoded(unpacked(path.read_bytes(), str(path)), encoding, str(path))
+    except OSError as error:
+        message, hint = f"the file cannot be read: {error.strerror or error}", "pass a file that you may read"
+        raise Complaint("E0411", message, hint).at(str(path)) from None
+
+
+def unpacked(data: bytes, name: str) -> bytes:
+    """Return the bytes that messages call `name`, unpacked if they are packed."""
+    if not data.startswith(_GZIP):
+        return data
+    size = int.from_bytes(data[-4:], "little")
+    try:
+        if data.find(_MEMBER, 1) < 0 and size < _MOST_PACKED * len(data):
+            found = zlib.decompress(data, wbits=31, bufsize=size or 1)  # into one buffer of the right size
+            if len(found) == size:
+                return found
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Complaint("E0411", f"the gzip data are damaged: {error}", "check that the file is complete").at(
+            name
+        ) from None
+
+
+def recoded(data: bytes, encoding: str | None, name: str) -> bytes:
+    """Return a text in UTF-8 that messages call `name`. Raise DataError (E0408) if it is not in its `encoding`; None is
+    UTF-8, which the readers check."""
+    if encoding is None:
+        return data
+    try:
+        return data.decode(encoding).encode()
+    except UnicodeError as error:
+        message = f"the file is not in the encoding {encoding}: {error}"
+        hint = 'name its own encoding; encoding="latin-1" takes any bytes, and makes one character of each'
+        raise Complaint("E0408", message, hint).at(name) from None

@@ -17,7 +17,7 @@ from tidelog.io.values import Complaint, text_complaint, unknown_branch, value_o
 from tidelog.language.branches import class_of
 from tidelog.language.syntax import PRIMITIVES, BranchType, Column, Value
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.record_types import RecordTypes
+from tidelog.storage.records import RecordTypes
 
 _SPACE = re.compile(r"\s*")
 _BARE = {"]": re.compile(r"[^,\]]*"), ")": re.compile(r"[^,)]*")}

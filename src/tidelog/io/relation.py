@@ -37,6 +37,7 @@ from tidelog.limits.interrupts import foreign_code
 from tidelog.limits.watch import reading_within_memory
 from tidelog.maintain.deltas import AnyRows, held_rows, rows_of
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.ordering import order_of_words
 from tidelog.storage.record_text import format_value
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
     import pyspark.sql
+
 
 _CHUNK = 65_536  # rows that are decoded at a time
 _SHOWN = 10  # rows in a terminal
@@ -217,7 +219,7 @@ class Relation(SetOperators):
     # --- set operators -----------------------------------------------------------------------------------------------
 
     @reading_within_memory
-    def _beside(self, other: SetOperators | Set[Any]) -> tuple[Words, Words, Rows]:
+    def _words_of_both(self, other: SetOperators | Set[Any]) -> tuple[Words, Words, Rows]:
         dictionary, kinds = self._source.dictionary, [column.kind for column in self.columns]
         with dictionary.reading():
             mine = np.asarray(self._source.words(), np.int64)
@@ -297,7 +299,7 @@ class Relation(SetOperators):
     @reading_within_memory
     def df(self) -> pandas.DataFrame:
         """Return a pandas DataFrame, records as tuples. Raise SetupError (E0790) if pandas is not installed."""
-        loaded = _need("pandas", "pandas")
+        loaded = _load_library("pandas", "pandas")
         dictionary, columns = self._source.dictionary, {}
         with dictionary.reading():
             words = self._source.words()
@@ -314,7 +316,7 @@ class Relation(SetOperators):
     @reading_within_memory
     def pl(self) -> polars.DataFrame:
         """Return a Polars DataFrame. Raise SetupError (E0790) if Polars is not installed."""
-        frame: polars.DataFrame = _need("polars", "polars").from_arrow(self.arrow())
+        frame: polars.DataFrame = _load_library("polars", "polars").from_arrow(self.arrow())
         return frame
 
     to_arrow, to_pandas, to_polars = arrow, df, pl  # as other libraries call these
@@ -326,7 +328,7 @@ class Relation(SetOperators):
         digits."""
         import pyarrow as pa
 
-        _need("pyspark", "spark")
+        _load_library("pyspark", "spark")
         if not hasattr(session, "createDataFrame"):
             raise wrong_argument("the session", "a SparkSession", session)
         table = self.arrow()
@@ -446,7 +448,7 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(1, width - 1)] + "…"
 
 
-def _need(module: str, extra: str) -> Any:
+def _load_library(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
@@ -461,3 +463,15 @@ def _signed(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(part.name, _signed(part.type)) for part in kind])
     return pa.decimal128(20, 0) if pa.types.is_uint64(kind) else kind
+
+
+def sorted_words(words: Words, columns: Sequence[Column], dictionary: Dictionary) -> Words:
+    """Return the rows of `words`, sorted."""
+    return words[order_of_words(words, [column.kind for column in columns], dictionary)]
+
+
+def sorted_rows(relation: Relation) -> list[tuple[Value, ...]]:
+    """Return the tuples of a relation, sorted."""
+    columns, dictionary = relation.columns, relation.dictionary
+    words = sorted_words(relation.words(), columns, dictionary)
+    return list(Relation(relation.name, WordRows(columns, dictionary, words)))

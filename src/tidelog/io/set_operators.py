@@ -31,7 +31,7 @@ class SetOperators(ABC):
     __hash__: ClassVar[None]  # type: ignore[assignment]  # tuples change with the epochs
 
     @abstractmethod
-    def _beside(self, other: SetOperators | Set[Any]) -> tuple[Words, Words, Rows]:
+    def _words_of_both(self, other: SetOperators | Set[Any]) -> tuple[Words, Words, Rows]:
         """Return the rows of both as words of one dictionary, and the tuples of `other` that have none there."""
 
     @abstractmethod
@@ -50,14 +50,14 @@ class SetOperators(ABC):
         """Return the tuples that are in both."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
-        mine, others, _ = self._beside(other)
+        mine, others, _ = self._words_of_both(other)
         return self._of_words(mine[_found(mine, others)])
 
     def __sub__(self, other: object) -> Self:
         """Return the tuples that are not in the other."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
-        mine, others, _ = self._beside(other)
+        mine, others, _ = self._words_of_both(other)
         return self._of_words(mine[~_found(mine, others)])
 
     def __or__(self, other: object) -> Self:
@@ -65,14 +65,14 @@ class SetOperators(ABC):
         the columns."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
-        mine, others, strange = self._beside(other)
+        mine, others, strange = self._words_of_both(other)
         return self._with(mine, others[~_found(others, mine)], strange)
 
     def __xor__(self, other: object) -> Self:
         """Return the tuples that are in one of the two, but not in both. Raise as `|`."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
-        mine, others, strange = self._beside(other)
+        mine, others, strange = self._words_of_both(other)
         return self._with(mine[~_found(mine, others)], others[~_found(others, mine)], strange)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
@@ -81,28 +81,28 @@ class SetOperators(ABC):
         """Return the tuples of a set that are not in the relation. Raise as `|`."""
         if not isinstance(other, Set):
             return NotImplemented
-        mine, others, strange = self._beside(other)
+        mine, others, strange = self._words_of_both(other)
         return self._with(others[:0], others[~_found(others, mine)], strange)
 
     def __eq__(self, other: object) -> bool:
         """Return True if both have the same tuples."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
-        mine, others, strange = self._beside(other)
+        mine, others, strange = self._words_of_both(other)
         return not strange and len(mine) == len(others) and bool(_found(mine, others).all())
 
     def __le__(self, other: object) -> bool:
         """Return True if all tuples are in the other."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
-        mine, others, _ = self._beside(other)
+        mine, others, _ = self._words_of_both(other)
         return bool(_found(mine, others).all())
 
     def __ge__(self, other: object) -> bool:
         """Return True if all tuples of the other are in this."""
         if not isinstance(other, SetOperators | Set):
             return NotImplemented
-        mine, others, strange = self._beside(other)
+        mine, others, strange = self._words_of_both(other)
         return not strange and bool(_found(others, mine).all())
 
     def __lt__(self, other: object) -> bool:
@@ -115,7 +115,7 @@ class SetOperators(ABC):
 
     def isdisjoint(self, other: SetOperators | Set[Any]) -> bool:
         """Return True if no tuple is in both."""
-        mine, others, _ = self._beside(other)
+        mine, others, _ = self._words_of_both(other)
         return not _found(mine, others).any()
 
     def _with(self, words: Words, more: Words, strange: Rows) -> Self:

@@ -15,8 +15,7 @@ from tidelog.common.arrays import Words
 from tidelog.io.options import FileOptions
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.relation import Relation, WordRows
-from tidelog.io.rows import Locator, encode_values, place_in
-from tidelog.io.values import Complaint
+from tidelog.io.values import Complaint, Locator, encode_values, place_in
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.record_text import format_value

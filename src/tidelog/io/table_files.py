@@ -15,8 +15,7 @@ from tidelog.errors import DataError
 from tidelog.io.columns import encode_table
 from tidelog.io.options import FileOptions
 from tidelog.io.relation import Relation, WordRows
-from tidelog.io.rows import place_in
-from tidelog.io.values import Complaint
+from tidelog.io.values import Complaint, place_in
 from tidelog.language.syntax import Column, RelationType
 from tidelog.storage.dictionary import Dictionary
 

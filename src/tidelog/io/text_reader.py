@@ -1,8 +1,9 @@
 """Facts in text files: one row per line, as Soufflé reads them, or quoted as in RFC 4180.
 
-There are three readers of the same language. `split_text` reads large files with a kernel, `_read_quickly` gives whole
-columns to pyarrow; both return None as soon as anything is unusual. `_read_exactly` then reads the text row by row; it
-knows line and column of each error.
+There are three readers of the same language. `split_text` reads large files without quotes with a kernel that gives
+symbols their words as they come: columns of numbers, unsigned numbers and symbols between delimiters of one byte, where
+numbers are plain digits. `_read_quickly` gives whole columns to pyarrow. Both return None as soon as anything is
+unusual. `_read_exactly` then reads the text row by row; it knows line and column of each error.
 
     Lines end with LF or CRLF; a byte order mark at the beginning is skipped. Without RFC 4180 a field is the text
     between two delimiters, whatever it is; a record ends at its bracket. Blank lines are skipped, except that they are
@@ -19,21 +20,92 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from tidelog.common.arrays import Words
-from tidelog.errors import DataError, Problem, quote
+from tidelog.errors import DataError, quote
 from tidelog.io.columns import encode_columns
-from tidelog.io.options import as_they_stand
-from tidelog.io.packed import NOT_UTF8
+from tidelog.io.options import NOT_UTF8, as_they_stand
 from tidelog.io.record_reader import record_from_text
-from tidelog.io.rows import place_in
-from tidelog.io.split_text import split_text
-from tidelog.io.values import Complaint, text_complaint, value_of_text
+from tidelog.io.values import Complaint, place_in, text_complaint, value_of_text
+from tidelog.kernels import texts
+from tidelog.kernels.calling import expect
 from tidelog.language.syntax import PRIMITIVES, Column, RelationType, Value
 from tidelog.storage.arrow_arrays import is_utf8, texts_from_spans
 from tidelog.storage.column_names import match_columns
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.memory import Pinned
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_KINDS = {"number": texts.NUMBER, "unsigned": texts.UNSIGNED, "symbol": texts.SYMBOL}
+_FIELDS = 1 << 14
+"""Fields that are split in one call, at least a row: their places are in the cache when their words are looked up."""
+
+
+def split_text(
+    data: bytes,
+    start: int,
+    delimiter: str,
+    columns: Sequence[Column],
+    order: Sequence[int],
+    dictionary: Dictionary,
+    *,
+    exact: bool,
+    blank: bool,
+) -> Words | None:
+    """Return the words of the rows of UTF-8 from byte `start` on: int64 of shape (rows, columns). None if a row has
+    another form than the kernel knows, or the columns are not of its kinds.
+
+    Column `i` is field `order[i]` of a row. If `exact`, a row has no other fields. A blank line is a row if `blank`.
+    """
+    code = delimiter.encode()
+    known = all(column.kind in _KINDS for column in columns)
+    if len(code) != 1 or code in b"\r\n" or not known or len(set(order)) < len(order):
+        return None
+    expect(len(data))
+    has_symbols = any(column.kind == "symbol" for column in columns)
+    table = dictionary.table_for(len(data)) if has_symbols else None
+    if has_symbols and table is None:
+        return None
+    width, arity = max(order) + 1, len(columns)
+    kinds, targets = np.full(width, texts.SKIPPED), np.zeros(width, np.int64)
+    for position, (field, column) in enumerate(zip(order, columns, strict=True)):
+        kinds[field], targets[field] = _KINDS[column.kind], position
+    symbols = targets[kinds == texts.SYMBOL]
+    most = max(1, _FIELDS // width)
+    spans = np.empty((2, most * len(symbols)), np.int64)
+    state = np.zeros(3, np.int64)
+    content = np.frombuffer(data, np.uint8)
+    fixed = [Pinned(array) for array in (content, kinds, targets, spans[0], spans[1])]
+    text, *rest = (each.address for each in fixed)
+    size, words = len(data) - start, np.empty((most, arity), np.int64)
+    held = Pinned(words)
+    while state[texts.PLACE] < size:
+        first = int(state[texts.ROWS])
+        if first + most > len(words):
+            words = _longer(words, first, most, size / max(1, int(state[texts.PLACE])))
+            held = Pinned(words)
+        fields, places = (code[0], *rest[:2], width, exact, blank), (held.address, arity, *rest[2:])
+        texts.split(state, text + start, size, *fields, *places, most)
+        if state[texts.UNUSUAL]:
+            return None
+        stop = int(state[texts.ROWS])
+        if table is not None:
+            found = (stop - first) * len(symbols)
+            with dictionary.adding:
+                new = table.add_spans(content[start:], spans[0, :found], spans[1, :found])
+            words[first:stop, symbols] = new.reshape(stop - first, len(symbols))
+    return words[: int(state[texts.ROWS])]
+
+
+def _longer(words: Words, rows: int, most: int, share: float) -> Words:
+    """Return an array with the first `rows` rows of `words`, and room for `most` more; these are one of `share` equal
+    parts of a file, if those ahead are like it."""
+    room = max(rows + most, int(rows * min(share * 1.02, 8)), 3 * rows // 2)
+    longer = np.empty((room, words.shape[1]), np.int64)
+    longer[:rows] = words[:rows]
+    return longer
+
 
 Fields: TypeAlias = "list[tuple[int, int, str]]"
 """The fields of a row: line, column (both from 1) and text."""
@@ -125,7 +197,7 @@ def _decoded(data: bytes, name: str) -> str:
         hint = NOT_UTF8
         if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             hint = 'add encoding="utf-16" to `.input`: the file seems to be UTF-16'
-        raise DataError(Problem("E0408", message, hint=hint, place=f"{name}:{line}:{column}")) from None
+        raise Complaint("E0408", message, hint).at(f"{name}:{line}:{column}") from None
 
 
 # --- with pyarrow ----------------------------------------------------------------------------------------------------
@@ -256,7 +328,7 @@ def _read_exactly(
         if len(fields) == 1 and not first and not _blank_counts(columns, form):
             continue
         if len(fields) <= places[-1][0] or (not form.columns and len(fields) != len(columns)):
-            raise _ragged(fields, form, columns).at(f"{name}:{line}:1")
+            raise _wrong_width(fields, form, columns).at(f"{name}:{line}:1")
         row = [0] * len(columns)
         for place, position in places:
             (line, start, field), column = fields[place], columns[position]
@@ -270,7 +342,7 @@ def _read_exactly(
     return np.array(words, dtype=np.int64).reshape(len(words), len(columns))
 
 
-def _ragged(fields: Fields, form: TextFormat, columns: Sequence[Column]) -> Complaint:
+def _wrong_width(fields: Fields, form: TextFormat, columns: Sequence[Column]) -> Complaint:
     row = form.delimiter.join(text for _, _, text in fields)
     count = len(fields) if form.quoted else max(len(fields), row.count(form.delimiter) + 1)
     if form.columns:

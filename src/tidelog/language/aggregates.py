@@ -2,8 +2,8 @@
 
 Lexer, checker and rewrites read it, as do certificates (`sql`) and the cluster engine (`combined`). The computations
 are in `semantics/aggregates.py` on Python values and in `maintain/aggregates.py` on words. `autoinc`, which no text
-calls an aggregate, gives each group a number (`rules/counters.py`, `maintain/strategies/counters.py`). `own` stands for
-those that a program declares, whose functions in Python are called in `semantics/user_aggregates.py`.
+calls an aggregate, gives each group a number (`rules/counters.py`, `maintain/strategies/aggregates.py`). `own` stands
+for those that a program declares, whose functions in Python are called in `semantics/user_aggregates.py`.
 """
 
 from __future__ import annotations
@@ -47,6 +47,12 @@ class AggregateForm:
     sql: Mapping[str, str] = field(default_factory=dict)
 
 
+def _extreme(name: AggregateName, function: str) -> AggregateForm:
+    """Return an aggregate whose value is that of one member, which a `function` of DuckDB chooses among numbers."""
+    sql = dict.fromkeys(_NUMERIC, f"{function}({{0}})")
+    return AggregateForm(name, (name,), over=_ORDERED, selective=True, combined=name, combines=_INTEGERS, sql=sql)
+
+
 AGGREGATES: Mapping[AggregateName, AggregateForm] = {
     form.name: form
     for form in (
@@ -68,35 +74,11 @@ AGGREGATES: Mapping[AggregateName, AggregateForm] = {
             combines=_INTEGERS,
             sql={"number": "wrap(sum({0}))", "unsigned": f"(sum({{0}}) % {2**64})::UBIGINT"},
         ),
-        AggregateForm(
-            "min",
-            ("min",),
-            over=_ORDERED,
-            selective=True,
-            combined="min",
-            combines=_INTEGERS,
-            sql=dict.fromkeys(_NUMERIC, "min({0})"),
-        ),
-        AggregateForm(
-            "max",
-            ("max",),
-            over=_ORDERED,
-            selective=True,
-            combined="max",
-            combines=_INTEGERS,
-            sql=dict.fromkeys(_NUMERIC, "max({0})"),
-        ),
+        _extreme("min", "min"),
+        _extreme("max", "max"),
         AggregateForm("mean", ("mean", "avg"), result="float", reserved=("mean",)),
         AggregateForm("median", ("median",), result="float"),
-        AggregateForm(
-            "any",
-            ("any",),
-            over=_ORDERED,
-            selective=True,
-            combined="any",
-            combines=_INTEGERS,
-            sql=dict.fromkeys(_NUMERIC, "min({0})"),
-        ),
+        _extreme("any", "min"),
         AggregateForm("collect", ("collect",), result="symbol", over=_ORDERED, selective=True),
         AggregateForm("argmin", ("argmin",), over=_ORDERED, arguments=True),
         AggregateForm("argmax", ("argmax",), over=_ORDERED, arguments=True),

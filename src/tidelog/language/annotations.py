@@ -28,8 +28,8 @@ from tidelog.language.syntax import (
     TypeDeclaration,
 )
 from tidelog.language.terms import Locate
+from tidelog.language.token_types import CLOSING, OPENING
 
-_OPENING, _CLOSING = ("LBRACKET", "LPAR", "LBRACE"), ("RBRACKET", "RPAR", "RBRACE")
 _STARTING = frozenset(DIRECTIVES.values())
 Node = TypeVar("Node", Rule, Declaration, TypeDeclaration, Directive, Instance, Opening, Attribute)
 
@@ -54,7 +54,7 @@ def comment(token: Token, position: int, locate: Locate) -> Note:
     return Note(position, place, words, text.startswith("//<"))
 
 
-def apart(
+def split_annotations(
     text: str, tokens: list[Token], comments: Sequence[Note], locate: Locate
 ) -> tuple[list[Token], list[Note], list[Problem]]:
     """Return the tokens of a text without annotations, all notes in order, and the problems of annotations (E0101)."""
@@ -73,7 +73,7 @@ def apart(
             i += 1
             continue
         place = locate(tokens[i].start_pos or 0, tokens[i].end_pos or 0)
-        end = _end(tokens, i)
+        end = _annotation_end(tokens, i)
         if end is None:
             problems.append(Problem("E0101", "this annotation is not closed", place, hint="close it with `]`"))
             end = next((n for n in range(i + 2, len(tokens)) if tokens[n].type in _STARTING), len(tokens))
@@ -88,7 +88,7 @@ def annotation_ends(tokens: list[Token]) -> dict[int, int]:
     found: dict[int, int] = {}
     for i, token in enumerate(tokens):
         if token.type == "AT" and _annotates(tokens, i):
-            found[i] = _end(tokens, i) or len(tokens)
+            found[i] = _annotation_end(tokens, i) or len(tokens)
     return found
 
 
@@ -100,8 +100,8 @@ def _annotates(tokens: list[Token], i: int) -> bool:
     if i == 0 or tokens[i - 1].type not in ("LPAR", "COMMA"):
         return True
     depth, outer = 0, i - 1
-    while outer >= 0 and (depth or tokens[outer].type not in _OPENING):
-        depth += (tokens[outer].type in _CLOSING) - (tokens[outer].type in _OPENING)
+    while outer >= 0 and (depth or tokens[outer].type not in OPENING):
+        depth += (tokens[outer].type in CLOSING) - (tokens[outer].type in OPENING)
         outer -= 1
     if outer < 0:
         return True  # behind a head
@@ -113,13 +113,13 @@ def _annotates(tokens: list[Token], i: int) -> bool:
     return outer >= 0 and tokens[outer].type in ("DECL", "FUNCTOR")
 
 
-def _end(tokens: list[Token], start: int) -> int | None:
+def _annotation_end(tokens: list[Token], start: int) -> int | None:
     """Return the position behind the bracket that closes an annotation."""
     depth = 0
     for i in range(start + 1, len(tokens)):
         kind = tokens[i].type
-        depth += (kind in _OPENING) - (kind in _CLOSING)
-        if depth == 0 and kind in _CLOSING:
+        depth += (kind in OPENING) - (kind in CLOSING)
+        if depth == 0 and kind in CLOSING:
             return i + 1
     return None
 
@@ -138,31 +138,31 @@ def with_notes(
     ]
     if not own:
         return list(statements)
-    closing = max((i for i in range(start, end) if tokens[i].type in _CLOSING), default=start)
+    closing = max((i for i in range(start, end) if tokens[i].type in CLOSING), default=start)
     inside = [note for note in own if start < note.position <= closing]
     around = [note for note in own if note.position <= start or note.position > closing]
-    return [_noted(each, around, inside) for each in statements]
+    return [_statement_with_notes(each, around, inside) for each in statements]
 
 
-def _noted(statement: Statement, around: Sequence[Note], inside: Sequence[Note]) -> Statement:
+def _statement_with_notes(statement: Statement, around: Sequence[Note], inside: Sequence[Note]) -> Statement:
     match statement:
         case Declaration(attributes=attributes):
-            return _with(replace(statement, attributes=_in_attributes(attributes, inside)), around)
+            return _node_with_notes(replace(statement, attributes=_attributes_with_notes(attributes, inside)), around)
         case TypeDeclaration(fields=attributes):
-            return _with(replace(statement, fields=_in_attributes(attributes, inside)), around)
+            return _node_with_notes(replace(statement, fields=_attributes_with_notes(attributes, inside)), around)
         case Rule():
-            return _with(statement, [*around, *inside])
+            return _node_with_notes(statement, [*around, *inside])
         case Directive():
-            return _with(statement, around)
+            return _node_with_notes(statement, around)
         case Instance():
-            return _with(statement, around)
+            return _node_with_notes(statement, around)
         case Opening():
-            return _with(statement, around)
+            return _node_with_notes(statement, around)
         case _:
             return statement
 
 
-def _in_attributes(attributes: tuple[Attribute, ...], notes: Sequence[Note]) -> tuple[Attribute, ...]:
+def _attributes_with_notes(attributes: tuple[Attribute, ...], notes: Sequence[Note]) -> tuple[Attribute, ...]:
     """Return the attributes with the notes that stand before them, or with `//<` behind them."""
     found: dict[int, list[Note]] = {}
     for note in notes:
@@ -170,10 +170,10 @@ def _in_attributes(attributes: tuple[Attribute, ...], notes: Sequence[Note]) -> 
         index = before - 1 if note.behind else before
         if 0 <= index < len(attributes):
             found.setdefault(index, []).append(note)
-    return tuple(_with(each, found.get(i, ())) for i, each in enumerate(attributes))
+    return tuple(_node_with_notes(each, found.get(i, ())) for i, each in enumerate(attributes))
 
 
-def _with(node: Node, notes: Sequence[Note]) -> Node:
+def _node_with_notes(node: Node, notes: Sequence[Note]) -> Node:
     if not notes:
         return node
     doc = "\n".join(note.text for note in notes if not note.annotates)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tidelog.common.source import Span
 from tidelog.errors import Problem
-from tidelog.language.nesting import LIMIT
+from tidelog.language.sizes import LIMIT
 from tidelog.language.syntax import (
     About,
     Component,
@@ -103,7 +103,7 @@ def assemble(statements: Iterable[Statement]) -> tuple[Program, list[Problem]]:
             case Rule():
                 block.rules.append(statement)
             case Declaration():
-                block.declarations.append(demanded.qualified(statement))
+                block.declarations.append(demanded.with_qualifier(statement))
             case TypeDeclaration():
                 block.types.append(statement)
             case Directive():
@@ -159,7 +159,7 @@ class _Demand:
 
         self._wanted, self._excluded = named("magic-transform"), named("magic-transform-exclude")
 
-    def qualified(self, declaration: Declaration) -> Declaration:
+    def with_qualifier(self, declaration: Declaration) -> Declaration:
         """Return the declaration with `magic` or `no_magic`, where a pragma names it and it has neither."""
         if {"magic", "no_magic"} & {*declaration.qualifiers}:
             return declaration

@@ -1,4 +1,4 @@
-"""Reductions of bodies of rules and of paths to nodes of the syntax tree.
+"""Reductions of clauses, of their bodies and of paths to nodes of the syntax tree.
 
 A negated group is pushed down to its atoms and comparisons, a group that is a plain conjunction melts into the one
 around it.
@@ -14,11 +14,13 @@ from lark import Token
 from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.functors import TESTS
-from tidelog.language.nesting import too_deep_node
 from tidelog.language.printer import path_name
+from tidelog.language.selections import with_selections
+from tidelog.language.sizes import too_deep_node
 from tidelog.language.syntax import (
     Alternation,
     Atom,
+    Body,
     Comparison,
     Disjunction,
     Inverse,
@@ -27,12 +29,13 @@ from tidelog.language.syntax import (
     Path,
     Repeat,
     RepeatOp,
+    Rule,
     Sequence,
     Step,
     Term,
     Truth,
 )
-from tidelog.language.terms import Body, Built, TermBuilder, arguments_of, inline, without_commas
+from tidelog.language.terms import TermBuilder, arguments_of, inline, without_commas
 
 _REPEATS: dict[str, RepeatOp] = {"+": "+", "*": "*", "?": "?"}
 _OPPOSITE = {
@@ -47,8 +50,8 @@ _OPPOSITE = {
 _OPPOSITE |= {opposite: op for op, opposite in _OPPOSITE.items()}
 
 
-class BodyBuilder(TermBuilder[Built]):
-    """The methods for atoms, paths, literals and bodies."""
+class BodyBuilder(TermBuilder):
+    """The methods for atoms, paths, literals, bodies and clauses."""
 
     @inline
     def located(self, _at: Token, term: Term) -> tuple[str, Term]:
@@ -139,6 +142,44 @@ class BodyBuilder(TermBuilder[Built]):
             flat for child in children if not isinstance(child, Token) for flat in _alternatives(child)
         )
         return (Disjunction(alternatives, span=self._join(alternatives[0][0], alternatives[-1][-1])),)
+
+    # --- clauses -----------------------------------------------------------------------------------------------------
+
+    @inline
+    def rule_name(self, name: Token, _colon: Token) -> Token:
+        return name
+
+    def heads(self, children: list[Any]) -> tuple[Atom, ...]:
+        return tuple(map(with_selections, without_commas(children)))
+
+    @inline
+    def facts(self, *children: Any) -> tuple[Rule, ...]:
+        heads = children[-2]
+        if len(children) == 3:
+            return (Rule(str(children[0]), heads, span=self._join(children[0], children[-1])),)
+        return tuple(Rule(None, (head,), span=head.span) for head in heads)
+
+    def plain_fact(self, tokens: list[Token]) -> tuple[Rule, ...]:
+        """Build a fact of numbers and texts from its tokens, as the parser would."""
+        build = {"NUMBER": self.number, "STRING": self.string}
+        children: list[Any] = [build[each.type]([each]) if each.type in build else each for each in tokens[:-1]]
+        head = self.atom(children)
+        return (Rule(None, (head,), span=head.span),)
+
+    @inline
+    def rule(self, *children: Any) -> tuple[Rule, ...]:
+        named = isinstance(children[0], Token)
+        heads, body = children[-4], children[-2]
+        name = str(children[0]) if named else None
+        return (Rule(name, heads, body, span=self._join(children[0] if named else heads[0], children[-1])),)
+
+    @inline
+    def subsumption(self, *children: Any) -> tuple[Rule, ...]:
+        named = isinstance(children[0], Token)
+        worse, _, better, _, body, _ = children[-6:]
+        name = str(children[0]) if named else None
+        span = self._join(children[0], children[-1])
+        return (Rule(name, (worse, better), body, subsumes=True, span=span),)
 
 
 def _melt(literal: Literal) -> Body:

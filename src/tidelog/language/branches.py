@@ -1,4 +1,4 @@
-"""Values of algebraic data types in Python: a named tuple for each branch.
+"""Algebraic data types: their values in Python, a named tuple for each branch, and the types as they are declared.
 
 Two values are equal if they are of the same branch and have equal parts, so that `A(1)` is neither `B(1)` nor `(1,)`.
 The order, by branch and then by parts, makes `sorted` work; the language has none. Comparing and hashing go through
@@ -15,8 +15,18 @@ from functools import cache
 from operator import itemgetter
 from typing import Any, ClassVar, Self
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem, UsageError
-from tidelog.language.syntax import BranchType, Kind, RecordType
+from tidelog.language.problems import note
+from tidelog.language.syntax import (
+    BranchDeclaration,
+    BranchType,
+    CheckedProgram,
+    Column,
+    Kind,
+    RecordType,
+    TypeDeclaration,
+)
 
 _FILLERS: dict[Kind, int | float | str] = {"number": 0, "unsigned": 0, "float": 0.0, "symbol": ""}
 
@@ -86,10 +96,10 @@ class Branch(tuple[Any, ...]):
         return "".join(pieces)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self._name, self._fields, tuple(self))
+        return _branch_value, (self._name, self._fields, tuple(self))
 
 
-def _made(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Branch:
+def _branch_value(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Branch:
     return branch_class(name, fields)(*values)
 
 
@@ -158,3 +168,66 @@ def _leaves(value: Branch) -> Iterator[Any]:
             waiting += item
         else:
             yield item
+
+
+# --- types ------------------------------------------------------------------------------------------------------------
+
+
+def branch_names(types: Iterable[TypeDeclaration], problems: list[Problem]) -> dict[str, str]:
+    """Return for each branch the type that declares it first, and report (E0261) branches that are declared twice."""
+    owners: dict[str, str] = {}
+    first: dict[str, BranchDeclaration] = {}
+    for type_ in types:
+        for branch in type_.branches:
+            other = first.setdefault(branch.name, branch)
+            owners.setdefault(branch.name, type_.name)
+            if other is not branch:
+                message = f"the branch `{branch.name}` is declared twice"
+                hint = "rename one of the two: the branches of all types have different names"
+                problems.append(Problem("E0261", message, branch.span, note(other.span, "first declared here"), hint))
+    return owners
+
+
+def branched_type(name: str, branches: Sequence[tuple[str, tuple[Column, ...]]], span: Span | None) -> RecordType:
+    """Return the type with branches of these names and fields. Fields of the same kind share places in the record,
+    except those of one branch, so the record is as long as it has to be."""
+    columns = [Column("branch", "number", "number")]
+    found: dict[str, BranchType] = {}
+    for branch, fields in branches:
+        free = list(range(1, len(columns)))
+        places = []
+        for field in fields:
+            place = next((each for each in free if columns[each].kind == field.kind), None)
+            if place is None:
+                place = len(columns)
+                columns.append(Column(f"part{place}", field.kind, field.kind))
+            else:
+                free.remove(place)
+            places.append(place)
+        found.setdefault(branch, BranchType(branch, fields, tuple(places)))
+    return RecordType(name, tuple(columns), tuple(found.values()), span=span)
+
+
+def types_without_values(checked: CheckedProgram) -> list[Problem]:
+    """Return a warning (E0293) for each type without finite values, because each branch needs another value of such a
+    type."""
+    types = {name: type_ for name, type_ in checked.records.items() if type_.branches}
+    founded: set[str] = set()
+    size = -1
+    while size != len(founded):
+        size = len(founded)
+        for name, type_ in types.items():
+            if any(all(f.kind not in types or f.kind in founded for f in branch.fields) for branch in type_.branches):
+                founded.add(name)
+    hint = "add a branch that contains no value of the type, such as `End {}`"
+    return [
+        Problem(
+            "E0293",
+            f"the type `{name}` has no values: each branch contains another one",
+            type_.span,
+            hint=hint,
+            severity="warning",
+        )
+        for name, type_ in types.items()
+        if name not in founded
+    ]

@@ -1,94 +1,53 @@
 """Reductions of the grammar to statements (one method per rule of grammar.lark).
 
-`bodies` has the methods for the bodies of rules, `terms` those for terms.
+`bodies` has the methods for clauses and their bodies, `terms` those for terms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lark import Token
 
+from tidelog.common.source import Span
 from tidelog.errors import Problem
-from tidelog.language import lexer, literals
+from tidelog.language import lexer
+from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.blocks import Closing, Opening, Statement
-from tidelog.language.functor_declarations import FunctorBuilder
-from tidelog.language.qualifiers import qualifier_problems
-from tidelog.language.selections import two_ways, with_selections
+from tidelog.language.bodies import BodyBuilder
+from tidelog.language.selections import two_ways
 from tidelog.language.syntax import (
-    Atom,
     Attribute,
     BranchDeclaration,
     ComponentType,
     Declaration,
     Directive,
+    FunctorDeclaration,
     Instance,
     Override,
     PlanDirective,
     PlanOrder,
     Pragma,
-    Rule,
+    SelectionClause,
     TypeDeclaration,
 )
-from tidelog.language.terms import inline, without_commas
+from tidelog.language.terms import MANY_DIGITS, inline, number_value, without_commas
 
 _OLD_DIRECTIVES = ("input", "output", "printsize")
 """Qualifiers of declarations that mean the directives of the same names."""
 
 
-_MANY_DIGITS = 400
-"""Python converts only so many digits in linear time."""
-
-
-class Builder(FunctorBuilder[tuple[Statement, ...]]):
-    """The methods for clauses, declarations and directives."""
-
-    # --- clauses -----------------------------------------------------------------------------------------------------
-
-    @inline
-    def rule_name(self, name: Token, _colon: Token) -> Token:
-        return name
-
-    def heads(self, children: list[Any]) -> tuple[Atom, ...]:
-        return tuple(map(with_selections, without_commas(children)))
-
-    @inline
-    def facts(self, *children: Any) -> tuple[Statement, ...]:
-        heads = children[-2]
-        if len(children) == 3:
-            return (Rule(str(children[0]), heads, span=self._join(children[0], children[-1])),)
-        return tuple(Rule(None, (head,), span=head.span) for head in heads)
-
-    def plain_fact(self, tokens: list[Token]) -> tuple[Statement, ...]:
-        """Build a fact of numbers and texts from its tokens, as the parser would."""
-        build = {"NUMBER": self.number, "STRING": self.string}
-        children: list[Any] = [build[each.type]([each]) if each.type in build else each for each in tokens[:-1]]
-        head = self.atom(children)
-        return (Rule(None, (head,), span=head.span),)
-
-    @inline
-    def rule(self, *children: Any) -> tuple[Statement, ...]:
-        named = isinstance(children[0], Token)
-        heads, body = children[-4], children[-2]
-        name = str(children[0]) if named else None
-        return (Rule(name, heads, body, span=self._join(children[0] if named else heads[0], children[-1])),)
-
-    @inline
-    def subsumption(self, *children: Any) -> tuple[Statement, ...]:
-        named = isinstance(children[0], Token)
-        worse, _, better, _, body, _ = children[-6:]
-        name = str(children[0]) if named else None
-        span = self._join(children[0], children[-1])
-        return (Rule(name, (worse, better), body, subsumes=True, span=span),)
+class Builder(BodyBuilder):
+    """The methods for declarations and directives."""
 
     # --- declarations and directives ---------------------------------------------------------------------------------
 
-    def names(self, children: list[Token]) -> tuple[Token, ...]:
+    def names(self, children: list[Any]) -> tuple[Any, ...]:
         return without_commas(children)
 
-    def attributes(self, children: list[Any]) -> tuple[Attribute, ...]:
-        return without_commas(children)
+    attributes = parameters = selection = names
 
     @inline
     def attribute(self, name: Token, _colon: Token, type_: Token) -> Attribute:
@@ -119,13 +78,48 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
                 hint = f"choose another name; `{name}` is a word of the language"
                 message = f"expected a name, found the reserved word `{name}`"
                 self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
-        self.problems += qualifier_problems(qualifiers, self._at)
+        self.problems += _qualifier_problems(qualifiers, self._at)
         words = tuple(word for word in map(str, qualifiers) if word not in _OLD_DIRECTIVES)
         declared = tuple(Declaration(str(name), attributes, words, selections, span=self._at(name)) for name in names)
         old = (word for word in qualifiers if str(word) in _OLD_DIRECTIVES)
         return declared + tuple(
             Directive(str(word), str(name), deprecated=True, span=self._at(word)) for word in old for name in names
         )
+
+    @inline
+    def best(self, word: Token, _open: Token, name: Token, close: Token) -> SelectionClause:
+        if str(word) not in ("min", "max"):
+            message = f"expected `min` or `max`, found `{word}`"
+            self.problems.append(Problem("E0101", message, self._at(word), hint="select by `min(…)` or by `max(…)`"))
+        return SelectionClause("max" if word == "max" else "min", (str(name),), span=self._join(word, close))
+
+    def domain(self, children: list[Token]) -> SelectionClause:
+        names = tuple(str(each) for each in children if each.type == "NAME")
+        return SelectionClause("choice", names, span=self._join(children[0], children[-1]))
+
+    def one_each(self, children: list[Any]) -> tuple[SelectionClause, ...]:
+        return without_commas(children[1:])
+
+    @inline
+    def unnamed(self, type_: Token) -> Attribute:
+        return Attribute("", str(type_), span=self._at(type_))
+
+    @inline
+    def functor_declaration(
+        self, word: Token, name: Token, _open: Token, parameters: Any, _close: Token, _colon: Token, *rest: Token
+    ) -> tuple[Statement, ...]:
+        if str(name) in lexer.NO_NAMES or str(name) in SPELLINGS:
+            hint = f"choose another name; `{name}` is a word of the language"
+            message = f"expected a name, found the reserved word `{name}`"
+            self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
+        aggregate = word.type == "AGGREGATE_DECL"
+        if aggregate and not parameters:
+            message = f"the aggregate `{name}` has no parameter"
+            hint = f"declare what it takes of each member of a group: `.aggregate {name}(x: number): {rest[0]}`"
+            self.problems.append(Problem("E0101", message, self._at(name), hint=hint))
+        result, *stateful = rest
+        span = self._join(word, result)
+        return (FunctorDeclaration(str(name), parameters, str(result), aggregate, any(stateful), span=span),)
 
     @inline
     def plain_type(self, _word: Token, name: Token) -> tuple[Statement, ...]:
@@ -174,7 +168,7 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
         if value.type == "STRING":
             return str(key), self._text(value)
         if value.type == "NUMBER":
-            number, _, problem = literals.number(str(value), self._at(value))
+            number, _, problem = number_value(str(value), self._at(value))
             if problem:
                 self.problems.append(problem)
             return str(key), int(number)
@@ -212,7 +206,7 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
 
     def _ordinal(self, token: Token) -> int:
         """Return the number of an atom or a version, -1 for what cannot be one."""
-        return int(token) if token.isdecimal() and len(token) <= _MANY_DIGITS else -1
+        return int(token) if token.isdecimal() and len(token) <= MANY_DIGITS else -1
 
     @inline
     def pragma(self, _word: Token, *words: Token) -> tuple[Statement, ...]:
@@ -221,3 +215,27 @@ class Builder(FunctorBuilder[tuple[Statement, ...]]):
     @inline
     def start(self, statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return statements
+
+
+_EITHER = (
+    frozenset(("btree", "btree_delete", "brie", "eqrel")),
+    frozenset(("inline", "no_inline")),
+    frozenset(("magic", "no_magic")),
+)
+
+
+def _qualifier_problems(qualifiers: Sequence[Token], place: Callable[[Token], Span]) -> Iterator[Problem]:
+    """Yield a problem for each qualifier that an earlier one repeats or contradicts."""
+    for i, word in enumerate(qualifiers):
+        earlier = next((each for each in qualifiers[:i] if each == word or {each, word} <= _group(word)), None)
+        if earlier is None:
+            continue
+        if earlier == word:
+            message, hint = f"the qualifier `{word}` stands twice", "remove one of the two"
+        else:
+            message, hint = f"the qualifiers `{earlier}` and `{word}` contradict each other", "keep one of the two"
+        yield Problem("E0117", message, place(word), ((place(earlier), "the first one"),), hint)
+
+
+def _group(word: Token) -> frozenset[str]:
+    return next((group for group in _EITHER if word in group), frozenset())

@@ -1,8 +1,8 @@
 """`check`: from parsed programs to one checked program, or to all of their problems.
 
-In this order: declarations, directives, and for each rule which variables are an aggregate's own (locals), names and
-numbers of arguments (names), kinds of variables and terms (kinds), grounding, and if all that is well flow between
-types of one kind (subtypes) and regular expressions (patterns). Negation and aggregation through recursion are the
+In this order: declarations, directives, and for each rule which variables are an aggregate's own (aggregate_variables),
+names and numbers of arguments (names), kinds of variables and terms (kinds), grounding, and if all that is well flow
+between types of one kind (subtypes) and regular expressions (regex). Negation and aggregation through recursion are the
 rule graph's (`tidelog.rules`).
 """
 
@@ -20,14 +20,11 @@ from tidelog.common.looking import Look, unlimited
 from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.functions.callables import GivenFunctions
-from tidelog.language.alternatives import typed_apart
+from tidelog.language.aggregate_variables import separate, with_values, with_witnesses
 from tidelog.language.components import expand
 from tidelog.language.counters import counter_problems
-from tidelog.language.declarations import Scheme, resolve
+from tidelog.language.declarations import Scheme, equivalence_problems, equivalence_rules, resolve
 from tidelog.language.directives import directive_problems
-from tidelog.language.equalities import equalities_apart
-from tidelog.language.equivalences import equivalence_problems, equivalence_rules
-from tidelog.language.facts import fact, plain_fact, states_fact
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.inlining import (
     INLINE,
@@ -42,12 +39,12 @@ from tidelog.language.inlining import (
 )
 from tidelog.language.kinds import infer
 from tidelog.language.lexer import NO_NODES
-from tidelog.language.locals import as_written, separate
 from tidelog.language.names import name_problems
-from tidelog.language.once import once
 from tidelog.language.paths import repeats
-from tidelog.language.patterns import pattern_problems
-from tidelog.language.plain_rules import plain_rule
+from tidelog.language.plain_statements import fact, plain_fact, plain_rule, states_fact
+from tidelog.language.problems import as_written, note, once, with_instances
+from tidelog.language.regex import pattern_problems
+from tidelog.language.retyping import with_field_equalities, with_types_apart
 from tidelog.language.selections import selection_problems
 from tidelog.language.sizes import size_problems
 from tidelog.language.subtypes import subtype_problems
@@ -62,9 +59,7 @@ from tidelog.language.syntax import (
     Rule,
     TypeDeclaration,
 )
-from tidelog.language.trees import atoms
-from tidelog.language.unnamed import with_values
-from tidelog.language.witnesses import with_witnesses
+from tidelog.language.trees import FreshNames, atoms
 
 
 def check(*programs: Program, look: Look = unlimited) -> CheckedProgram:
@@ -123,11 +118,11 @@ class _Statements:
         return (
             _Statements(
                 tuple([each for each in self.passed if id(each.statement) not in lost]),
-                _without(self.statements, lost),
-                _without(self.written, lost),
-                _without(self.texts, lost),
-                _without(self.facts, lost),
-                _without(self.selecting, lost),
+                _drop(self.statements, lost),
+                _drop(self.written, lost),
+                _drop(self.texts, lost),
+                _drop(self.facts, lost),
+                _drop(self.selecting, lost),
                 self.domains,
             ),
             added,
@@ -205,13 +200,13 @@ class Checker:
         declarations = tuple(declaration for program in programs for declaration in program.declarations)
         last = self._last
         known = len(last.declarations)
-        extended = _same(types, last.types) and _same(declarations[:known], last.declarations)
+        extended = same_objects(types, last.types) and same_objects(declarations[:known], last.declarations)
         if extended and len(declarations) == known:
             scheme, problems, implied = last.scheme, list[Problem](), last.implied
         else:
             scheme, problems = resolve(programs, self._given)
             problems += equivalence_problems(scheme)
-            implied = () if problems else _kept(equivalence_rules(scheme), last.implied)
+            implied = () if problems else _reuse_rules(equivalence_rules(scheme), last.implied)
         # What has passed stays right when relations are declared besides, but a type may make another one of a term.
         before = last.passed if extended else {}
         directives = tuple(directive for program in programs for directive in program.directives)
@@ -227,9 +222,10 @@ class Checker:
             if each is None:
                 look()
                 stated = plain_fact(statement, scheme) if final.name is None else None
-                checked, wrong = (stated, []) if stated is not None else check_rule(statement, scheme, inline)
-                problems += with_instances(wrong, statement.span)
-                checked = replace(checked, name=final.name) if checked.name != final.name else checked
+                checked, wrong = (
+                    (stated, []) if stated is not None else check_statement(statement, final, scheme, inline)
+                )
+                problems += wrong
                 result = fact(checked) or checked
                 each = _Passed(final, result, tuple(_domains(checked)) if stated is None else ())
             passed.append(each)
@@ -240,7 +236,7 @@ class Checker:
         rules = found.written
         if any(rule.subsumes for rule in found.selecting):
             rules = tuple(rule for rule in rules if not rule.subsumes)
-        results = self._inlined(rules, inline, scheme, directives) if inline else None
+        results = self._inline_rules(rules, inline, scheme, directives) if inline else None
         known_now = dict(zip(map(id, found.statements), found.passed, strict=True))
         self._last = CheckerState(programs, types, declarations, scheme, known_now, implied, results or {}, found)
         if results is not None:
@@ -251,14 +247,14 @@ class Checker:
             (*rules, *implied),
             found.facts,
             directives,
-            {domain: _holding(domain, scheme) for domain in found.domains},
+            {domain: _columns_of_domain(domain, scheme) for domain in found.domains},
             found.written,
             found.texts,
             tuple(each for program in programs for each in program.types),
             functors=scheme.functors,
         )
 
-    def _inlined(
+    def _inline_rules(
         self, rules: tuple[Rule, ...], inline: frozenset[str], scheme: Scheme, directives: tuple[Directive, ...]
     ) -> dict[int, _Inlined]:
         """Return the rules with the bodies of inline relations in place of their atoms. Raise ProgramError."""
@@ -270,7 +266,7 @@ class Checker:
         for rule in rules:
             used = used_by(rule, definitions)
             known = self._last.inlined.get(id(rule))
-            if known is None or not _same(known.used, used):
+            if known is None or not same_objects(known.used, used):
                 result: Rule | None = rule
                 if used or reads_inline(rule, inline):
                     result, new = _inline(rule, definitions, scheme)
@@ -293,29 +289,29 @@ def _inline(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule 
     problems = size_problems(result) or [*grounding_problems(result), *pattern_problems(result)]
     where = () if rule.span is None else ((rule.span, "inlined into this rule"),)
     return result, [
-        each if _within(each.span, rule.span) else replace(each, notes=(*each.notes, *where))
+        each if _is_within(each.span, rule.span) else replace(each, notes=(*each.notes, *where))
         for each in as_written(problems, written)
     ]
 
 
-def _without(items: tuple[Item, ...], lost: Set[int]) -> tuple[Item, ...]:
+def _drop(items: tuple[Item, ...], lost: Set[int]) -> tuple[Item, ...]:
     """Return the items but those of some identities."""
     return tuple([each for each in items if id(each) not in lost])
 
 
-def _within(span: Span | None, outer: Span | None) -> bool:
+def _is_within(span: Span | None, outer: Span | None) -> bool:
     """Return True if a place lies within another one."""
     if span is None or outer is None:
         return True
     return span.source is outer.source and outer.start <= span.start and span.end <= outer.end
 
 
-def _same(one: Sequence[object], other: Sequence[object]) -> bool:
+def same_objects(one: Sequence[object], other: Sequence[object]) -> bool:
     """Return True if two sequences are of the same objects, whose places messages show."""
     return len(one) == len(other) and all(map(is_, one, other))
 
 
-def _kept(rules: tuple[Rule, ...], before: tuple[Rule, ...]) -> tuple[Rule, ...]:
+def _reuse_rules(rules: tuple[Rule, ...], before: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Return the rules, as the same objects as before where they are equal."""
     known = {rule.name: rule for rule in before}
     return tuple(old if (old := known.get(rule.name)) == rule and old is not None else rule for rule in rules)
@@ -327,7 +323,7 @@ def _domains(rule: Rule) -> Iterator[str]:
     return (domain for domain in found if domain is not None)
 
 
-def _holding(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:
+def _columns_of_domain(domain: str, scheme: Scheme) -> tuple[tuple[str, int], ...]:
     """Return the columns of binary relations whose values all have the type and are nodes."""
     return tuple(
         (relation.name, position)
@@ -349,7 +345,7 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
         replace(
             program,
             rules=tuple(
-                rule if rule.name is not None or _states(rule, inline) else replace(rule, name=next(numbers))
+                rule if rule.name is not None or _is_fact(rule, inline) else replace(rule, name=next(numbers))
                 for rule in program.rules
             ),
         )
@@ -359,9 +355,16 @@ def name_rules(programs: Iterable[Program]) -> tuple[Program, ...]:
     )
 
 
-def _states(rule: Rule, inline: set[str]) -> bool:
+def _is_fact(rule: Rule, inline: set[str]) -> bool:
     """Return True if a rule is a fact of a relation that has tuples."""
     return states_fact(rule) and rule.heads[0].relation not in inline
+
+
+def check_statement(statement: Rule, final: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
+    """Return a statement with its kinds and the name of the `final` one, and its problems; see `check_rule`."""
+    checked, problems = check_rule(statement, scheme, inline)
+    checked = replace(checked, name=final.name) if checked.name != final.name else checked
+    return checked, with_instances(problems, statement.span)
 
 
 def check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
@@ -375,17 +378,15 @@ def check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule
     too_large = [] if states_fact(rule) else size_problems(rule)
     if too_large:
         return rule, too_large
-    rule, unnamed = with_values(rule)
-    rule, witnesses = with_witnesses(rule)
-    rule, written = separate(rule)
+    names = FreshNames(rule)
+    rule = separate(with_witnesses(with_values(rule, names), names), names)
     problems = name_problems(rule, scheme)
     checked, found = infer(rule, scheme)
-    if any(problem.code == "E0213" for problem in found) and (apart := equalities_apart(rule)) != rule:
+    if any(problem.code == "E0213" for problem in found) and (apart := with_field_equalities(rule)) != rule:
         rule = apart  # a type that nothing says is of no account where records are only taken to pieces
         checked, found = infer(rule, scheme)
-    apart_names: dict[str, str] = {}
-    if found and rule.heads and (typed := typed_apart(rule, scheme)) is not None:
-        rule, apart_names, found = typed
+    if found and rule.heads and (typed := with_types_apart(rule, scheme, names)) is not None:
+        rule, found = typed
         if not found:
             checked, found = infer(rule, scheme)
     problems += found
@@ -393,9 +394,7 @@ def check_rule(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule
     problems += counter_problems(rule, inline)
     if not problems:
         problems = subtype_problems(checked, scheme) + pattern_problems(checked)
-    for names in (apart_names, written, witnesses, unnamed):
-        problems = as_written(problems, names) if names else problems
-    return checked, problems
+    return checked, as_written(problems, names.written) if names.written else problems
 
 
 def _check_subsumption(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tuple[Rule, list[Problem]]:
@@ -414,13 +413,6 @@ def _check_subsumption(rule: Rule, scheme: Scheme, inline: frozenset[str]) -> tu
     return replace(checked, heads=(worse, better), body=tuple(body), subsumes=True), problems
 
 
-def with_instances(problems: list[Problem], place: Span | None) -> list[Problem]:
-    """Return the problems of a statement, with the instances that it came through."""
-    if place is None or not place.via:
-        return problems
-    return [replace(p, span=replace(p.span, via=place.via)) if p.span is not None else p for p in problems]
-
-
 def double_names(rules: list[Rule]) -> list[Problem]:
     first: dict[str, Rule] = {}
     problems: list[Problem] = []
@@ -433,7 +425,7 @@ def double_names(rules: list[Rule]) -> list[Problem]:
         other = first.setdefault(rule.name, rule)
         if other is not rule:
             place = name_span(other)
-            notes = ((place, "first used here"),) if place else ()
+            notes = note(place, "first used here")
             message = f"two rules have the name `{rule.name}`"
             problems.append(Problem("E0221", message, name_span(rule), notes, "rename one of the two"))
     return problems

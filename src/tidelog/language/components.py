@@ -17,9 +17,9 @@ from itertools import count
 from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.declarations import did_you_mean
-from tidelog.language.facts import fact
-from tidelog.language.nesting import LIMIT
-from tidelog.language.once import once
+from tidelog.language.plain_statements import fact
+from tidelog.language.problems import how_many, note, once
+from tidelog.language.sizes import LIMIT
 from tidelog.language.syntax import (
     PRIMITIVES,
     Attribute,
@@ -128,13 +128,13 @@ class _Expansion:
         shown = ".".join(path)
         first = self._names.setdefault(path, instance)
         if first is not instance:
-            notes = ((first.span, "first initialised here"),) if first.span else ()
+            notes = note(first.span, "first initialised here")
             message = f"the instance `{shown}` is initialised twice"
             self._report("E0236", message, instance.span, context, notes, "rename one of the two")
         if len(self._names) > _MOST:
             message = f"this makes more than {_MOST:,} instances of components"
             hint = "let the components that it uses have fewer instances of others"
-            raise ProgramError(Problem("E0237", message, _origin(instance.span, context), hint=hint))
+            raise ProgramError(Problem("E0237", message, _outermost_place(instance.span, context), hint=hint))
         found = self._component(instance.component, context)
         if found is None:
             return
@@ -145,8 +145,8 @@ class _Expansion:
             message = f"the component `{component.type.name}` contains an instance of itself"
             self._report("E0234", message, instance.span, context, (), "remove this `.init`, or end the chain")
             return
-        note = () if instance.span is None else ((instance.span, f"in the instance `{shown}`"),)
-        inner = _Context(scope, path, {}, (*note, *context.via), (*context.within, step), context.depth + 1)
+        via = note(instance.span, f"in the instance `{shown}`")
+        inner = _Context(scope, path, {}, (*via, *context.via), (*context.within, step), context.depth + 1)
         self._body(component, instance.component, arguments, inner, frozenset(), ())
 
     def try_out(self, component: Component, scope: _Scope) -> None:
@@ -173,7 +173,7 @@ class _Expansion:
         parameters = component.type.parameters
         if len(arguments) != len(parameters):
             message = f"`{component.type.name}` takes {_parameters(len(parameters))}, found {len(arguments)}"
-            notes = ((component.type.span, "declared here"),) if component.type.span else ()
+            notes = note(component.type.span, "declared here")
             self._report("E0233", message, called.span, context, notes, f"write `{component.type}` with your types")
             return
         context = replace(context, arguments=dict(zip(parameters, arguments, strict=True)))
@@ -228,10 +228,9 @@ class _Expansion:
                 hint = did_you_mean(override.relation, inherited) or "remove the `.override`"
                 self._report("E0235", message, override.span, context, (), hint)
             elif "overridable" not in declaration.qualifiers and not by_parameter:
-                notes = ((declaration.span, "declared here"),) if declaration.span else ()
                 message = f"the relation `{override.relation}` is not overridable"
                 hint = "add `overridable` to its declaration"
-                self._report("E0235", message, override.span, context, notes, hint)
+                self._report("E0235", message, override.span, context, note(declaration.span, "declared here"), hint)
 
     def _component(self, type_: ComponentType, context: _Context) -> tuple[Component, _Scope] | None:
         """Return the component of a name, or of the argument for a parameter of this name."""
@@ -251,7 +250,7 @@ class _Expansion:
         notes: tuple[tuple[Span, str], ...],
         hint: str,
     ) -> None:
-        self._problems.append(Problem(code, message, _via(span, context), notes, hint))
+        self._problems.append(Problem(code, message, _with_instances(span, context), notes, hint))
 
 
 def _declared_twice(components: Iterable[Component]) -> Iterator[Problem]:
@@ -259,21 +258,21 @@ def _declared_twice(components: Iterable[Component]) -> Iterator[Problem]:
     for component in components:
         other = first.setdefault(component.type.name, component)
         if other is not component:
-            notes = ((other.type.span, "first declared here"),) if other.type.span else ()
+            notes = note(other.type.span, "first declared here")
             message = f"the component `{component.type.name}` is declared twice"
             yield Problem("E0230", message, component.type.span, notes, "remove or rename one of the two")
 
 
 def _parameters(number: int) -> str:
-    return {0: "no parameters", 1: "1 parameter"}.get(number, f"{number} parameters")
+    return how_many(number, "parameter") if number else "no parameters"
 
 
-def _origin(span: Span | None, context: _Context) -> Span | None:
+def _outermost_place(span: Span | None, context: _Context) -> Span | None:
     """Return the span of the outermost instance around a place, or else its own span."""
     return context.via[-1][0] if context.via else span
 
 
-def _via(span: Span | None, context: _Context) -> Span | None:
+def _with_instances(span: Span | None, context: _Context) -> Span | None:
     return span if span is None or not context.via else replace(span, via=context.via)
 
 
@@ -312,7 +311,7 @@ class _Names:
                     declarations.append(self._declaration(statement, context))
                 case Directive(relation=relation):
                     named = self._relation(relation, context)
-                    directives.append(replace(statement, relation=named, span=_via(statement.span, context)))
+                    directives.append(replace(statement, relation=named, span=_with_instances(statement.span, context)))
                 case Rule():
                     name = statement.name and _qualified(statement.name, context)
                     if name is None and fact(statement) is None:
@@ -328,13 +327,13 @@ class _Names:
             rule,
             lambda name: self._relation(name, context),
             lambda name: self._type(name, context),
-            lambda name: _nearest(name, context.path, self._branches),
+            lambda name: _nearest_name(name, context.path, self._branches),
         )
-        return replace(renamed, span=_via(rule.span, context))
+        return replace(renamed, span=_with_instances(rule.span, context))
 
     def _declaration(self, declaration: Declaration, context: _Context) -> Declaration:
         attributes = tuple(self._attribute(each, context) for each in declaration.attributes)
-        name, span = _qualified(declaration.name, context), _via(declaration.span, context)
+        name, span = _qualified(declaration.name, context), _with_instances(declaration.span, context)
         return replace(declaration, name=name, attributes=attributes, span=span)
 
     def _type_declaration(self, type_: TypeDeclaration, context: _Context) -> TypeDeclaration:
@@ -344,21 +343,25 @@ class _Names:
             members=tuple(self._type(member, context) for member in type_.members),
             fields=tuple(self._attribute(each, context) for each in type_.fields),
             branches=tuple(self._branch(each, context) for each in type_.branches),
-            span=_via(type_.span, context),
+            span=_with_instances(type_.span, context),
         )
 
     def _branch(self, branch: BranchDeclaration, context: _Context) -> BranchDeclaration:
         fields = tuple(self._attribute(each, context) for each in branch.fields)
-        return replace(branch, name=_qualified(branch.name, context), fields=fields, span=_via(branch.span, context))
+        return replace(
+            branch, name=_qualified(branch.name, context), fields=fields, span=_with_instances(branch.span, context)
+        )
 
     def _attribute(self, attribute: Attribute, context: _Context) -> Attribute:
-        return replace(attribute, type=self._type(attribute.type, context), span=_via(attribute.span, context))
+        return replace(
+            attribute, type=self._type(attribute.type, context), span=_with_instances(attribute.span, context)
+        )
 
     def _relation(self, name: str, context: _Context) -> str:
-        return _nearest(name, context.path, self._relations)
+        return _nearest_name(name, context.path, self._relations)
 
     def _type(self, name: str, context: _Context) -> str:
-        return _nearest(context.arguments.get(name, name), context.path, self._types)
+        return _nearest_name(context.arguments.get(name, name), context.path, self._types)
 
 
 def _qualified(name: str, context: _Context) -> str:
@@ -372,7 +375,7 @@ def _type_name(type_: TypeDeclaration, context: _Context) -> str:
     return _qualified(type_.name if argument in PRIMITIVES else argument, context)
 
 
-def _nearest(name: str, path: tuple[str, ...], declared: set[str]) -> str:
+def _nearest_name(name: str, path: tuple[str, ...], declared: set[str]) -> str:
     """Return the declared name with the longest prefix of `path`; the name itself if there is none."""
     for length in range(len(path), 0, -1):
         candidate = ".".join((*path[:length], name))

@@ -2,11 +2,19 @@
 
 `resolve` gathers the declarations of all programs into a `Scheme` and reports their problems. A type that is wrong has
 the kind BROKEN, which fits everywhere, so that one mistake gives one message.
+
+Equivalence relations are closed by two rules that no text has. `.decl same(x: node, y: node) eqrel` brings
+
+    same(x, y) :- same(y, x).
+    same(x, z) :- same(x, y), same(y, z).
+
+So every value that occurs is equivalent to itself. All engines evaluate these rules like others; a hyper-node of an
+equivalence relation that does not depend on itself is a symmetric closure (`rules/closures.py`), kept as components.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import lru_cache
@@ -16,10 +24,11 @@ from tidelog.errors import Problem, UsageError, quote_name
 from tidelog.functions.callables import GivenFunctions
 from tidelog.language import foreign
 from tidelog.language.aggregates import SPELLINGS
-from tidelog.language.branched import branch_names, branched
-from tidelog.language.branches import Branch, class_of
+from tidelog.language.branches import Branch, branch_names, branched_type, class_of
+from tidelog.language.problems import note
 from tidelog.language.syntax import (
     PRIMITIVES,
+    Atom,
     Attribute,
     Column,
     Declaration,
@@ -28,7 +37,9 @@ from tidelog.language.syntax import (
     Program,
     RecordType,
     RelationType,
+    Rule,
     TypeDeclaration,
+    Variable,
 )
 
 BROKEN: Kind = "?"
@@ -60,7 +71,7 @@ class Scheme:
         """Return True if each value of the type `lower` is one of `upper`. A broken type flows everywhere."""
         if BROKEN in (self.kinds.get(lower, BROKEN), self.kinds.get(upper, BROKEN)):
             return True
-        allowed = self._within(upper)
+        allowed = self._types_within(upper)
         waiting = [lower]
         seen: set[str] = set()
         while waiting:
@@ -78,7 +89,7 @@ class Scheme:
         """Return True if some declared type flows into all of `types`, as a member of two unions does."""
         return any(all(self.flows(name, type_) for type_ in types) for name in (*types, *self.types))
 
-    def _within(self, upper: str) -> set[str]:
+    def _types_within(self, upper: str) -> set[str]:
         """Return `upper` with the types that it renames or unites."""
         found: set[str] = set()
         waiting = [upper]
@@ -106,12 +117,12 @@ def resolve(programs: Iterable[Program], given: GivenFunctions | None = None) ->
                     Problem("E0204", f"the type `{type_.name}` is built in", type_.span, hint="choose another name")
                 )
             elif type_.name in types:
-                problems.append(_twice("E0204", "type", type_, types[type_.name]))
+                problems.append(_double_declaration("E0204", "type", type_, types[type_.name]))
             else:
                 types[type_.name] = type_
         for declaration in program.declarations:
             if declaration.name in declarations:
-                problems.append(_twice("E0202", "relation", declaration, declarations[declaration.name]))
+                problems.append(_double_declaration("E0202", "relation", declaration, declarations[declaration.name]))
             else:
                 declarations[declaration.name] = declaration
     kinds = _Kinds(types, problems).all()
@@ -129,7 +140,7 @@ def resolve(programs: Iterable[Program], given: GivenFunctions | None = None) ->
                 for branch in type_.branches
                 if branches[branch.name] == name
             ]
-            records[name] = branched(name, parts, type_.span)
+            records[name] = branched_type(name, parts, type_.span)
     relations = {
         name: RelationType(
             name,
@@ -172,7 +183,7 @@ def _functors(
         if made.stateful:
             found[made.name] = replace(first, stateful=True)
         if first.aggregate != made.aggregate or str(first) != str(made):
-            notes = ((first.span, "first declared here"),) if first.span else ()
+            notes = note(first.span, "first declared here")
             other = (
                 f"{'an aggregate' if first.aggregate else 'a functor'} " if first.aggregate != made.aggregate else ""
             )
@@ -221,10 +232,10 @@ def _nearest(name: str, known: tuple[str, ...]) -> str | None:
     return f"did you mean `{close[0]}`?" if close else None
 
 
-def _twice(
+def _double_declaration(
     code: str, sort: str, second: TypeDeclaration | Declaration, first: TypeDeclaration | Declaration
 ) -> Problem:
-    notes = ((first.span, "first declared here"),) if first.span else ()
+    notes = note(first.span, "first declared here")
     message = f"the {sort} `{second.name}` is declared twice"
     return Problem(code, message, second.span, notes, hint="remove or rename one of the two")
 
@@ -243,7 +254,7 @@ def _columns(
             problems.append(_unknown_type(attribute.type, attribute.span, kinds))
         if (owner, attribute.name) in places:
             first = places[owner, attribute.name]
-            notes = ((first, "first used here"),) if first else ()
+            notes = note(first, "first used here")
             message = f"the {sort} `{owner}` has two attributes named `{attribute.name}`"
             problems.append(Problem("E0207", message, attribute.span, notes, hint="rename one of the two"))
         else:
@@ -253,7 +264,7 @@ def _columns(
 
 
 def _unknown_type(name: str, span: Span | None, known: Iterable[str]) -> Problem:
-    own = foreign.type_(name)
+    own = foreign.TYPES.get(name.lower())
     hint = f"did you mean `{own}`?" if own else did_you_mean(name, known)
     hint = hint or f"declare it with `.type {name} <: symbol`, or use {', '.join(PRIMITIVES)}"
     return Problem("E0203", f"the type `{name}` is not declared", span, hint=hint)
@@ -286,14 +297,14 @@ class _Kinds:
                 continue
             open_ = next((m for m in type_.members if m in self.types and m not in self.kinds), None)
             if open_ is None:
-                self.kinds[name] = self._settle(type_)
+                self.kinds[name] = self._kind_of(type_)
             elif open_ in entered:
                 self._cycle(path[path.index(open_) :])
             else:
                 path.append(open_)
                 entered.add(open_)
 
-    def _settle(self, type_: TypeDeclaration) -> Kind:
+    def _kind_of(self, type_: TypeDeclaration) -> Kind:
         found: dict[Kind, str] = {}
         for member in type_.members:
             if member not in self.kinds:
@@ -306,7 +317,7 @@ class _Kinds:
             self._check_base(type_)
         if len(found) > 1:
             (kind, member), (other_kind, other), *_ = found.items()
-            one, two = (self._described(each) for each in (kind, other_kind))
+            one, two = (self._describe(each) for each in (kind, other_kind))
             message = f"the union `{type_.name}` mixes {one} (`{member}`) with {two} (`{other}`)"
             notes = tuple(
                 (self.types[m].span, f"`{m}` is declared here")
@@ -330,10 +341,10 @@ class _Kinds:
         if base.form == "union":
             members = f"`.type {base.name} = … | {type_.name}`"
             hint = f"derive it from {self.kinds[base.name]}, and list it in the union: {members}"
-        notes = ((base.span, f"`{base.name}` is declared here"),) if base.span else ()
+        notes = note(base.span, f"`{base.name}` is declared here")
         self.problems.append(Problem("E0226", message, type_.span, notes, hint))
 
-    def _described(self, kind: Kind) -> str:
+    def _describe(self, kind: Kind) -> str:
         type_ = self.types.get(kind)
         return f"a `{kind}`" if type_ is not None and type_.form == "branches" else article(kind)
 
@@ -360,3 +371,46 @@ def article(kind: Kind) -> str:
             return f"a {kind}"
         case _:
             return f"a record `{kind}`"
+
+
+# --- equivalence relations --------------------------------------------------------------------------------------------
+
+
+EQREL = "eqrel"
+
+
+def equivalence_problems(scheme: Scheme) -> Iterator[Problem]:
+    """Yield the problems of equivalence relations that are no relations over one type (E0225)."""
+    for relation in _equivalences(scheme):
+        types = [column.type for column in relation.columns]
+        if len(types) != 2:
+            message = f"the equivalence relation `{relation.name}` needs two attributes, found {len(types)}"
+            hint = f"declare it as `.decl {relation.name}(x: t, y: t) eqrel`"
+            yield Problem("E0225", message, relation.span, hint=hint)
+        elif not (scheme.flows(types[0], types[1]) and scheme.flows(types[1], types[0])):
+            message = f"the attributes of `{relation.name}` have the types `{types[0]}` and `{types[1]}`"
+            hint = "an equivalence relation needs attributes of one type"
+            yield Problem("E0225", message, relation.span, hint=hint)
+
+
+def equivalence_rules(scheme: Scheme) -> tuple[Rule, ...]:
+    """Return the rules that close the equivalence relations of a program."""
+    return tuple(rule for relation in _equivalences(scheme) for rule in _closing_rules(relation))
+
+
+def _equivalences(scheme: Scheme) -> Iterator[RelationType]:
+    return (relation for relation in scheme.relations.values() if EQREL in relation.qualifiers)
+
+
+def _closing_rules(relation: RelationType) -> tuple[Rule, Rule]:
+    """Return the rule of symmetry and that of transitivity. Their place is the declaration."""
+    name, span = relation.name, relation.span
+    x, y, z = (Variable(each, span=span) for each in "xyz")
+    kinds = dict.fromkeys("xyz", relation.columns[0].kind)
+
+    def pair(left: Variable, right: Variable) -> Atom:
+        return Atom(name, (left, right), span=span)
+
+    symmetric = Rule(f"#symmetric.{name}", (pair(x, y),), (pair(y, x),), kinds, span=span)
+    transitive = Rule(f"#transitive.{name}", (pair(x, z),), (pair(x, y), pair(y, z)), kinds, span=span)
+    return symmetric, transitive

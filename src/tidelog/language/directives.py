@@ -42,7 +42,7 @@ def directive_problems(directives: Iterable[Directive], scheme: Scheme) -> list[
         if directive.relation not in scheme.relations:
             problems.append(unknown_relation(directive.relation, directive.span, scheme))
         for key, value in directive.options.items():
-            problem = _option(key, value, directive)
+            problem = _option_problem(key, value, directive)
             if problem is not None:
                 problems.append(problem)
         if directive.name == "limitsize" and "n" not in directive.options:
@@ -60,7 +60,7 @@ def unknown_options(directives: Iterable[Directive]) -> Iterator[Problem]:
             yield Problem("E0290", message, directive.span, hint=hint, severity="warning")
 
 
-def _option(key: str, value: str | int | bool, directive: Directive) -> Problem | None:
+def _option_problem(key: str, value: str | int | bool, directive: Directive) -> Problem | None:
     sort = _OPTIONS.get(key)
     if sort is None or (sort is bool and value in ("true", "false")):
         return None

@@ -3,15 +3,14 @@
 A `DraftText` keeps its text in stretches of about a statement. After a change it reads again only the stretches that
 the change touches. Each stretch is a source of its own, so that the places in the others stay right.
 `DraftChecker` keeps what it found about each statement until the statement changes, or a relation, type, branch or
-functor in it (`differences`).
+functor in it (`SchemeDifference`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import is_
 from typing import Any
 
 from lark import Token
@@ -22,22 +21,133 @@ from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, ProgramError
 from tidelog.language import lexer
 from tidelog.language.blocks import Statement, assemble
-from tidelog.language.check import check_rule, double_names, name_rules, with_instances
+from tidelog.language.check import check_statement, double_names, name_rules, same_objects
 from tidelog.language.components import expand
-from tidelog.language.declarations import Scheme, resolve
-from tidelog.language.differences import SchemeDifference, names_in
+from tidelog.language.declarations import Scheme, equivalence_problems, resolve
 from tidelog.language.directives import directive_problems
-from tidelog.language.equivalences import equivalence_problems
 from tidelog.language.inlining import inlined_relations
-from tidelog.language.once import once
-from tidelog.language.paths import steps
+from tidelog.language.paths import readings
+from tidelog.language.problems import once
 from tidelog.language.selections import selection_problems
-from tidelog.language.soft_words import declared
 from tidelog.language.statements import statements
-from tidelog.language.syntax import Component, Declaration, FunctorDeclaration, Program, Rule, TypeDeclaration
-from tidelog.language.trees import atoms, whole
+from tidelog.language.syntax import (
+    Aggregate,
+    Cast,
+    Component,
+    Declaration,
+    Functor,
+    FunctorDeclaration,
+    Program,
+    Record,
+    Rule,
+    TypeDeclaration,
+)
+from tidelog.language.token_types import declared_soft_words
+from tidelog.language.trees import atoms, walk, whole
 
-_DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
+# --- differences of declarations --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SchemeDifference:
+    """The relations, types, branches and functors that are others than before, or whose columns have such types.
+    Branches begin with `$`, functors with `@`."""
+
+    relations: frozenset[str]
+    names: frozenset[str]
+
+    @classmethod
+    def between(cls, old: Scheme, new: Scheme) -> SchemeDifference:
+        """Return the difference of two schemes."""
+        types = _affected_types(_changed_types(old, new), old, new)
+        branches = {*old.branches.items(), *new.branches.items()}
+        names = {*types, *(f"${name}" for name, type_ in branches if type_ in types)}
+        for name in old.functors.keys() | new.functors.keys():
+            both = [found for scheme in (old, new) if (found := scheme.functors.get(name)) is not None]
+            used = {column.type for each in both for column in (*each.parameters, each.result)}
+            if used & types or len({str(each) for each in both}) > 1 or len(both) == 1:
+                names.add(f"@{name}")
+        relations = {
+            name
+            for name in old.relations.keys() | new.relations.keys()
+            if name not in old.relations
+            or name not in new.relations
+            or old.relations[name] != new.relations[name]
+            or old.relations[name].span != new.relations[name].span
+            or any(column.type in types for column in new.relations[name].columns)
+        }
+        return cls(frozenset(relations), frozenset(names))
+
+    def concerns(self, relations: frozenset[str], names: frozenset[str]) -> bool:
+        """Return True if a statement with these relations, and the `names_in` it, may have other results."""
+        return not (self.relations.isdisjoint(relations) and self.names.isdisjoint(names))
+
+
+def names_in(rule: Rule) -> frozenset[str]:
+    """Return the types, branches and functors that a statement names, as in a `SchemeDifference`."""
+    found = set[str]()
+    for node in walk(whole(rule)):
+        match node:
+            case Cast(type=name):
+                found.add(name)
+            case Record(branch=str(name)):
+                found.add(f"${name}")
+            case Functor(name=name):
+                found.add(f"@{name.removeprefix('@')}")
+            case Aggregate(called=name) if name:
+                found.add(f"@{name.removeprefix('@')}")
+            case _:
+                pass
+    return frozenset(found)
+
+
+def _changed_types(old: Scheme, new: Scheme) -> set[str]:
+    """Return the types with another declaration or another kind."""
+    return {
+        name
+        for name in old.kinds.keys() | new.kinds.keys()
+        if old.types.get(name) != new.types.get(name) or old.kinds.get(name) != new.kinds.get(name)
+    }
+
+
+def _affected_types(changed: set[str], old: Scheme, new: Scheme) -> set[str]:
+    """Return the changed types with those that they may change: types declared by them, and where a union changes also
+    those by its members, for two types may share a value through it."""
+    found = set(changed)
+    users: dict[str, set[str]] = {}
+    for scheme in (old, new):
+        for name, type_ in scheme.types.items():
+            for part in _parts(type_):
+                users.setdefault(part, set()).add(name)
+        found |= _members(changed, scheme.types)
+    waiting = [*found]
+    while waiting:
+        for user in users.get(waiting.pop(), ()):
+            if user not in found:
+                found.add(user)
+                waiting.append(user)
+    return found
+
+
+def _members(names: Iterable[str], types: Mapping[str, TypeDeclaration]) -> set[str]:
+    """Return the declared members of unions and of other names for types, with their members."""
+    found = set[str]()
+    waiting = [name for name in names if name in types and types[name].form in ("union", "alias")]
+    while waiting:
+        for member in types[waiting.pop()].members:
+            if member in types and member not in found:
+                found.add(member)
+                waiting.append(member)
+    return found
+
+
+def _parts(type_: TypeDeclaration) -> Iterable[str]:
+    """Return the types in the declaration of one."""
+    yield from type_.members
+    yield from (each.type for each in type_.fields)
+    yield from (each.type for branch in type_.branches for each in branch.fields)
+
+
 _ENDS_DIRECTIVE = frozenset(("NAME", "RPAR", "RBRACKET", "RBRACE", "GREATER", "QUALIFIER", "STRING", "STATEFUL"))
 
 
@@ -75,13 +185,13 @@ class DraftText:
         if text == self._text:
             return
         soft = self._soft
-        front, back = self._same(text)
+        front, back = self._unchanged_ends(text)
         kept = self.stretches[len(self.stretches) - back :] if back else []
         start = sum(len(each.source.text) for each in self.stretches[:front])
         end = len(text) - sum(len(each.source.text) for each in kept)
         middle, back = self._read_until_whole(text, start, end, kept, soft)
         known = self.stretches[front : len(self.stretches) - back]
-        self.stretches[front:] = [*_recognised(middle, known), *kept[len(kept) - back :]]
+        self.stretches[front:] = [*_reuse_stretches(middle, known), *kept[len(kept) - back :]]
         if self._soft != soft:
             self.stretches = list(self._read(text, self._soft))
         self._text = text
@@ -95,13 +205,13 @@ class DraftText:
     def _soft(self) -> frozenset[str]:
         return frozenset(word for each in self.stretches for word in each.soft)
 
-    def _same(self, text: str) -> tuple[int, int]:
+    def _unchanged_ends(self, text: str) -> tuple[int, int]:
         """Return the numbers of stretches at the begin and at the end that a new text has as well. The one before a
         change counts as changed: a comment may have been opened, or a name gone on."""
         old = self._text
         most = min(len(old), len(text))
-        before = _shared(lambda n: old[:n] == text[:n], most)
-        behind = _shared(lambda n: not n or old[-n:] == text[-n:], most - before)
+        before = _longest(lambda n: old[:n] == text[:n], most)
+        behind = _longest(lambda n: not n or old[-n:] == text[-n:], most - before)
         front, position = 0, 0
         while front < len(self.stretches) and position + len(self.stretches[front].source.text) <= before:
             position += len(self.stretches[front].source.text)
@@ -143,7 +253,7 @@ class DraftText:
                 )
                 for token in tokens[begin:behind]
             )
-            yield DraftStretch(source, own, tuple(found), tuple(problems), declared(own))
+            yield DraftStretch(source, own, tuple(found), tuple(problems), declared_soft_words(own))
             position = end
         if position < len(text):
             yield DraftStretch(SourceText(self._name, text[position:]), (), (), (), frozenset())
@@ -161,7 +271,7 @@ class DraftText:
         return None if start is None else start + span.start
 
 
-def _recognised(new: list[DraftStretch], known: Sequence[DraftStretch]) -> list[DraftStretch]:
+def _reuse_stretches(new: list[DraftStretch], known: Sequence[DraftStretch]) -> list[DraftStretch]:
     """Return the stretches, with the known ones of the same text at the begin and the end: no place in them changes."""
     most = min(len(new), len(known))
     front = next((i for i in range(most) if new[i].source.text != known[i].source.text), most)
@@ -169,7 +279,7 @@ def _recognised(new: list[DraftStretch], known: Sequence[DraftStretch]) -> list[
     return [*known[:front], *new[front : len(new) - back], *known[len(known) - back :]]
 
 
-def _shared(same: Callable[[int], bool], most: int) -> int:
+def _longest(same: Callable[[int], bool], most: int) -> int:
     """Return the greatest number up to `most` for which `same` holds, which holds for all below it as well."""
     low, high = 0, most
     while low < high:
@@ -186,7 +296,7 @@ def _cuts(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     own begins. Brackets play no part, as they may be open while somebody types."""
     start = depth = 0
     for i, token in enumerate(tokens):
-        if i > start and (token.type in _DIRECTIVES or _begins_clause(text, tokens, start, i)):
+        if i > start and (token.type in lexer.DIRECTIVE_TYPES or _begins_clause(text, tokens, start, i)):
             yield start, i
             start, depth = i, 0
         opens = tokens[start].type == "COMP" and token.type == "LBRACE"
@@ -200,7 +310,7 @@ def _cuts(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
 
 def _begins_clause(text: str, tokens: Sequence[Token], start: int, i: int) -> bool:
     """Return True if a clause begins at token `i`, in a line of its own behind a directive that may end there."""
-    if tokens[start].type not in _DIRECTIVES or tokens[i].type != "NAME" or i + 1 >= len(tokens):
+    if tokens[start].type not in lexer.DIRECTIVE_TYPES or tokens[i].type != "NAME" or i + 1 >= len(tokens):
         return False
     before = tokens[i - 1]
     ended = before.type in _ENDS_DIRECTIVE and tokens[i + 1].type in ("LPAR", "COLON")
@@ -284,11 +394,11 @@ class DraftChecker:
         the same objects in both programs. `look` is called before each statement that is checked, and may raise."""
         last, state = self._last, _State()
         try:
-            program = self._expanded(program, state)
+            program = self._expand(program, state)
         except ProgramError as error:
             return program, list(error.problems)
         state.types, state.declarations = (*program.types, *program.functors), program.declarations
-        if _same(state.types, last.types) and _same(state.declarations, last.declarations):
+        if same_objects(state.types, last.types) and same_objects(state.declarations, last.declarations):
             state.scheme, state.problems = last.scheme, last.problems
         else:
             state.scheme, problems = resolve((program,))
@@ -302,7 +412,7 @@ class DraftChecker:
             known = self._known(statement, final, changed)
             if known is None:
                 look()
-                known = _checked(statement, final, state.scheme, inline)
+                known = _check_statement(statement, final, state.scheme, inline)
             state.known[id(statement)] = known
             problems += known.problems
         problems += selection_problems(state.scheme, [state.known[id(each)].checked for each in program.rules])
@@ -310,7 +420,7 @@ class DraftChecker:
         rules = tuple(state.known[id(each)].named for each in program.rules)
         return replace(program, rules=rules, components=(), instances=()), list(once(problems))
 
-    def _expanded(self, program: Program, state: _State) -> Program:
+    def _expand(self, program: Program, state: _State) -> Program:
         """Return the program with the statements of its instances: those of the last one, if nothing has changed that
         they depend on. Raise ProgramError with the problems of components."""
         state.written = program
@@ -320,11 +430,11 @@ class DraftChecker:
             state.instanced, state.brought = last.instanced, last.brought
         else:
             (flat,) = expand((program,))
-            flat = self._interned(flat, state)
+            flat = self._intern(flat, state)
             state.brought = {name: getattr(flat, name)[len(getattr(program, name)) :] for name in _BROUGHT}
         return replace(program, **{name: (*getattr(program, name), *state.brought[name]) for name in _BROUGHT})
 
-    def _interned(self, program: Program, state: _State) -> Program:
+    def _intern(self, program: Program, state: _State) -> Program:
         """Return the program with the same objects as before for statements that come by instances and are equal."""
 
         def same(statement: Rule | Declaration | TypeDeclaration) -> Rule | Declaration | TypeDeclaration:
@@ -356,16 +466,7 @@ class DraftChecker:
         return known
 
 
-def _checked(statement: Rule, final: Rule, scheme: Scheme, inline: frozenset[str]) -> _Known:
-    checked, problems = check_rule(statement, scheme, inline)
-    checked = replace(checked, name=final.name) if checked.name != final.name else checked
-    used = frozenset(
-        step.relation
-        for atom in atoms(whole(statement))
-        for step in (steps(atom.path) if atom.path is not None else (atom,))
-    )
-    return _Known(statement, final, checked, tuple(with_instances(problems, statement.span)), used, names_in(statement))
-
-
-def _same(one: Sequence[object], other: Sequence[object]) -> bool:
-    return len(one) == len(other) and all(map(is_, one, other))
+def _check_statement(statement: Rule, final: Rule, scheme: Scheme, inline: frozenset[str]) -> _Known:
+    checked, problems = check_statement(statement, final, scheme, inline)
+    used = frozenset(step.relation for atom in atoms(whole(statement)) for step in readings(atom))
+    return _Known(statement, final, checked, tuple(problems), used, names_in(statement))

@@ -9,6 +9,7 @@ from lark import Token
 
 from tidelog.language import lexer
 from tidelog.language.aggregates import SPELLINGS
+from tidelog.language.token_types import CLOSING, COMPARISONS, OPENING
 
 _SIGNS = {
     "==": "write `=`",
@@ -57,7 +58,7 @@ _WORDS = {
     "True": "write `true`",
     "False": "write `false`",
 }
-_FUNCTORS = {
+FUNCTORS = {
     **dict.fromkeys(("concat", "concatenate", "join"), "cat"),
     **dict.fromkeys(("len", "length", "char_length", "str_length"), "strlen"),
     **dict.fromkeys(("substring", "slice", "mid"), "substr"),
@@ -76,14 +77,14 @@ _FUNCTORS = {
     **dict.fromkeys(("greatest",), "max"),
 }
 """Functions in small letters, and the functors that do the same."""
-_TYPES = {
+TYPES = {
     **dict.fromkeys(("int", "integer", "long", "int32", "int64", "i32", "i64", "bigint", "bool", "boolean"), "number"),
     **dict.fromkeys(("uint", "uint32", "uint64", "u32", "u64", "usize"), "unsigned"),
     **dict.fromkeys(("double", "real", "f32", "f64", "decimal"), "float"),
     **dict.fromkeys(("string", "str", "text", "varchar", "char"), "symbol"),
 }
 """Types in small letters, and those that have the same values."""
-_QUALIFIERS = {
+QUALIFIERS = {
     **dict.fromkeys(
         ("btree_min", "lattice_min"), "write `min(c)` behind the declaration, for the attribute to select by"
     ),
@@ -93,18 +94,19 @@ _QUALIFIERS = {
     **dict.fromkeys(("rbtset", "hashset", "trie"), "remove it: relations have one representation"),
     "lattice": "write `min(c)` or `max(c)` behind the declaration, or subsumption rules",
 }
-_UNKNOWN = {
+"""Qualifiers of other languages or versions, and what to write in place of them."""
+UNKNOWN_DIRECTIVES = {
     ".strict": "remove it: the planner orders the atoms of each rule by sizes",
     ".debug_delta": "no relation shows the rounds of a recursion; count steps in a column of the relation",
     ".export": "write `.output` for a relation to write; names of components' relations are seen everywhere",
 }
-_DIRECTIVES = {".import": ".include", ".relation": ".decl", ".predicate": ".decl", ".declare": ".decl"}
-_COMPARISONS = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
-_CLOSING = frozenset(["RPAR", "RBRACKET", "RBRACE"])
+"""Directives that have no like here, and what to do about them."""
+DIRECTIVES = {".import": ".include", ".relation": ".decl", ".predicate": ".decl", ".declare": ".decl"}
+"""Directives, and those that do the same."""
 _DIVISION = re.compile(r"[^\S\n]*//[^\S\n]*[\w(-]")
 
 
-def written_here(tokens: list[Token], start: int, error: int, gap: str, expected: set[str]) -> str | None:
+def hint_for(tokens: list[Token], start: int, error: int, gap: str, expected: set[str]) -> str | None:
     """Return what to write in place of the token at `error`, or of those beside it; None if it is of no other language.
 
     The statement begins at `start`; `gap` is the text in front of the token, `expected` what could stand there.
@@ -126,15 +128,15 @@ def written_here(tokens: list[Token], start: int, error: int, gap: str, expected
         return f"directives begin with a dot: `.{before}`"
     if _within_not(tokens, start, error):
         return _WORDS["not"]
-    if divides(gap):
-        return divides(gap)
-    if token.type in _COMPARISONS and "DOT" in expected and _compares(tokens, start, error):
+    if division_hint(gap):
+        return division_hint(gap)
+    if token.type in COMPARISONS and "DOT" in expected and _compares(tokens, start, error):
         return "write two comparisons: `a < x, x < b`"
     fold = next((each for each in reversed(tokens[start:error]) if each.type == "FOLD"), None)
     if fold is not None and (token.type == "COMMA" or (token.type, before.type) == ("LBRACE", "COLON")):
         return f"write the state to begin with between the colon and a comma: `{fold} x : 0, {{ … }}`"
     if token.type == "LBRACE" and str(before) in SPELLINGS:
-        return aggregate(str(before))
+        return aggregate_form(str(before))
     if token.type == "COLON" and "IF" in expected:
         return "write `:-`"
     if token.type == "DOT" and expected == {"IF"}:
@@ -146,7 +148,7 @@ def written_here(tokens: list[Token], start: int, error: int, gap: str, expected
     return None
 
 
-def divides(gap: str) -> str | None:
+def division_hint(gap: str) -> str | None:
     """Return a hint if the text behind a token is a comment that looks like a divisor."""
     return "write `/` to divide: `//` begins a comment" if _DIVISION.match(gap) else None
 
@@ -161,41 +163,16 @@ def _at_the_begin(tokens: list[Token], error: int) -> str | None:
     return _SIGNS["--"] if token.type in ("PERCENT", "MINUS") or token == "#" else None
 
 
-def aggregate(word: str) -> str:
+def aggregate_form(word: str) -> str:
     """Return how an aggregate is written."""
     return "write `count : { body }`" if word == "count" else f"write `{word} x : {{ body }}`"
-
-
-def functor(name: str) -> str | None:
-    """Return the functor that does what a function of this name does elsewhere."""
-    return _FUNCTORS.get(name.lower())
-
-
-def type_(name: str) -> str | None:
-    """Return the type whose values a type of this name has elsewhere."""
-    return _TYPES.get(name.lower())
-
-
-def directive(name: str) -> str | None:
-    """Return the directive that does what this one does elsewhere."""
-    return _DIRECTIVES.get(name)
-
-
-def qualifier(name: str) -> str | None:
-    """Return what to write in place of a qualifier of another language or version."""
-    return _QUALIFIERS.get(name)
-
-
-def unknown_directive(name: str) -> str | None:
-    """Return what to do about a directive that has no like here."""
-    return _UNKNOWN.get(name)
 
 
 def _within_not(tokens: list[Token], start: int, error: int) -> bool:
     """Return True if the token stands between the brackets of `not(…)`."""
     depth = 0
     for i in range(error - 1, start, -1):
-        depth += tokens[i].type in _CLOSING
+        depth += tokens[i].type in CLOSING
         if tokens[i].type == "LPAR":
             if depth == 0 and str(tokens[i - 1]) == "not":
                 return True
@@ -208,9 +185,9 @@ def _compares(tokens: list[Token], start: int, error: int) -> bool:
     depth = 0
     for i in range(error - 1, start, -1):
         kind = tokens[i].type
-        depth += (kind in _CLOSING) - (kind in ("LPAR", "LBRACKET", "LBRACE"))
+        depth += (kind in CLOSING) - (kind in OPENING)
         if depth < 0 or (depth == 0 and kind in ("COMMA", "SEMICOLON", "IF")):
             return False
-        if depth == 0 and kind in _COMPARISONS:
+        if depth == 0 and kind in COMPARISONS:
             return True
     return False

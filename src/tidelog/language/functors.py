@@ -1,17 +1,32 @@
-"""The built-in operators and functions: how many operands, of which kinds, and the kind of the value."""
+"""The built-in operators and functions: how many operands, of which kinds, and the kind of the value; how strongly
+operators bind, as in Soufflé; and casts.
+
+A symbol is a number inside of an engine, and so is a record. These numbers differ from run to run, and no cast shows
+them: Soufflé warns there, tidelog rejects the cast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from tidelog.language.syntax import Kind
+from tidelog.language.syntax import Cast, Kind, RecordType
 
 NUMERIC: frozenset[Kind] = frozenset(("number", "unsigned", "float"))
 INTEGRAL: frozenset[Kind] = frozenset(("number", "unsigned"))
 ORDERED: frozenset[Kind] = NUMERIC | {"symbol"}
 TESTS: frozenset[str] = frozenset(("match", "contains", "starts_with", "ends_with"))
 """Comparisons of symbols that are written as calls, without their negations."""
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 SAME = "*"
 """Stands for the kind that all operands marked so share."""
 
@@ -90,3 +105,59 @@ def conversion(have: frozenset[Kind], want: frozenset[Kind]) -> str | None:
     if (have <= other and want == text) or (have == text and want <= other):
         return "convert with `to_string(…)`, or with `to_number(…)` and its like"
     return None
+
+
+# --- precedence -------------------------------------------------------------------------------------------------------
+
+
+_GROUPS = "lor | lxor | land | bor | bxor | band | bshl bshr bshru | + - | * / %"
+LEVELS: dict[str, int] = {name: level for level, group in enumerate(_GROUPS.split("|")) for name in group.split()}
+SIGN = len(_GROUPS.split("|"))
+"""Unary minus, bnot, lnot."""
+POWER = LEVELS["^"] = SIGN + 1
+PRIMARY = POWER + 1
+"""The level of terms that need no parentheses anywhere."""
+
+
+def binds_tighter(level: int, waiting: int) -> bool:
+    """Return True if an operator takes the operand before it from one that waits on its left; `^` groups to the
+    right."""
+    return level > waiting or level == waiting == POWER
+
+
+# --- casts ------------------------------------------------------------------------------------------------------------
+
+
+def same_layout(one: Kind, other: Kind, records: Mapping[str, RecordType]) -> bool:
+    """Return True for record types without branches that have as many fields, each of the same kind or of equal layout
+    again. Types that contain themselves have none."""
+    return _have_same_layout(one, other, records, frozenset())
+
+
+def _have_same_layout(one: Kind, other: Kind, records: Mapping[str, RecordType], around: frozenset[Kind]) -> bool:
+    if one == other:
+        return True
+    first, second = records.get(one), records.get(other)
+    if first is None or second is None or first.branches or second.branches or around & {one, other}:
+        return False
+    pairs = zip(first.fields, second.fields, strict=False)
+    inside = around | {one, other}
+    return len(first.fields) == len(second.fields) and all(
+        _have_same_layout(a.kind, b.kind, records, inside) for a, b in pairs
+    )
+
+
+def cast_hint(cast: Cast, source: Kind, target: Kind, records: Mapping[str, RecordType]) -> str:
+    """Return what to write instead of a cast without a meaning."""
+    if source in NUMERIC and target == "symbol":
+        return f"write `to_string({cast.term})` for its digits; the number of a symbol differs from run to run"
+    if source == "symbol" and target in NUMERIC:
+        return f"write `to_{target}({cast.term})` for the number in it, `codepoint({cast.term})` for its first letter"
+    if source in records and target in NUMERIC:
+        return f"write `ord({cast.term})` for a number of the value; the one inside differs from run to run"
+    if source in records and target in records and not records[source].branches and not records[target].branches:
+        return "take the record apart, and build one of the other type: their fields differ, or contain the types again"
+    if target in records:
+        form = "`$Branch(…)`" if records[target].branches else "`[…]`"
+        return f"build a value of the type by {form}"
+    return "take the value apart, and convert what is in it"

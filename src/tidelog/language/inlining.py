@@ -15,18 +15,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import dataclass, replace
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.bodies import either, negate
 from tidelog.language.declarations import Scheme
-from tidelog.language.paths import steps
+from tidelog.language.paths import readings, steps
+from tidelog.language.problems import note
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
     Atom,
+    Body,
     Comparison,
     Constant,
     Directive,
@@ -42,6 +43,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import (
+    FreshNames,
     Replacement,
     Tree,
     atoms,
@@ -60,8 +62,6 @@ _MOST = 3_000
 """The most literals that inlining may make of one rule."""
 _DEEPEST = 100
 """Most bodies within each other. Each takes four frames of Python, and a deep term in the innermost its own."""
-
-Body = tuple[Literal, ...]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def definitions_of(relations: frozenset[str], rules: Iterable[Rule]) -> Definiti
 
 def reads_inline(rule: Rule, relations: frozenset[str]) -> bool:
     """Return True if a rule derives or reads an inline relation."""
-    return bool(relations) and any(name in relations for atom in atoms(whole(rule)) for name in _names(atom))
+    return bool(relations) and any(each.relation in relations for atom in atoms(whole(rule)) for each in readings(atom))
 
 
 def used_by(rule: Rule, definitions: Definitions) -> tuple[Rule, ...]:
@@ -127,7 +127,7 @@ def conflicts(definitions: Definitions, scheme: Scheme, directives: Iterable[Dir
 def paths_over_inline(rule: Rule, relations: frozenset[str]) -> Iterator[Problem]:
     """Yield the problems of paths along inline relations (E0241)."""
     for atom in atoms(rule.body):
-        for step in steps(atom.path) if atom.path is not None else ():
+        for step in steps(atom.path):
             if step.relation in relations:
                 message = f"a path cannot lead along the inline relation `{step.relation}`"
                 yield Problem("E0241", message, step.span, hint="remove `inline` from its declaration")
@@ -195,14 +195,10 @@ def inlined(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule 
     heads = tuple(head for head in rule.heads if head.relation not in definitions)
     if not heads:
         return None, {}
-    work = _Inlining(rule, definitions, scheme, {*variables(whole(rule))}, dict(rule.kinds))
+    work = _Inlining(rule, definitions, scheme, FreshNames(rule), dict(rule.kinds))
     body = work.body(rule.body)
     heads = tuple(rebuild_atom(head, work.aggregate) for head in heads)
-    return replace(rule, heads=heads, body=body, kinds=work.kinds), work.written
-
-
-def _names(atom: Atom) -> tuple[str, ...]:
-    return (atom.relation,) if atom.path is None else tuple(step.relation for step in steps(atom.path))
+    return replace(rule, heads=heads, body=body, kinds=work.kinds), work.names.written
 
 
 @dataclass
@@ -212,9 +208,8 @@ class _Inlining:
     rule: Rule
     definitions: Definitions
     scheme: Scheme
-    taken: set[str]
+    names: FreshNames
     kinds: dict[str, Kind]
-    written: dict[str, str] = field(default_factory=dict)
     size: int = 0
     depth: int = 0
 
@@ -223,7 +218,7 @@ class _Inlining:
         part in the substitutions of the body, over which an aggregate ranges."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise self._refused("E0106", f"inlining is nested in more than {_DEEPEST} levels here")
+            raise self._too_large("E0106", f"inlining is nested in more than {_DEEPEST} levels here")
         found: list[Literal] = []
         for literal in body:
             self.size += 1
@@ -238,11 +233,11 @@ class _Inlining:
                 case _:
                     found.append(rebuild(literal, self.aggregate))
             if self.size > _MOST:
-                raise self._refused("E0114", f"inlining makes more than {_MOST:,} literals of this rule")
+                raise self._too_large("E0114", f"inlining makes more than {_MOST:,} literals of this rule")
         self.depth -= 1
         return tuple(found)
 
-    def _refused(self, code: str, message: str) -> ProgramError:
+    def _too_large(self, code: str, message: str) -> ProgramError:
         hint = "remove `inline` from the declaration of a relation that it uses"
         return ProgramError(Problem(code, message, self.rule.span, hint=hint))
 
@@ -261,28 +256,30 @@ class _Inlining:
             return (atom,)
         if apart:
             columns = self.scheme.relations[atom.relation].columns
-            args = tuple(self._named(arg, column.kind) for arg, column in zip(atom.args, columns, strict=True))
+            args = tuple(self._name_anonymous(arg, column.kind) for arg, column in zip(atom.args, columns, strict=True))
             atom = replace(atom, args=args)
         bodies = [self._body_of(each, atom) for each in own]
-        if len(bodies) == 1 and apart and self._brings(own[0], atom):
+        if len(bodies) == 1 and apart and self._has_own_variables(own[0], atom):
             # An aggregate ranges over the variables that all alternatives bind; equal alternatives say no more.
             bodies.append(self._body_of(own[0], atom))
         if len(bodies) == 1:
             return bodies[0]
         return (Disjunction(tuple(bodies), span=atom.span),)
 
-    def _named(self, term: Term, kind: Kind) -> Term:
+    def _name_anonymous(self, term: Term, kind: Kind) -> Term:
         """Return an argument with variables for its `_`, which takes part in the substitutions of the body around."""
         match term:
             case Anonymous():
                 return Variable(self._fresh("value", kind), span=term.span)
             case Record(fields=fields, branch=branch) if fields:
                 columns = self.scheme.records[term.kind or kind].parts(branch)
-                named = tuple(self._named(part, column.kind) for part, column in zip(fields, columns, strict=True))
+                named = tuple(
+                    self._name_anonymous(part, column.kind) for part, column in zip(fields, columns, strict=True)
+                )
                 return replace(term, fields=named)
         return term
 
-    def _brings(self, definition: Definition, atom: Atom) -> bool:
+    def _has_own_variables(self, definition: Definition, atom: Atom) -> bool:
         """Return True if a rule has variables or `_` besides those of its head."""
         given = {
             term.name
@@ -298,10 +295,10 @@ class _Inlining:
 
     def _body_of(self, definition: Definition, atom: Atom) -> Body:
         """Return the body of a rule whose head is `atom`, with new names for its variables."""
-        body, equations = self._matched(definition, atom, given=False)
+        body, equations = self._match_head(definition, atom, given=False)
         return self.body((*equations, *body)) or (Truth(True, span=atom.span),)
 
-    def _matched(self, definition: Definition, atom: Atom, *, given: bool) -> tuple[Body, Body]:
+    def _match_head(self, definition: Definition, atom: Atom, *, given: bool) -> tuple[Body, Body]:
         """Return the body of a rule for an atom, and equations between the arguments of both heads. Arguments stand in
         place of the head's variables where they are variables or constants, or all of them where they are `given`."""
         names: dict[str, Term] = {}
@@ -319,7 +316,7 @@ class _Inlining:
         for name in variables(nodes):
             if name not in names:
                 names[name] = Variable(self._fresh(name, definition.rule.kinds.get(name)))
-        change = _replacing(names)
+        change = _replacement(names)
         body = tuple(rebuild(literal, change) for literal in definition.rule.body)
         equations = tuple(
             Comparison("=", rebuild_term(term, change), argument, kind=kind, span=atom.span)
@@ -334,14 +331,14 @@ class _Inlining:
             return (negation,)
         found: list[Literal] = []
         for definition in self.definitions[atom.relation]:
-            body, equations = self._matched(definition, atom, given=True)
-            literals = self._without(self.body((*equations, *body)), definition, negation)
+            body, equations = self._match_head(definition, atom, given=True)
+            literals = self._hide_variables(self.body((*equations, *body)), definition, negation)
             if not literals:
                 literals = (Truth(True, span=negation.span),)
             found.append(either(tuple(negate(literal) for literal in literals), negation.span))
         return tuple(found)
 
-    def _without(self, body: Body, definition: Definition, negation: Negation) -> Body:
+    def _hide_variables(self, body: Body, definition: Definition, negation: Negation) -> Body:
         """Return a body with `_` in place of the variables that it brings into a negation. Raise ProgramError (E0242)
         where that says something else."""
         own = {*variables([negation.atom])}
@@ -351,28 +348,26 @@ class _Inlining:
             variable.name
             for literal in body
             if isinstance(literal, Atom)
-            for variable in occurrences(_computed(literal.args))
+            for variable in occurrences(_computed_terms(literal.args))
         }
         for name in counts:
             if name not in own and (counts[name] > 1 or name not in in_atoms - computed):
-                shown = self.written.get(name, name)
+                shown = self.names.written.get(name, name)
                 message = f"`{negation}` negates an inline relation whose rule brings the variable `{shown}`"
-                notes = ((definition.rule.span, "this rule"),) if definition.rule.span else ()
+                notes = note(definition.rule.span, "this rule")
                 hint = f"remove `inline` from the declaration of `{negation.atom.relation}`"
                 raise ProgramError(Problem("E0242", message, negation.span, notes, hint))
         hidden: dict[str, Term] = {name: Anonymous() for name in counts if name not in own}
-        return tuple(rebuild(literal, _replacing(hidden)) for literal in body)
+        return tuple(rebuild(literal, _replacement(hidden)) for literal in body)
 
     def _fresh(self, name: str, kind: Kind | None) -> str:
-        new = next(new for new in (f"{name}_{number}" for number in count(1)) if new not in self.taken)
-        self.taken.add(new)
-        self.written[new] = name
+        new = self.names.fresh(name, name)
         if kind is not None:
             self.kinds[new] = kind
         return new
 
 
-def _replacing(names: Mapping[str, Term]) -> Replacement:
+def _replacement(names: Mapping[str, Term]) -> Replacement:
     def change(term: Term) -> Term | None:
         new = names.get(term.name) if isinstance(term, Variable) else None
         return new if new is None or new.span is not None else replace(new, span=term.span)
@@ -380,5 +375,5 @@ def _replacing(names: Mapping[str, Term]) -> Replacement:
     return change
 
 
-def _computed(terms: Iterable[Term]) -> Iterator[Term]:
+def _computed_terms(terms: Iterable[Term]) -> Iterator[Term]:
     return (term for term in terms if isinstance(term, Functor | Aggregate))

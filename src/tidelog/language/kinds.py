@@ -16,15 +16,14 @@ from dataclasses import dataclass, field, replace
 from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.aggregates import AGGREGATES
-from tidelog.language.casting import cast_hint, same_layout
 from tidelog.language.counters import COUNTER
 from tidelog.language.declarations import BROKEN, Scheme, declared_functor, did_you_mean
-from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS, conversion
-from tidelog.language.kind_slots import Reason, Slot
+from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS, cast_hint, conversion, same_layout
+from tidelog.language.grounding import Scope, scope_of
 from tidelog.language.lexer import UNSUPPORTED_FUNCTORS
 from tidelog.language.paths import typed
-from tidelog.language.rule_kinds import RuleKinds
-from tidelog.language.scopes import Scope, scope_of
+from tidelog.language.problems import how_many, note
+from tidelog.language.rule_kinds import Reason, RuleKinds, Slot
 from tidelog.language.syntax import (
     PRIMITIVES,
     Aggregate,
@@ -58,7 +57,7 @@ def infer(rule: Rule, scheme: Scheme) -> tuple[Rule, list[Problem]]:
     inference = _Inference(scheme)
     scope = scope_of(rule)
     inference.literals((*rule.heads, *rule.body), scope)
-    inference.settle()
+    inference.resolve()
     if inference.problems:
         return rule, inference.problems
     found = inference.slots, inference.variables, inference.operands, inference.scopes, inference.paths
@@ -69,10 +68,10 @@ def argument_kinds(atom: Atom, rule: Rule, scheme: Scheme) -> list[Kind | None]:
     """Return the kinds that a rule gives to the arguments of one of its atoms, None for those that it leaves open."""
     inference = _Inference(scheme)
     inference.literals((*rule.heads, *rule.body), scope_of(rule))
-    inference._settle_records()
+    inference._resolve_records()
     roots = [inference.slots[id(term)].root() for term in atom.args]
     is_open = [root.kind is None and root.allowed is None for root in roots]
-    inference.settle()
+    inference.resolve()
     return [None if lacks or root.kind == BROKEN else root.kind for lacks, root in zip(is_open, roots, strict=True)]
 
 
@@ -197,7 +196,7 @@ class _Inference:
     def _functor(self, term: Functor, scope: Scope) -> Slot:
         slots = [self.term(part, scope) for part in term.args]
         if term.name.startswith("@"):
-            return self._declared(term, slots)
+            return self._declared_functor(term, slots)
         if term.name == COUNTER:
             if slots:
                 message = f"`autoinc` takes no arguments, found {len(slots)}"
@@ -235,30 +234,32 @@ class _Inference:
             return shared
         return Slot(kind=signature.result, reason=Reason(f"`{shown}` gives {{}}", term.span))
 
-    def _declared(self, term: Functor, slots: list[Slot]) -> Slot:
+    def _declared_functor(self, term: Functor, slots: list[Slot]) -> Slot:
         """Return the slot of a call of a functor that the program declares."""
         name = term.name[1:]
-        declared = self._found(name, term, aggregate=False, count=len(slots))
-        if declared is None or not self._taken(term, term.name, declared, term.args, slots):
+        declared = self._find_declared(name, term, aggregate=False, count=len(slots))
+        if declared is None or not self._take_operands(term, term.name, declared, term.args, slots):
             return Slot(kind=BROKEN)
         return Slot(kind=declared.result.kind, reason=Reason(f"`{term.name}` gives {{}}", term.span, declared.span))
 
-    def _found(self, name: str, term: Functor | Aggregate, *, aggregate: bool, count: int) -> FunctorType | None:
+    def _find_declared(
+        self, name: str, term: Functor | Aggregate, *, aggregate: bool, count: int
+    ) -> FunctorType | None:
         found = declared_functor(name, self.scheme.functors, term.span, aggregate=aggregate, count=count)
         if isinstance(found, FunctorType):
             return found
         self.problems.append(found)
         return None
 
-    def _taken(
+    def _take_operands(
         self, term: Functor | Aggregate, word: str, declared: FunctorType, terms: Sequence[Term], slots: list[Slot]
     ) -> bool:
         """Require that terms have the types of a functor's parameters; return False with a problem if there are more or
         fewer of them (E0210)."""
         if len(slots) != len(declared.parameters):
             count, noun = len(declared.parameters), "operand" if isinstance(term, Aggregate) else "argument"
-            notes = ((declared.span, f"`{declared.name}` is declared here"),) if declared.span else ()
-            message = f"`{word}` takes {count} {noun}{'s' * (count != 1)}, found {len(slots)}"
+            notes = note(declared.span, f"`{declared.name}` is declared here")
+            message = f"`{word}` takes {how_many(count, noun)}, found {len(slots)}"
             names = ", ".join(column.name for column in declared.parameters)
             hint = f"pass {names}" if names else "pass nothing"
             self.problems.append(Problem("E0210", message, term.span, notes, hint))
@@ -284,7 +285,7 @@ class _Inference:
         if term.target is None:
             return Slot(kind="number", reason=Reason("`count` gives {}", term.span))
         if term.called:
-            return self._own_aggregate(term, inside, scope)
+            return self._own_aggregate(term, inside)
         form, first = AGGREGATES[term.op], term.target
         terms = first.fields or () if isinstance(first, Record) else (first,)
         if len(terms) != 1 + form.arguments:
@@ -302,18 +303,18 @@ class _Inference:
             return Slot(kind=form.result, reason=Reason(f"`{term.op}` gives {{}}", term.span))
         return target
 
-    def _own_aggregate(self, term: Aggregate, inside: Scope, scope: Scope) -> Slot:
+    def _own_aggregate(self, term: Aggregate, inside: Scope) -> Slot:
         """Return the slot of an aggregate that the program declares, or of the fold of a functor: its first parameter
         is the state, which its value becomes."""
         assert isinstance(term.target, Record)
         terms = [*([] if term.start is None else [term.start]), *(term.target.fields or ())]
         slots = [self.term(part, inside) for part in terms]
         self.slots[id(term.target)] = slots[-1]
-        declared = self._found(term.called, term, aggregate=term.start is None, count=len(terms))
-        if declared is None or not self._taken(term, term.word, declared, terms, slots):
+        declared = self._find_declared(term.called, term, aggregate=term.start is None, count=len(terms))
+        if declared is None or not self._take_operands(term, term.word, declared, terms, slots):
             return Slot(kind=BROKEN)
         if term.start is not None and declared.parameters[0].type != declared.result.type:
-            notes = ((declared.span, f"`{term.called}` is declared here"),) if declared.span else ()
+            notes = note(declared.span, f"`{term.called}` is declared here")
             state, result = declared.parameters[0].type, declared.result.type
             message = f"`{term.word}` takes a state of the type `{state}`, but gives `{result}`"
             hint = "declare the first parameter and the value with one type"
@@ -416,16 +417,16 @@ class _Inference:
 
     # --- what is left open -------------------------------------------------------------------------------------------
 
-    def settle(self) -> None:
+    def resolve(self) -> None:
         """Give records their fields' kinds, and open slots their defaults."""
-        self._settle_records()
+        self._resolve_records()
         for cast, inner in self.casts:
             slot = inner.root()
             kind = self.scheme.kinds[cast.type]
             if slot.kind is None and kind != BROKEN and (slot.allowed is None or self._admits(slot.allowed, kind)):
                 slot.kind = kind
-        self._settle_records()
-        self._settle_numbered()
+        self._resolve_records()
+        self._resolve_numbered()
         for record, slot, _ in self.records:
             if slot.root().kind is None:
                 slot.root().kind = BROKEN
@@ -439,7 +440,7 @@ class _Inference:
         for cast, inner in self.casts:
             self._check_cast(cast, inner.root().kind or BROKEN, self.scheme.kinds[cast.type])
 
-    def _settle_records(self) -> None:
+    def _resolve_records(self) -> None:
         progress = True
         while progress:
             progress = False
@@ -452,7 +453,7 @@ class _Inference:
                     progress = True
                     self._fields(record, slot.root().kind or BROKEN, parts)
 
-    def _settle_numbered(self) -> None:
+    def _resolve_numbered(self) -> None:
         """Give records of unknown type whose `ord` is asked for any type with such fields: it is the same in each."""
         numbered = [slot.root() for slot in self.numbered]
         for record, slot, parts in self.records:
@@ -465,7 +466,7 @@ class _Inference:
                     if record.fields is None or [field.kind for field in type_.fields] == kinds
                 )
                 slot.root().kind = next(fitting, None)
-        self._settle_records()
+        self._resolve_records()
 
     def _default(self, slot: Slot) -> Kind:
         """Return the kind of a slot that is left open."""
@@ -482,10 +483,9 @@ class _Inference:
         columns, owner = type_.parts(record.branch), kind if record.branch is None else f"${record.branch}"
         if len(columns) != len(parts):
             declared = self.scheme.types[kind].span
-            notes = ((declared, f"`{kind}` is declared here"),) if declared else ()
+            notes = note(declared, f"`{kind}` is declared here")
             subject = f"a record `{kind}` has" if record.branch is None else f"the branch `{record.branch}` has"
-            fields = "1 field" if len(columns) == 1 else f"{len(columns)} fields"
-            message = f"{subject} {fields}, found {len(parts)}"
+            message = f"{subject} {how_many(len(columns), 'field')}, found {len(parts)}"
             names = ", ".join(column.name for column in columns)
             hint = f"give values for {names}" if names else "leave the values out"
             self.problems.append(Problem("E0209", message, record.span, notes, hint))

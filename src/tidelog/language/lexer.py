@@ -12,9 +12,18 @@ import re
 
 from lark import Token
 
-from tidelog.language import own_aggregates, soft_words
 from tidelog.language.aggregates import AGGREGATES, SPELLINGS
-from tidelog.language.soft_words import SOFT_WORDS
+from tidelog.language.token_types import (
+    INFIX,
+    OPENING,
+    OPENING_OF,
+    OPERATORS,
+    SOFT_WORDS,
+    declared_soft_words,
+    is_in_list,
+    mark_own_aggregates,
+    soft_type,
+)
 
 _TOKEN = re.compile(
     r"""
@@ -57,6 +66,8 @@ DIRECTIVES = {
     ".functor": "FUNCTOR",
     ".aggregate": "AGGREGATE_DECL",
 }
+DIRECTIVE_TYPES = frozenset({*DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
+"""The types of tokens that begin a directive."""
 UNSUPPORTED_DIRECTIVES = {
     ".include": "the directive .include without the preprocessor",
     ".once": "the directive .once without the preprocessor",
@@ -73,29 +84,12 @@ _RESERVED = {
     "bnot": "PREFIX", "lnot": "PREFIX", "lor": "LOR", "lxor": "LXOR", "land": "LAND",
     "bor": "BOR", "bxor": "BXOR", "band": "BAND", "bshl": "SHIFT", "bshr": "SHIFT", "bshru": "SHIFT",
 }  # fmt: skip
+_FUNCTIONS = (
+    "cat", "strlen", "substr", "ord", "to_number", "to_string", "to_float", "to_unsigned",
+    "itof", "ftoi", "utof", "ftou", "itou", "utoi", "range", "autoinc",
+)  # fmt: skip
 _BEFORE_PARENTHESIS = {
-    **dict.fromkeys(
-        [
-            "cat",
-            "strlen",
-            "substr",
-            "ord",
-            "to_number",
-            "to_string",
-            "to_float",
-            "to_unsigned",
-            "itof",
-            "ftoi",
-            "utof",
-            "ftou",
-            "itou",
-            "utoi",
-            "range",
-            "autoinc",
-            *UNSUPPORTED_FUNCTORS,
-        ],
-        "FUNCTION",
-    ),
+    **dict.fromkeys((*_FUNCTIONS, *UNSUPPORTED_FUNCTORS), "FUNCTION"),
     "as": "AS",
     "match": "CONSTRAINT",
     "contains": "CONSTRAINT",
@@ -106,23 +100,10 @@ NO_NAMES = frozenset(
 """Words that are no names where a parenthesis follows, as it does in every declaration."""
 NO_NODES = "no_nodes"
 """The qualifier of relations whose values are no nodes of paths."""
-QUALIFIERS = frozenset(
-    [
-        "brie",
-        "btree",
-        "btree_delete",
-        "eqrel",
-        "overridable",
-        "inline",
-        "no_inline",
-        "magic",
-        "no_magic",
-        NO_NODES,
-        "input",
-        "output",
-        "printsize",
-    ]
-)
+QUALIFIERS = frozenset([
+    "brie", "btree", "btree_delete", "eqrel", "overridable", "inline", "no_inline", "magic", "no_magic",
+    NO_NODES, "input", "output", "printsize",
+])  # fmt: skip
 FUNCTIONS = (
     frozenset(
         {word for word, kind in (*_BEFORE_PARENTHESIS.items(), *SOFT_WORDS.items()) if kind == "FUNCTION"}
@@ -137,32 +118,13 @@ _CHOICE = "choice-domain"
 _CALLED_PLAINLY = frozenset({*_RESERVED, *_BEFORE_PARENTHESIS, *SPELLINGS})
 """Behind `@` these are terms of a located argument: no program declares a functor of such a name."""
 _SPECIAL = frozenset({"stateful", *_RESERVED, *_BEFORE_PARENTHESIS, *SOFT_WORDS, *SPELLINGS, *QUALIFIERS, _CHOICE})
-_STARTS_TERM = frozenset(
-    [
-        "NAME",
-        "NUMBER",
-        "STRING",
-        "UNDERSCORE",
-        "NIL",
-        "LBRACKET",
-        "MINUS",
-        "PREFIX",
-        "FUNCTION",
-        "AS",
-        "AGGREGATE",
-        "COUNT",
-        "BRANCH",
-        "DOLLAR",
-        "FOLD",
-    ]
-)
+_STARTS_TERM = frozenset([
+    "NAME", "NUMBER", "STRING", "UNDERSCORE", "NIL", "LBRACKET", "MINUS", "PREFIX",
+    "FUNCTION", "AS", "AGGREGATE", "COUNT", "BRANCH", "DOLLAR", "FOLD",
+])  # fmt: skip
 _BEFORE_TERM = SPELLINGS.keys() | _RESERVED.keys()
 _ENDS_TERM = frozenset(("DOT", "NAME", "RPAR", "RBRACKET", "RBRACE", "STRING", "NUMBER"))
-_INFIX = frozenset(
-    ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
-)
 _CALLED = re.compile(r"(?:\.[^\W\d]\w*)*\s*[(:]")
-_OPERATES = _INFIX | {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
 _ENDS_OPERAND = frozenset(("NAME", "NUMBER", "STRING", "RPAR", "RBRACKET", "RBRACE"))
 _REPEATED = frozenset(("NAME", "RPAR", "PLUS", "STAR", "QUESTION"))
 """The tokens before a sign that repeats a path; elsewhere `?` is a name."""
@@ -171,7 +133,6 @@ _DIRECTS = re.compile(r"[^\S\n]*\"|[^\S\n]+[\w?]")
 """Text behind the word of a directive, where it does not end a name such as `instance.output`."""
 _STATEFUL = re.compile(r"[^\S\n]+stateful\b")
 _REPEATS = frozenset(("PLUS", "STAR", "QUESTION"))
-_CLOSING = {"RPAR": "LPAR", "RBRACKET": "LBRACKET", "RBRACE": "LBRACE"}
 
 
 def tokens(
@@ -237,11 +198,11 @@ def tokens(
             kind = "DOLLAR"
         found.append(Token(str(kind), value, start, end_pos=match.end()))
     if repeated:
-        _settle_repeats(found, repeated)
+        _assign_postfix(found, repeated)
     if special:
-        _settle(found, special, soft)
+        _assign_types(found, special, soft)
     if colons:
-        own_aggregates.settle(found, colons, _OPERATES, _CALLED_PLAINLY)
+        mark_own_aggregates(found, colons, _CALLED_PLAINLY)
     return found
 
 
@@ -277,7 +238,7 @@ def _qualifies(text: str, end: int, word: str, before: list[Token]) -> bool:
         return True
     if behind == "LESS_EQUAL" and _dominates(before):
         return True  # the second head of `a.b(x) <= a.b(y) :- …`
-    return not called or (behind not in _OPERATES and behind not in _RESERVED)
+    return not called or (behind not in OPERATORS and behind not in _RESERVED)
 
 
 def _begins_path(before: list[Token]) -> bool:
@@ -313,7 +274,7 @@ def _directive(text: str, start: int, word: str, before: list[Token]) -> str | N
     return "UNKNOWN" if first_in_line else None
 
 
-def _settle_repeats(found: list[Token], openings: list[int]) -> None:
+def _assign_postfix(found: list[Token], openings: list[int]) -> None:
     """Make the signs of `p+(x, y)`, `p*(x, y)` and `p?(x)` POSTFIX; no term has a comma, or `?`, there."""
     brackets = _brackets(found)
     for opening in openings:
@@ -327,11 +288,11 @@ def _settle_repeats(found: list[Token], openings: list[int]) -> None:
                 found[i] = found[i].update(type="POSTFIX")
 
 
-def _settle(found: list[Token], special: list[int], soft: frozenset[str]) -> None:
+def _assign_types(found: list[Token], special: list[int], soft: frozenset[str]) -> None:
     """Give the words at the positions `special` their types; last first, because a word looks at the tokens behind
     it."""
     brackets: dict[int, tuple[int, bool]] | None = None
-    names = soft | (soft_words.declared(found) if any(found[i] in SOFT_WORDS for i in special) else frozenset())
+    names = soft | (declared_soft_words(found) if any(found[i] in SOFT_WORDS for i in special) else frozenset())
     for i in reversed(special):
         word = str(found[i])
         following = found[i + 1].type if i + 1 < len(found) else ""
@@ -341,14 +302,14 @@ def _settle(found: list[Token], special: list[int], soft: frozenset[str]) -> Non
             kind = _BEFORE_PARENTHESIS.get(word)
         if following == "LPAR" and word in SOFT_WORDS and word not in names:
             brackets = brackets if brackets is not None else _brackets(found)
-            kind = soft_words.type_of(found, i, brackets, _OPERATES)
+            kind = soft_type(found, i, brackets)
         if kind is None and word in SPELLINGS:
             if word == "count":
                 kind = _count(found, i, before)
             elif following == "LPAR":
                 brackets = brackets if brackets is not None else _brackets(found)
                 kind = _before_parenthesis(found, i, word, brackets)
-            elif following in _STARTS_TERM and before != "DOT" and not own_aggregates.in_list(found, i):
+            elif following in _STARTS_TERM and before != "DOT" and not is_in_list(found, i):
                 kind = "AGGREGATE"
         if word == _CHOICE:
             kind = "CHOICE"
@@ -369,7 +330,7 @@ def _count(found: list[Token], i: int, before: str) -> str | None:
     in_term = before not in _ENDS_TERM or (i > 0 and str(found[i - 1]) in _BEFORE_TERM)
     braces = ahead[:2] in (["COLON", "LBRACE"], ["COLON", "LESS"], ["COLON", "CARET"])
     atom = ahead in (["COLON", "NAME", "LPAR"], ["COLON", "NAME", "POSTFIX"])
-    return "COUNT" if in_term and (braces or atom) and not own_aggregates.in_list(found, i) else None
+    return "COUNT" if in_term and (braces or atom) and not is_in_list(found, i) else None
 
 
 def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[int, tuple[int, bool]]) -> str | None:
@@ -379,7 +340,7 @@ def _before_parenthesis(found: list[Token], i: int, word: str, brackets: dict[in
     after = found[close + 1].type if close + 1 < len(found) else ""
     if word in ("min", "max") and comma:
         return "FUNCTION"
-    if after == "COLON" or after in _INFIX or word in SPELLINGS[word].reserved:
+    if after == "COLON" or after in INFIX or word in SPELLINGS[word].reserved:
         return "AGGREGATE"
     return "FUNCTION" if word in ("min", "max") else None
 
@@ -392,9 +353,9 @@ def _brackets(found: list[Token]) -> dict[int, tuple[int, bool]]:
     commas: set[int] = set()
     for i, token in enumerate(found):
         kind = token.type
-        if kind in ("LPAR", "LBRACKET", "LBRACE"):
+        if kind in OPENING:
             opened.append(i)
-        elif kind in _CLOSING:
+        elif kind in OPENING_OF:
             if opened:
                 start = opened.pop()
                 pairs[start] = (i, start in commas)

@@ -6,23 +6,22 @@ it does so for the whole text.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from tidelog.common.source import SourceText, Span
 from tidelog.errors import Problem, locate
-from tidelog.language.branched import endless
+from tidelog.language.aggregate_variables import separate
+from tidelog.language.branches import types_without_values
 from tidelog.language.directives import unknown_options
-from tidelog.language.locals import separate
-from tidelog.language.orders import unfit_plans
-from tidelog.language.paths import repeats, steps
+from tidelog.language.functors import COMPARISONS
+from tidelog.language.inlining import INLINE
+from tidelog.language.paths import readings, repeats
+from tidelog.language.problems import how_many
 from tidelog.language.syntax import (
     Aggregate,
-    Anonymous,
     Atom,
     CheckedProgram,
     Comparison,
@@ -30,13 +29,14 @@ from tidelog.language.syntax import (
     Disjunction,
     Functor,
     Literal,
+    Negation,
     Rule,
     Step,
     Truth,
     Value,
     Variable,
 )
-from tidelog.language.trees import Tree, atoms, occurrences, parts, walk, whole
+from tidelog.language.trees import FreshNames, Tree, atoms, has_anonymous, occurrences, parts, walk, whole
 
 CODES = ("E0289", "E0290", "E0291", "E0292", "E0293", "E0294", "E0295", "E0296", "E0297", "E0298", "E0299")
 """The codes of warnings."""
@@ -46,7 +46,7 @@ _COMMENT = re.compile(r"//[/<]?\s*no-warn\b:?(?P<codes>(?:[\s,]*E\d{4})*)")
 def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Problem]:
     """Return problems of severity "warning", except those with `hidden` codes and those that comments hide."""
     found = (
-        *endless(checked),
+        *types_without_values(checked),
         *_empty_relations(checked),
         *(problem for rule in checked.texts for problem in _variables(rule)),
         *_deprecated(checked),
@@ -56,16 +56,16 @@ def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Prob
         *unknown_options(checked.directives),
         *unfit_plans(checked),
     )
-    return shown(found, hidden)
+    return without_hidden(found, hidden)
 
 
-def shown(found: Iterable[Problem], hidden: Collection[str] = ()) -> list[Problem]:
+def without_hidden(found: Iterable[Problem], hidden: Collection[str] = ()) -> list[Problem]:
     """Return the warnings without those with `hidden` codes and those that comments hide."""
     comments: dict[int, _Comments] = {}
     return [
         problem
         for problem in dict.fromkeys(found)  # instances of a component have the same variables
-        if problem.code not in hidden and not _hides(problem, comments)
+        if problem.code not in hidden and not _is_hidden(problem, comments)
     ]
 
 
@@ -81,7 +81,7 @@ def _empty_relations(checked: CheckedProgram) -> Iterator[Problem]:
     first: dict[str, Atom | Step] = {}
     for rule in checked.texts:
         for atom in atoms(_read_by(rule)):
-            for reading in steps(atom.path) if atom.path is not None else (atom,):
+            for reading in readings(atom):
                 if reading.relation not in filled:
                     first.setdefault(reading.relation, reading)
     hint = "declare `.input`, or insert facts from outside"
@@ -99,17 +99,19 @@ def _variables(rule: Rule) -> Iterator[Problem]:
     name does and that occurs more than once."""
     if not rule.body:
         return
-    found = list(occurrences(whole(separate(rule)[0])))
+    found = list(occurrences(whole(separate(rule, FreshNames(rule)))))
     counts = Counter(variable.name for variable in found)
     seen: set[str] = set()
     for variable in found:
         name = variable.name
         if counts[name] == 1 and not name.startswith("_"):
             hint = "write `_` if any value will do"
-            yield _warning("E0292", f"variable `{_written(variable)}` occurs once", variable.span, hint)
+            yield _warning("E0292", f"variable `{_written_name(variable)}` occurs once", variable.span, hint)
         elif counts[name] > 1 and name.startswith("_") and name not in seen:
             seen.add(name)
-            message = f"variable `{_written(variable)}` occurs {counts[name]} times, although its name begins with `_`"
+            message = (
+                f"variable `{_written_name(variable)}` occurs {counts[name]} times, although its name begins with `_`"
+            )
             yield _warning("E0297", message, variable.span, "remove the `_` at the beginning of its name")
 
 
@@ -137,7 +139,7 @@ def _never_read(checked: CheckedProgram) -> Iterator[Problem]:
     read = set(shown)
     for rule in checked.texts:
         for atom in atoms(_read_by(rule)):
-            read.update(each.relation for each in (steps(atom.path) if atom.path is not None else (atom,)))
+            read.update(each.relation for each in readings(atom))
             for repeat in repeats(atom.path):
                 read.update(name for name, _ in checked.domains.get(repeat.domain or "", ()))
     for name in dict.fromkeys(head.relation for rule in checked.texts for head in rule.heads):
@@ -157,16 +159,6 @@ def _never_fires(checked: CheckedProgram) -> Iterator[Problem]:
             yield _warning("E0296", message, literal.span, "remove the rule, or mend the condition")
 
 
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
 def _may_hold(literal: Literal, values: dict[str, Value]) -> bool:
     """Return False for a condition that is plainly false; `values` are those of variables that equal constants."""
     match literal:
@@ -176,8 +168,8 @@ def _may_hold(literal: Literal, values: dict[str, Value]) -> bool:
             return bool(values.setdefault(name, value) == value)
         case Comparison(op="=", left=Constant(value=value), right=Variable(name=name)):
             return bool(values.setdefault(name, value) == value)
-        case Comparison(op=op, left=Constant(value=left), right=Constant(value=right)) if op in _COMPARE:
-            return type(left) is not type(right) or _COMPARE[op](left, right)
+        case Comparison(op=op, left=Constant(value=left), right=Constant(value=right)) if op in COMPARISONS:
+            return type(left) is not type(right) or COMPARISONS[op](left, right)
         case Comparison(op="!=" | "<" | ">", left=Variable(name=name), right=Variable(name=other)):
             return name != other
     return True
@@ -189,8 +181,7 @@ def _anonymous_members(rule: Rule) -> Iterator[Problem]:
         # Equal members change no other aggregate, or Soufflé lacks it.
         if isinstance(term, Aggregate) and (term.op in ("count", "sum", "mean") or term.start is not None):
             found = [literal for literal in term.body if isinstance(literal, Atom)]
-            terms = walk(found, aggregates=False)
-            if any(isinstance(each, Anonymous) for each in terms) and _is_projected(term, found):
+            if has_anonymous(found, aggregates=False) and _is_projected(term, found):
                 message = f"tidelog's `{term.word}` has a member for each value of `_`, Soufflé's one for all of them"
                 hint = "name each `_` to have all members in both, such as `_y`, or move the body to a rule to have one"
                 yield _warning("E0289", message, term.span, hint)
@@ -211,7 +202,7 @@ def _is_range(node: Tree) -> bool:
     return isinstance(node, Functor) and node.name == "range"
 
 
-def _written(variable: Variable) -> str:
+def _written_name(variable: Variable) -> str:
     """Return the name as the text has it, because `separate` renames the variables of aggregates."""
     span = variable.span
     text = variable.name if span is None else span.text
@@ -235,7 +226,7 @@ class _Comments:
             self.codes[line] = (*self.codes.get(line, ()), *codes)
 
 
-def _hides(problem: Problem, known: dict[int, _Comments]) -> bool:
+def _is_hidden(problem: Problem, known: dict[int, _Comments]) -> bool:
     """Return True if a comment in the text hides a warning; `known` has the comments by the identity of the text."""
     if problem.span is None:
         return False
@@ -244,3 +235,61 @@ def _hides(problem: Problem, known: dict[int, _Comments]) -> bool:
         known[id(source)] = _Comments(source)
     codes = known[id(source)].codes
     return problem.code in (*codes.get(0, ()), *codes.get(locate(problem.span)[0], ()))
+
+
+# --- orders of `.plan`, ignored because the planner knows the sizes of relations --------------------------------------
+
+
+def unfit_plans(checked: CheckedProgram) -> Iterator[Problem]:
+    """Yield a warning (E0299) for each order that does not name all atoms of its rule once, or is one too many. As in
+    Soufflé, an atom of an inline relation counts as the atoms of the relation's rule."""
+    rules = [rule for rule in checked.texts if rule.plan and not rule.subsumes]
+    if not rules:
+        return
+    inline: dict[str, list[Rule]] = {
+        name: [] for name, relation in checked.relations.items() if INLINE in relation.qualifiers
+    }
+    for rule in checked.texts:
+        for head in rule.heads:
+            if head.relation in inline:
+                inline[head.relation].append(rule)
+    for rule in rules:
+        total = _count_atoms(rule.body, inline)
+        if total is not None:
+            yield from _unfit_orders(rule, total)
+
+
+def _count_atoms(body: tuple[Literal, ...], inline: dict[str, list[Rule]]) -> int | None:
+    """Return the number of atoms of a body, None if alternatives have atoms of their own."""
+    total = 0
+    for literal in body:
+        atom = literal.atom if isinstance(literal, Negation) else literal
+        count: int | None = int(isinstance(literal, Atom))
+        if isinstance(atom, Disjunction):
+            count = None
+        elif isinstance(atom, Atom) and atom.relation in inline:
+            own = inline[atom.relation]
+            count = _count_atoms(own[0].body, inline) if atom is literal and len(own) == 1 else None
+        if count is None:
+            return None
+        total += count
+    return total
+
+
+def _unfit_orders(rule: Rule, total: int) -> Iterator[Problem]:
+    """Yield a warning for each order that does not fit a rule with so many atoms."""
+    atoms = how_many(total, "atom")
+    versions: set[int] = set()
+    for order in rule.plan:
+        message, hint = "", ""
+        if sorted(order.atoms) != list(range(1, total + 1)):
+            found = ", ".join(map(str, order.atoms))
+            message = f"the order ({found}) of this plan does not name each of the rule's {atoms} once"
+            hint = f"use each number from 1 to {total}" if total else "remove the plan"
+        elif not 0 <= order.version < max(total, 1):
+            message, hint = f"the rule has {atoms}, and no version {order.version}", "count versions from 0"
+        elif order.version in versions:
+            message, hint = f"this plan has two orders for version {order.version}", "remove one of the two"
+        if message:
+            yield _warning("E0299", message, order.span, hint)
+        versions.add(order.version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from lark import Token
 
@@ -11,8 +10,10 @@ from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language import foreign, lexer
 from tidelog.language.aggregates import SPELLINGS
-from tidelog.language.nesting import LIMIT
+from tidelog.language.declarations import did_you_mean
+from tidelog.language.sizes import LIMIT
 from tidelog.language.terms import Locate
+from tidelog.language.token_types import CLOSING, COMPARISONS, INFIX, OPENING_OF
 
 _SYMBOLS = {kind: text for text, kind in lexer._OPERATORS.items()}
 _WORDS = {
@@ -24,43 +25,25 @@ _WORDS = {
     "FALSE": "`false`",
     "$END": "the end of the text",
 }
-_TERM = frozenset(
-    [
-        "NAME",
-        "NUMBER",
-        "STRING",
-        "UNDERSCORE",
-        "DOLLAR",
-        "NIL",
-        "LBRACKET",
-        "LPAR",
-        "MINUS",
-        "PREFIX",
-        "FUNCTION",
-        "AS",
-        "COUNT",
-        "AGGREGATE",
-    ]
-)
+_TERM = frozenset([
+    "NAME", "NUMBER", "STRING", "UNDERSCORE", "DOLLAR", "NIL", "LBRACKET", "LPAR",
+    "MINUS", "PREFIX", "FUNCTION", "AS", "COUNT", "AGGREGATE",
+])  # fmt: skip
 _LITERAL = _TERM | {"NOT", "TRUE", "FALSE", "CONSTRAINT", "CARET", "LESS"}
 _STEP = frozenset(["NAME", "CARET", "LPAR"])
 _BEHIND_STEP = frozenset(["GREATER", "RPAR", "SLASH", "PIPE", "PLUS", "STAR", "QUESTION"])
 _PATH_HINT = "make a path of relations, as in `<a/b+|^c>(x, y)`"
-_INFIX = frozenset(
-    ["PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CARET", "LOR", "LXOR", "LAND", "BOR", "BXOR", "BAND", "SHIFT"]
-)
-_COMPARISON = frozenset(["EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"])
 _BEHIND_TERM = frozenset(["DOT", "RPAR", "RBRACKET", "RBRACE", "COMMA"])
-_STATEMENT = frozenset(["NAME", "RBRACE", *lexer.DIRECTIVES.values()])
 _DIRECTIVES = frozenset(lexer.DIRECTIVES.values())
-_CLOSERS = {"LPAR": "RPAR", "LBRACKET": "RBRACKET", "LBRACE": "RBRACE"}
+_STATEMENT = _DIRECTIVES | {"NAME", "RBRACE"}
+_CLOSING_OF = {opening: closing for closing, opening in OPENING_OF.items()}
 _GROUPS = (
     (_STATEMENT, "a statement"),
     (_LITERAL, "an atom or a comparison"),
     (_TERM | {"AT"}, "a term"),
     (_TERM, "a term"),
-    (_COMPARISON, "a comparison"),
-    (_INFIX, ""),
+    (COMPARISONS, "a comparison"),
+    (INFIX, ""),
     (frozenset(("TRUE", "FALSE", "NAME", "STRING", "NUMBER")), "a value"),
 )
 
@@ -69,7 +52,7 @@ def span_of(token: Token, locate: Locate) -> Span:
     return locate(token.start_pos or 0, token.end_pos or 0)
 
 
-def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], locate: Locate) -> Problem:
+def unexpected_token(tokens: list[Token], start: int, error: int, expected: set[str], locate: Locate) -> Problem:
     """Return the problem of the token at `error` (behind the last one: the end of the text), which does not fit the
     statement that begins at `start`."""
     unclosed = _unclosed_bracket(tokens, start, error, expected, locate)
@@ -82,13 +65,13 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
         qualifier = _unknown_qualifier(tokens, start, locate)
         if qualifier is not None:
             return qualifier
-        message = f"expected {_expected(expected)}, found the end of the text"
-        hint = foreign.divides(last.source.text[last.end :]) or _hint(expected, None, "")
+        message = f"expected {_expected_text(expected)}, found the end of the text"
+        hint = foreign.division_hint(last.source.text[last.end :]) or _hint(expected, None, "")
         return Problem("E0101", message, place, notes=((begin, "the statement begins here"),), hint=hint)
     token = tokens[error]
     span = span_of(token, locate)
     if token.type == "UNCLOSED":
-        return _unclosed(token, span, tokens[error - 1] if error > start else None)
+        return _unclosed_text(token, span, tokens[error - 1] if error > start else None)
     if tokens[start].type == "DECL" and [str(each) for each in tokens[error : error + 2]] == ["=", "debug_delta"]:
         hint = "no relation shows the rounds of a recursion; count steps in a column of the relation"
         return Problem("E0190", "`debug_delta` is not supported", span_of(tokens[error + 1], locate), hint=hint)
@@ -105,23 +88,23 @@ def unexpected(tokens: list[Token], start: int, error: int, expected: set[str], 
     end = span_of(before, locate).end
     gap = span.source.text[end : span.start] if end <= span.start else ""
     if token.type == "OTHER":
-        return _strange(token, span, foreign.written_here(tokens, start, error, gap, expected))
+        return _strange_character(token, span, foreign.hint_for(tokens, start, error, gap, expected))
     if "CARET" in expected and expected <= _STEP and token.type in _BEHIND_STEP:
-        message = f"the path lacks a step: expected a relation, `^` or `(`, found {_found(token)}"
+        message = f"the path lacks a step: expected a relation, `^` or `(`, found {_found_text(token)}"
         return Problem("E0113", message, span, hint=_PATH_HINT)
-    own = foreign.written_here(tokens, start, error, gap, expected)
+    own = foreign.hint_for(tokens, start, error, gap, expected)
     if own is None and token.type == "LPAR" and before.type == "NAME" and expected & _BEHIND_TERM:
         return _no_functor(before, locate)
     qualifier = _unknown_qualifier(tokens, start, locate)
     if qualifier is not None:
         return qualifier
     hint = own or _hint(expected, token, gap)
-    if expected >= _COMPARISON and _repeats_term(tokens, start, error):
+    if expected >= COMPARISONS and _repeats_term(tokens, start, error):
         hint = "write two arguments behind a path, as in `p+(x, y)`"
     found = (
-        _found(token) if span.end > span.start else "the end of the text"
+        _found_text(token) if span.end > span.start else "the end of the text"
     )  # The dot that ends a query is not written.
-    return Problem("E0101", f"expected {_expected(expected)}, found {found}", span, hint=hint)
+    return Problem("E0101", f"expected {_expected_text(expected)}, found {found}", span, hint=hint)
 
 
 def _unclosed_bracket(
@@ -134,18 +117,18 @@ def _unclosed_bracket(
         kind = tokens[i].type
         if i >= error and (kind == "IF" or kind in _DIRECTIVES or (kind == "DOT" and not _is_inside(tokens, i))):
             break
-        if kind in _CLOSERS:
+        if kind in _CLOSING_OF:
             opened.append(i)
-        elif opened and kind == _CLOSERS[tokens[opened[-1]].type]:
+        elif opened and kind == _CLOSING_OF[tokens[opened[-1]].type]:
             opened.pop()
     before = [i for i in opened if i < error]
     if not before:
         return None
     bracket = tokens[before[-1]]
     is_functor = error < len(tokens) and tokens[error].type == "LPAR" and tokens[error - 1].type == "NAME"
-    if _CLOSERS[bracket.type] not in expected and not is_functor:
+    if _CLOSING_OF[bracket.type] not in expected and not is_functor:
         return None
-    closing = _SYMBOLS[_CLOSERS[bracket.type]]
+    closing = _SYMBOLS[_CLOSING_OF[bracket.type]]
     behind = [span_of(token, locate) for token in tokens[error : error + 1]]  # The dot that ends a query is empty.
     notes = tuple((span, f"`{closing}` is missing in front of this") for span in behind if span.end > span.start)
     return Problem("E0101", f"`{bracket}` is not closed", span_of(bracket, locate), notes, f"close it with `{closing}`")
@@ -185,17 +168,14 @@ def _unknown_aggregate(tokens: list[Token], start: int, error: int, locate: Loca
     begins = kinds[1] in ("COLON", "LBRACE") and kinds[1:] != ["COLON", "COLON"]
     if str(name) in SPELLINGS or not (begins or kinds[1:] == ["NAME", "COLON"]):
         return None
-    close = get_close_matches(str(name), SPELLINGS, 1)
-    hint = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(SPELLINGS))}"
+    hint = _suggestion(str(name), SPELLINGS)
     return Problem("E0101", f"there is no aggregate `{name}`", span_of(name, locate), hint=hint)
 
 
 def _no_functor(name: Token, locate: Locate) -> Problem:
     """Return the problem of a name with arguments where a term stands."""
-    close = [foreign.functor(str(name)) or "", *get_close_matches(str(name), lexer.FUNCTIONS, 1)]
-    own = next(filter(None, close), None)
-    known = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.FUNCTIONS))}"
-    hint = foreign.aggregate(str(name)) if str(name) in SPELLINGS else known
+    hint = _suggestion(str(name), lexer.FUNCTIONS, foreign.FUNCTORS.get(name.lower()))
+    hint = foreign.aggregate_form(str(name)) if str(name) in SPELLINGS else hint
     return Problem("E0101", f"there is no functor `{name}`", span_of(name, locate), hint=hint)
 
 
@@ -211,9 +191,7 @@ def _unknown_qualifier(tokens: list[Token], start: int, locate: Locate) -> Probl
     if first in lexer.QUALIFIERS:
         hint = f"write `{first}` in front of `choice-domain`, `min(…)` or `max(…)`"
         return Problem("E0101", f"the qualifier `{first}` stands behind a selection", span, hint=hint)
-    close = get_close_matches(str(first), lexer.QUALIFIERS, 1)
-    known = f"did you mean `{close[0]}`?" if close else f"use one of {', '.join(sorted(lexer.QUALIFIERS))}"
-    hint = foreign.qualifier(str(first)) or known
+    hint = foreign.QUALIFIERS.get(str(first)) or _suggestion(str(first), lexer.QUALIFIERS)
     return Problem("E0101", f"there is no qualifier `{first}`", span, hint=hint)
 
 
@@ -246,13 +224,18 @@ def _bare_options(tokens: list[Token], start: int, error: int, locate: Locate) -
     return Problem("E0101", message, span_of(tokens[start], locate), hint=hint)
 
 
+def _suggestion(word: str, words: Iterable[str], own: str | None = None, known: Iterable[str] | None = None) -> str:
+    """Return the hint for a word: to write `own`, or the nearest of the `known` words, or one of `words`."""
+    if own is not None:
+        return f"did you mean `{own}`?"
+    return did_you_mean(word, words if known is None else known) or f"use one of {', '.join(sorted(words))}"
+
+
 def unknown_directive(token: Token, locate: Locate) -> Problem:
-    known = {*lexer.DIRECTIVES, *lexer.UNSUPPORTED_DIRECTIVES}
-    close = [foreign.directive(str(token)) or "", *get_close_matches(str(token), known, 1)]
-    own = next(filter(None, close), None)
-    words = f"did you mean `{own}`?" if own else f"use one of {', '.join(sorted(lexer.DIRECTIVES))}"
-    hint = foreign.unknown_directive(str(token)) or words
-    return Problem("E0107", f"unknown directive `{_shown(token)}`", span_of(token, locate), hint=hint)
+    word, known = str(token), (*lexer.DIRECTIVES, *lexer.UNSUPPORTED_DIRECTIVES)
+    hint = foreign.UNKNOWN_DIRECTIVES.get(word)
+    hint = hint or _suggestion(word, lexer.DIRECTIVES, foreign.DIRECTIVES.get(word), known)
+    return Problem("E0107", f"unknown directive `{_short_text(token)}`", span_of(token, locate), hint=hint)
 
 
 def unsupported_directive(token: Token, locate: Locate) -> Problem:
@@ -267,7 +250,7 @@ def too_deep(span: Span) -> Problem:
     return Problem("E0106", message, span, hint="split off the inner parts as variables or relations")
 
 
-def _unclosed(token: Token, span: Span, before: Token | None) -> Problem:
+def _unclosed_text(token: Token, span: Span, before: Token | None) -> Problem:
     if token.startswith("/*"):
         return Problem(
             "E0103", "the comment is not closed", Span(span.source, span.start, span.start + 2), hint="close it with */"
@@ -278,7 +261,7 @@ def _unclosed(token: Token, span: Span, before: Token | None) -> Problem:
     return Problem("E0103", "the string is not closed in its line", span, hint=hint)
 
 
-def _strange(token: Token, span: Span, foreign: str | None) -> Problem:
+def _strange_character(token: Token, span: Span, foreign: str | None) -> Problem:
     character = str(token)
     shown = f"character `{character}`" if character.isprintable() else f"character U+{ord(character):04X}"
     hint = "write strings in double quotes" if character in "'`‘’“”" else foreign
@@ -296,7 +279,7 @@ def _repeats_term(tokens: list[Token], start: int, error: int) -> bool:
     return False
 
 
-def _expected(kinds: Iterable[str]) -> str:
+def _expected_text(kinds: Iterable[str]) -> str:
     """Return the kinds of tokens in words, with terms and operators as groups."""
     left = set(kinds)
     parts = []
@@ -318,18 +301,18 @@ def _expected(kinds: Iterable[str]) -> str:
     return parts[0] if parts else "something else"
 
 
-def _found(token: Token) -> str:
+def _found_text(token: Token) -> str:
     if token.type == "STRING":
-        return f"the string {_shown(token)}"
+        return f"the string {_short_text(token)}"
     if (
         token.type in ("FUNCTION", "AS", "CONSTRAINT", "AGGREGATE", "COUNT", "QUALIFIER", "CHOICE")
         or str(token) in lexer.WORDS
     ):
         return f"the word `{token}`"
-    return f"`{_shown(token)}`"
+    return f"`{_short_text(token)}`"
 
 
-def _shown(token: Token) -> str:
+def _short_text(token: Token) -> str:
     text = str(token)
     return text if len(text) <= 40 else f"{text[:30]}…"
 
@@ -343,12 +326,10 @@ def _hint(expected: set[str], token: Token | None, gap: str) -> str | None:
         return "use a path only as a literal of a body, not in a head or a term"
     if token is not None and token.type == "STAR" and expected == {"NAME"}:
         return "name each relation, with commas between them"
-    if token is not None and token.type in ("RPAR", "RBRACKET", "RBRACE") and "DOT" in expected:
+    if token is not None and token.type in CLOSING and "DOT" in expected:
         return "remove it, or open a bracket before it"
     if token is not None and token.type == "NAME" and {"DOT", "SEMICOLON"} <= expected and "\n" not in gap:
         return "put `,` between two literals, or a dot behind the rule"
-    if expected == {"DOT"} or (
-        "DOT" in expected and (token is None or token.type in ("NAME", *lexer.DIRECTIVES.values()))
-    ):
+    if expected == {"DOT"} or ("DOT" in expected and (token is None or token.type in _DIRECTIVES | {"NAME"})):
         return "end each fact and rule with a dot"
     return None

@@ -10,6 +10,7 @@ from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, did_you_mean
 from tidelog.language.kinds import argument_kinds
 from tidelog.language.paths import steps, typed
+from tidelog.language.problems import how_many, note
 from tidelog.language.syntax import Atom, Path, Rule, Variable
 from tidelog.language.trees import atoms, whole
 
@@ -32,10 +33,9 @@ def name_problems(rule: Rule, scheme: Scheme) -> list[Problem]:
                 columns = ", ".join(_columns(atom, rule, scheme))
                 problems.append(unknown_relation(atom.relation, _name_span(atom), scheme, columns))
         elif len(relation.columns) != len(atom.args):
-            message = f"`{atom.relation}` takes {_arguments(len(relation.columns))}, found {len(atom.args)}"
-            notes = ((relation.span, "declared here"),) if relation.span else ()
+            message = f"`{atom.relation}` takes {how_many(len(relation.columns), 'argument')}, found {len(atom.args)}"
             hint = f"write {relation.name}({', '.join(column.name for column in relation.columns)})"
-            problems.append(Problem("E0208", message, atom.span, notes, hint))
+            problems.append(Problem("E0208", message, atom.span, note(relation.span, "declared here"), hint))
     return problems
 
 
@@ -54,11 +54,11 @@ def _path_problems(atom: Atom, path: Path, scheme: Scheme, unknown: set[str]) ->
 
 
 def unknown_relation(name: str, span: Span | None, scheme: Scheme, columns: str | None = None) -> Problem:
-    hint = did_you_mean(name, scheme.relations) or _declaring(name, scheme, columns)
+    hint = did_you_mean(name, scheme.relations) or _declaration_hint(name, scheme, columns)
     return Problem("E0201", f"the relation `{name}` is not declared", span, hint=hint)
 
 
-def _declaring(name: str, scheme: Scheme, columns: str | None) -> str:
+def _declaration_hint(name: str, scheme: Scheme, columns: str | None) -> str:
     """Return the hint that says how to declare a relation, of these columns if they are known."""
     instance, _, own = name.rpartition(".")
     if instance and any(f".{instance}." in f".{each}" for each in scheme.relations):
@@ -99,7 +99,3 @@ def _name_span(atom: Atom) -> Span | None:
     if atom.span is None:
         return None
     return Span(atom.span.source, atom.span.start, min(atom.span.end, atom.span.start + len(atom.relation)))
-
-
-def _arguments(number: int) -> str:
-    return "1 argument" if number == 1 else f"{number} arguments"

@@ -15,7 +15,8 @@ from typing import TypeAlias
 from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import BROKEN, Scheme, article
-from tidelog.language.syntax import Alternation, Inverse, Kind, Path, Repeat, Sequence, Step
+from tidelog.language.problems import how_many, note
+from tidelog.language.syntax import Alternation, Atom, Inverse, Kind, Path, Repeat, Sequence, Step
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ def steps(path: Path | None) -> Iterator[Step]:
 def repeats(path: Path | None) -> Iterator[Repeat]:
     """Return the repetitions in a path, each before those inside it."""
     return (part for part in _parts(path) if isinstance(part, Repeat))
+
+
+def readings(atom: Atom) -> Iterator[Atom | Step]:
+    """Return the places at which an atom reads relations: itself, or the steps of its path."""
+    return iter((atom,)) if atom.path is None else steps(atom.path)
 
 
 def _parts(path: Path | None) -> Iterator[Path]:
@@ -75,11 +81,10 @@ def _columns(step: Step, scheme: Scheme) -> tuple[object, ...]:
 
 def _not_binary(step: Step, scheme: Scheme) -> Problem:
     relation = scheme.relations[step.relation]
-    columns = "1 column" if len(relation.columns) == 1 else f"{len(relation.columns)} columns"
+    columns = how_many(len(relation.columns), "column")
     message = f"a path needs relations with two columns, but `{step.relation}` has {columns}"
-    notes = ((relation.span, "declared here"),) if relation.span else ()
     hint = f"derive a relation of two columns from `{step.relation}`, and use that in the path"
-    return Problem("E0223", message, step.span, notes, hint)
+    return Problem("E0223", message, step.span, note(relation.span, "declared here"), hint)
 
 
 @dataclass(frozen=True)

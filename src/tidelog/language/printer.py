@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tidelog.language.aggregates import AGGREGATES, SPELLINGS
-from tidelog.language.functors import TESTS
-from tidelog.language.precedence import LEVELS, POWER, PRIMARY, SIGN
-from tidelog.language.soft_words import SOFT_WORDS
+from tidelog.language.functors import LEVELS, POWER, PRIMARY, SIGN, TESTS
 from tidelog.language.syntax import (
     About,
     Aggregate,
@@ -50,6 +48,7 @@ from tidelog.language.syntax import (
     TypeDeclaration,
     Variable,
 )
+from tidelog.language.token_types import SOFT_WORDS
 
 _PREFIX = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
@@ -59,10 +58,10 @@ def source_text(node: SyntaxNode) -> str:
     """Return the source text of any node."""
     match node:
         case Program():
-            return "\n".join(map(documented, statements_of(node)))
+            return "\n".join(map(documented_text, statements_of(node)))
         case Component():
             parents = f" : {_list(node.parents)}" if node.parents else ""
-            body = [*map(source_text, node.overrides), *map(documented, statements_of(node.body))]
+            body = [*map(source_text, node.overrides), *map(documented_text, statements_of(node.body))]
             return "\n".join([f".comp {source_text(node.type)}{parents} {{", *body, "}"])
         case ComponentType():
             return node.name + (f"<{', '.join(node.parameters)}>" if node.parameters else "")
@@ -111,7 +110,7 @@ def statements_of(program: Program) -> tuple[SyntaxNode, ...]:
     )
 
 
-def documented(statement: SyntaxNode) -> str:
+def documented_text(statement: SyntaxNode) -> str:
     """Return the text of a statement, behind its documentation comments and annotations."""
     about: About = getattr(statement, "about", About())
     lines = [f"/// {line}".rstrip() for line in about.doc.split("\n") if about.doc]
@@ -267,16 +266,16 @@ def _functor(functor: Functor) -> tuple[str, int]:
     if name in _PREFIX:
         inner = args[0]
         bare = name == "neg" and isinstance(inner, Constant) and not source_text(inner).startswith("-")
-        return _PREFIX[name] + (f"({source_text(inner)})" if bare else _bound(inner, SIGN)), SIGN
+        return _PREFIX[name] + (f"({source_text(inner)})" if bare else _operand(inner, SIGN)), SIGN
     if name == "^":
-        return f"{_bound(args[0], PRIMARY)} ^ {_bound(args[1], SIGN)}", POWER
+        return f"{_operand(args[0], PRIMARY)} ^ {_operand(args[1], SIGN)}", POWER
     if name in LEVELS:
         level = LEVELS[name]
-        return f"{_bound(args[0], level)} {name} {_bound(args[1], level + 1)}", level
+        return f"{_operand(args[0], level)} {name} {_operand(args[1], level + 1)}", level
     return f"{name}({_list(args)})", PRIMARY
 
 
-def _bound(term: Term, level: int) -> str:
+def _operand(term: Term, level: int) -> str:
     """Return the text of an operand, in parentheses if it binds less strongly than `level`."""
     text, own = _term(term)
     return text if own >= level else f"({text})"
@@ -286,10 +285,10 @@ def quoted(text: str) -> str:
     """Return a string literal."""
     if text.isprintable() and '"' not in text and "\\" not in text:  # Mostly so, and much faster.
         return f'"{text}"'
-    return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escaped(c)) for c in text) + '"'
+    return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escape(c)) for c in text) + '"'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     code = ord(character)
     if code < 256:
         return f"\\x{code:02x}"

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from tidelog.errors import Problem
+from tidelog.language.syntax import Comparison, Constant, Functor, Rule
+from tidelog.language.trees import walk, whole
+
 LENGTH, DEPTH, REPEATS, SIZE = 10_000, 100, 1_000, 10_000
 """Limits of a pattern: characters, nested groups, the product of nested counted repetitions, and characters and
 ranges of characters once these repetitions are written out (those beyond ASCII count four times)."""
@@ -322,15 +326,15 @@ def _class(ranges: Ranges, negative: bool = False) -> _Part:
             raise PatternError("it names half of a surrogate pair, which no text holds")
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1] and not negative:
         code = ranges[0][0]
-        return _Part(_spelled(code), 1 if code < 0x80 else 4)
+        return _Part(_spelling(code), 1 if code < 0x80 else 4)
     ranges = _inverse(ranges) if negative else ranges
     if not ranges:
         return _Part(rf"[^\x{{0}}-\x{{{_LAST:x}}}]", 1)  # RE2 has no empty brackets
-    text = "".join(_spelled(low) + (f"-{_spelled(high)}" if high > low else "") for low, high in ranges)
+    text = "".join(_spelling(low) + (f"-{_spelling(high)}" if high > low else "") for low, high in ranges)
     return _Part(f"[{text}]", sum(1 if high < 0x80 else 4 for _, high in ranges))
 
 
-def _spelled(code: int) -> str:
+def _spelling(code: int) -> str:
     return chr(code) if code < 0x80 and chr(code).isalnum() else rf"\x{{{code:x}}}"
 
 
@@ -343,3 +347,26 @@ def _inverse(ranges: Ranges) -> Ranges:
             found.append((start, low - 1))
         start = max(start, high + 1)
     return [*found, (start, _LAST)] if start <= _LAST else found
+
+
+_HINT = r"write a backslash of the expression as \\ in a string"
+_LACKING = "write several literals with `match`, `contains` or `substr`: patterns run in linear time"
+
+
+def pattern_problems(rule: Rule) -> list[Problem]:
+    """Return a problem for each constant pattern that is not a regular expression."""
+    problems: list[Problem] = []
+    for node in walk(whole(rule)):
+        match node:
+            case (
+                Comparison(op="match" | "!match" as word, left=Constant(value=str(text)) as pattern)
+                | Functor(name="groups" as word, args=(Constant(value=str(text)) as pattern, *_))
+            ):
+                try:
+                    translated(text)
+                except PatternError as error:
+                    message = f"`{word.lstrip('!')}` expects an ECMAScript regular expression: {error}"
+                    problems.append(Problem("E0222", message, pattern.span, hint=_LACKING if error.lacking else _HINT))
+            case _:
+                pass
+    return problems

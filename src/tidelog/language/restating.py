@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tidelog.language.components import expand
-from tidelog.language.facts import states_fact
+from tidelog.language.plain_statements import states_fact
 from tidelog.language.syntax import Program, Rule
 
 _SORTS = tuple(each.name for each in fields(Program) if each.name not in ("rules", "components", "instances"))
@@ -58,13 +58,13 @@ def restated(
     known = {sort: {text for program in kept for text in _texts(program, sort)} for sort in _SORTS}
     added = replace(
         expanded,
-        rules=tuple(rule for rule in _once(expanded.rules) if _key(rule) not in there),
+        rules=tuple(rule for rule in _distinct(expanded.rules) if _key(rule) not in there),
         **{sort: _without(getattr(expanded, sort), known[sort]) for sort in _SORTS},
     )
     return tuple(each for each in kept if each != Program()), added
 
 
-def _once(rules: Iterable[Rule]) -> Iterable[Rule]:
+def _distinct(rules: Iterable[Rule]) -> Iterable[Rule]:
     """Return the rules without those that a text states twice, which would be there twice only at the first time."""
     return {_key(rule): rule for rule in rules}.values()
 

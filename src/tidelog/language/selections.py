@@ -16,6 +16,7 @@ from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, article, did_you_mean
 from tidelog.language.functors import NUMERIC
+from tidelog.language.problems import note
 from tidelog.language.syntax import (
     Atom,
     Comparison,
@@ -223,10 +224,9 @@ def two_ways(name: str, clauses: Sequence[SelectionClause], span: Span | None) -
 
 def _two_ways(name: str, first: str, place: Span | None, span: Span | None) -> Problem:
     written = first if first == "subsumption" else f"`{first}`"
-    notes = ((place, f"{written} here"),) if place is not None else ()
     hint = "select in one way; several orders stand in one list: `min(a), min(b)`"
     hint = "keep the domains, or the other selection" if first.startswith("choice-domain") else hint
-    return Problem("E0253", f"`{name}` selects in two ways", span, notes, hint)
+    return Problem("E0253", f"`{name}` selects in two ways", span, note(place, f"{written} here"), hint)
 
 
 def _clause_problems(relation: RelationType, scheme: Scheme) -> Iterator[Problem]:
@@ -259,10 +259,9 @@ def _order_problems(relation: RelationType, head: Atom) -> Iterator[Problem]:
 def _no_order(
     relation: RelationType, name: str, kind: Kind, op: SelectOp, span: Span | None, place: Span | None
 ) -> Problem:
-    notes = ((place, "declared here"),) if place else ()
     message = f"`{op}` selects by numbers, but `{name}` of `{relation.name}` is {article(kind)}"
     hint = "select by a number, an unsigned or a float, or write a subsumption rule"
-    return Problem("E0251", message, span, notes, hint)
+    return Problem("E0251", message, span, note(place, "declared here"), hint)
 
 
 def _subsumption_problems(rule: Rule) -> Iterator[Problem]:

@@ -21,14 +21,14 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 from tidelog.common.cache_folder import cache_folder
 from tidelog.common.looking import Look, unlimited
 from tidelog.errors import Problem
-from tidelog.language import lexer, mistakes, nesting
-from tidelog.language.annotations import apart, comment, with_notes
+from tidelog.language import lexer, mistakes
+from tidelog.language.annotations import comment, split_annotations, with_notes
 from tidelog.language.blocks import Statement
 from tidelog.language.builder import Builder
+from tidelog.language.sizes import LIMIT, too_deep_node, too_deep_tokens
 from tidelog.language.terms import Locate
+from tidelog.language.token_types import CLOSING, OPENING
 
-_BRACKETS = {"LPAR": 1, "LBRACKET": 1, "LBRACE": 1, "RPAR": -1, "RBRACKET": -1, "RBRACE": -1}
-_DIRECTIVES = frozenset({*lexer.DIRECTIVES.values(), "UNSUPPORTED", "UNKNOWN"})
 _local = threading.local()
 
 
@@ -66,10 +66,10 @@ def pieces(
     comments: list[tuple[int, Token]] = []
     everything = lexer.tokens(text, comments, soft)
     notes = [comment(token, position, locate) for position, token in comments]
-    tokens, notes, problems = apart(text, everything, notes, locate)
+    tokens, notes, problems = split_annotations(text, everything, notes, locate)
     if problems:
         yield ReadPiece(0, 0, (), tuple(problems))
-    reading = _Reading(text, tokens, nesting.too_deep_tokens(tokens), locate, parser, builder)
+    reading = _Reading(text, tokens, too_deep_tokens(tokens), locate, parser, builder)
     position = 0
     while position < len(tokens):
         look()
@@ -100,9 +100,9 @@ class _Reading:
         tokens = self.tokens
         first = tokens[position]
         if str(first) == ".lattice":  # of no account where no relation uses it
-            return None, self._behind_block(position)
+            return None, self._position_behind_block(position)
         if first.type == "UNSUPPORTED":
-            return mistakes.unsupported_directive(first, self.locate), self._behind_block(position)
+            return mistakes.unsupported_directive(first, self.locate), self._position_behind_block(position)
         if first.type == "UNKNOWN":
             return mistakes.unknown_directive(first, self.locate), self._resume(position, position)
         end = self._plain_fact(position)
@@ -122,12 +122,14 @@ class _Reading:
                     break
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
         except UnexpectedToken:
-            if end in (position, len(tokens)) or tokens[end].type == "LBRACE" or not _ends(parser):
+            if end in (position, len(tokens)) or tokens[end].type == "LBRACE" or not _may_end(parser):
                 expected = parser.accepts()  # type: ignore[no-untyped-call]
-                return mistakes.unexpected(tokens, position, end, expected, self.locate), self._resume(position, end)
+                return mistakes.unexpected_token(tokens, position, end, expected, self.locate), self._resume(
+                    position, end
+                )
             statements = parser.feed_eof()  # type: ignore[no-untyped-call]
-        if end - position > nesting.LIMIT:
-            deep = nesting.too_deep_node(statements)
+        if end - position > LIMIT:
+            deep = too_deep_node(statements)
             if deep is not None:
                 return mistakes.too_deep(deep), end
         found += statements
@@ -150,42 +152,44 @@ class _Reading:
         """Return the position to continue from after the token at `error` was wrong in the statement that began at
         `start`."""
         tokens = self.tokens
-        directive = tokens[start].type in _DIRECTIVES
+        directive = tokens[start].type in lexer.DIRECTIVE_TYPES
         depth = 0
         for i in range(start, len(tokens)):
             kind = tokens[i].type
-            if i > start and (kind in _DIRECTIVES or (directive and i > error and depth <= 0 and self._leads(i))):
+            if i > start and (
+                kind in lexer.DIRECTIVE_TYPES or (directive and i > error and depth <= 0 and self._is_first_in_line(i))
+            ):
                 return i
-            if kind == "DOT" and i >= error and not self._doubled(i):
+            if kind == "DOT" and i >= error and not self._is_double_dot(i):
                 return i + 1
             if kind == "RBRACE" and depth <= 0 and i >= error and i > start:
                 return i  # the end of the component
-            depth += _BRACKETS.get(kind, 0)
+            depth += (kind in OPENING) - (kind in CLOSING)
         return len(tokens)
 
-    def _doubled(self, position: int) -> bool:
+    def _is_double_dot(self, position: int) -> bool:
         """Return True if the dot is one of two beside each other, as in `1..3`."""
         beside = self.tokens[max(0, position - 1) : position + 2]
         return [token.type for token in beside].count("DOT") > 1
 
-    def _leads(self, position: int) -> bool:
+    def _is_first_in_line(self, position: int) -> bool:
         """Return True if the token stands first in its line."""
         return position == 0 or "\n" in self.text[self.tokens[position - 1].end_pos : self.tokens[position].start_pos]
 
-    def _behind_block(self, position: int) -> int:
+    def _position_behind_block(self, position: int) -> int:
         """Return the position behind an unsupported directive and the braces that belong to it."""
         depth = 0
         for i in range(position + 1, len(self.tokens)):
             kind = self.tokens[i].type
-            depth += _BRACKETS.get(kind, 0)
+            depth += (kind in OPENING) - (kind in CLOSING)
             if kind == "RBRACE" and depth <= 0:
                 return i + 1
-            if depth <= 0 and (kind in _DIRECTIVES or (kind == "NAME" and self._leads(i))):
+            if depth <= 0 and (kind in lexer.DIRECTIVE_TYPES or (kind == "NAME" and self._is_first_in_line(i))):
                 return i
         return len(self.tokens)
 
 
-def _ends(parser: InteractiveParser) -> bool:
+def _may_end(parser: InteractiveParser) -> bool:
     """Return True if the statement may end here."""
     state = parser.parser_state.copy(deepcopy_values=False)
     state.parse_conf = copy(state.parse_conf)

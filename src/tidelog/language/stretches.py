@@ -63,18 +63,18 @@ def _between(text: str, start: int, end: int, macros: Collection[str], closed: b
                 continue
             behind = _behind_call(text, match.end(), end)
             if start < match.start():
-                yield _whole(text, start, match.start())
+                yield _whole_stretch(text, start, match.start())
             if behind is None:
                 yield Stretch(match.start(), end)
                 return False
             start = behind
             yield Stretch(match.start(), start)
     if start < end:
-        yield _whole(text, start, end)
+        yield _whole_stretch(text, start, end)
     return True
 
 
-def _whole(text: str, start: int, end: int) -> Stretch:
+def _whole_stretch(text: str, start: int, end: int) -> Stretch:
     return Stretch(start, end, whole=True, blank=_end(_BLANK, text, start) >= end)
 
 

@@ -15,8 +15,9 @@ from typing import TypeAlias
 from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme
+from tidelog.language.grounding import Scope, scope_of
 from tidelog.language.paths import typed
-from tidelog.language.scopes import Scope, scope_of
+from tidelog.language.problems import note
 from tidelog.language.syntax import (
     Aggregate,
     Atom,
@@ -78,7 +79,7 @@ class _Flow:
                     self._atom(literal, scope, self.sources)
                 case Negation():
                     for term in literal.atom.args:  # a tuple of another type is not in the relation, no more
-                        self._inside(term, scope)
+                        self._aggregates_in(term, scope)
                 case Comparison():
                     self._comparison(literal, scope)
                 case Disjunction():
@@ -127,9 +128,9 @@ class _Flow:
                     self._place(part, inner, owner, "field", scope, self.sources)
             case Cast(type=type_) if into is self.sinks and not self.scheme.flows(type_, column.type):
                 self.casts.append(self._cast_too_wide(term, column, owner))
-                self._inside(term, scope)
+                self._aggregates_in(term, scope)
             case _:
-                self._inside(term, scope)
+                self._aggregates_in(term, scope)
 
     def _comparison(self, literal: Comparison, scope: Scope) -> None:
         match literal:
@@ -145,19 +146,19 @@ class _Flow:
                 text = f"`{cast}` has the type `{type_}`"
                 place = _Place(name, cast.span, type_, text, None, self.path)
                 self.sources.setdefault(self._root(self._key(name, scope)), []).append(place)
-                self._inside(cast, scope)
+                self._aggregates_in(cast, scope)
             case _:
-                self._inside(literal.left, scope)
-                self._inside(literal.right, scope)
+                self._aggregates_in(literal.left, scope)
+                self._aggregates_in(literal.right, scope)
 
-    def _inside(self, term: Term, scope: Scope) -> None:
+    def _aggregates_in(self, term: Term, scope: Scope) -> None:
         for aggregate in outermost([term]):
             self._aggregate(aggregate, scope.inside(aggregate))
 
     def _aggregate(self, aggregate: Aggregate, scope: Scope) -> None:
         self.body(aggregate.body, scope)
         if aggregate.target is not None:
-            self._inside(aggregate.target, scope)
+            self._aggregates_in(aggregate.target, scope)
 
     def _key(self, name: str, scope: Scope) -> tuple[Scope, str]:
         return scope.owner(name) or scope, name
@@ -177,7 +178,9 @@ class _Flow:
             for leaf in sorted(paths, key=len):
                 if any(len(path) > len(leaf) and path[: len(leaf)] == leaf for path in paths):
                     continue
-                problem = self._judge([p for p in sources if _holds(p, leaf)], [p for p in sinks if _holds(p, leaf)])
+                problem = self._judge(
+                    [p for p in sources if _applies(p, leaf)], [p for p in sinks if _applies(p, leaf)]
+                )
                 if problem is not None:
                     found.append(problem)
                     break
@@ -189,32 +192,31 @@ class _Flow:
             return None
         narrow = next((p for p in sources if all(self.scheme.flows(p.type, q.type) for q in sources)), None)
         if narrow is None:
-            return None if self.scheme.shared([p.type for p in sources]) else self._apart(sources)
+            return None if self.scheme.shared([p.type for p in sources]) else self._no_common_type(sources)
         wide = next((sink for sink in sinks if not self.scheme.flows(narrow.type, sink.type)), None)
         return None if wide is None else self._too_wide(narrow, wide)
 
-    def _apart(self, places: list[_Place]) -> Problem:
+    def _no_common_type(self, places: list[_Place]) -> Problem:
         pairs = ((p, q) for i, q in enumerate(places) for p in places[:i])
-        first, other = next((pair for pair in pairs if not self._share(*pair)), (places[0], places[-1]))
+        first, other = next((pair for pair in pairs if not self._have_common_type(*pair)), (places[0], places[-1]))
         message = f"variable `{first.name}` cannot have both types: {first.text}, but {other.text}"
         lacking = f"both a `{first.type}` and a `{other.type}`"
-        if self._share(first, other):
+        if self._have_common_type(first, other):
             message = f"variable `{first.name}` cannot have all its types: {first.text}, and {other.text}"
             lacking = f"all of {', '.join(f'`{name}`' for name in dict.fromkeys(p.type for p in places))}"
         hint = f"write `as({other.name}, {first.type})` to change the type; no type is {lacking}"
         return Problem("E0211", message, other.span, _notes(first, other), hint)
 
-    def _share(self, one: _Place, other: _Place) -> bool:
+    def _have_common_type(self, one: _Place, other: _Place) -> bool:
         """Return True if there is a type that belongs to the types of both places."""
         return bool(self.scheme.shared([one.type, other.type]))
 
     def _cast_too_wide(self, cast: Cast, column: Column, relation: str) -> Problem:
         text = f"column `{column.name}` of `{relation}` has the type `{column.type}`"
         declared = self.scheme.places.get((relation, column.name))
-        notes = ((declared, f"{text}, declared here"),) if declared else ()
         hint = f"write `as({cast.term}, {column.type})` if this `{cast.type}` is a `{column.type}`"
         message = f"`{cast}` is too wide here: it has the type `{cast.type}`, but {text}"
-        return Problem("E0212", message, cast.span, notes, hint)
+        return Problem("E0212", message, cast.span, note(declared, f"{text}, declared here"), hint)
 
     def _too_wide(self, source: _Place, sink: _Place) -> Problem:
         message = f"variable `{sink.name}` is too wide here: {source.text}, but {sink.text}"
@@ -222,7 +224,7 @@ class _Flow:
         return Problem("E0212", message, sink.span, _notes(source, sink), hint)
 
 
-def _holds(place: _Place, leaf: Alternatives) -> bool:
+def _applies(place: _Place, leaf: Alternatives) -> bool:
     return place.path == leaf[: len(place.path)]
 
 

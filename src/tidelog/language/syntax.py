@@ -249,6 +249,8 @@ class Disjunction(SyntaxNode):
 
 
 Literal: TypeAlias = Atom | Negation | Comparison | Truth | Disjunction
+Body: TypeAlias = tuple[Literal, ...]
+"""A conjunction."""
 
 
 # --- statements ------------------------------------------------------------------------------------------------------

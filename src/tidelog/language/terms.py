@@ -1,42 +1,132 @@
 """Reductions of terms to nodes of the syntax tree, and the places of nodes.
 
-Values of literals are read here (`literals`); everything that has a place gets its span.
+Values of literals are read here: numbers with their suffixes, strings with their escapes. Everything that has a place
+gets its span.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 from lark import Token, Transformer, v_args
 
 from tidelog.common.source import Span
 from tidelog.errors import Problem
-from tidelog.language import literals, precedence
 from tidelog.language.aggregates import SPELLINGS
 from tidelog.language.counters import COUNTER
+from tidelog.language.functors import LEVELS, SIGN, binds_tighter
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
+    Body,
     Cast,
     Constant,
     Functor,
-    Literal,
+    Kind,
     Record,
     Term,
     Variable,
 )
+from tidelog.language.trees import is_constant
+
+# --- literals ---------------------------------------------------------------------------------------------------------
+
+
+_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)(u?)")
+_ADDRESS = re.compile(r"(\d+)\.(\d+)\.(\d+)\.(\d+)")
+_FLOAT = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)f?")
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"} | {
+    c: c for c in "\\\"'?"
+}
+LARGEST = 2**64 - 1
+MANY_DIGITS = 400
+"""Python converts only so many digits in linear time."""
+
+
+def number_value(text: str, span: Span) -> tuple[int | float, Kind | None, Problem | None]:
+    """Return the value, the kind (None for an integer without suffix), and the problem, if any; the value is then 0."""
+    if len(text) > MANY_DIGITS:
+        return 0, None, _out_of_range(text, span)
+    if match := _INTEGER.fullmatch(text):
+        digits, suffix = match[1], match[2]
+        base = {"0x": 16, "0b": 2}.get(digits[:2].lower(), 10)
+        value = int(digits, base)
+        if value > LARGEST:
+            return 0, None, _out_of_range(text, span)
+        return value, "unsigned" if suffix else None, None
+    if match := _FLOAT.fullmatch(text):
+        real = float(match[1])
+        if real in (float("inf"), float("-inf")):
+            return 0.0, "float", _out_of_range(text, span)
+        return real, "float", None
+    if match := _ADDRESS.fullmatch(text):
+        return _address(text, [int(part) for part in match.groups()], span)
+    hint = "write a number like 12, 0x1f, 0b101, 12u (unsigned) or 1.5 (float); begin a name with a letter"
+    return 0, None, Problem("E0105", f"`{_short(text)}` is not a number", span, hint=hint)
+
+
+def _address(text: str, octets: list[int], span: Span) -> tuple[int, Kind | None, Problem | None]:
+    """Return the number of an IPv4 address, whose first part counts most."""
+    if max(octets) > 255:
+        hint = "use parts from 0 to 255, as in 127.0.0.1"
+        return 0, None, Problem("E0105", f"`{_short(text)}` is not an IPv4 address", span, hint=hint)
+    return int.from_bytes(octets), None, None
+
+
+def string_value(text: str, span: Span) -> tuple[str, Problem | None]:
+    """Return the value of a quoted string, and the problem with its escapes, if any."""
+    inner = text[1:-1]
+    if "\\" not in inner:
+        return inner, None
+    for match in _ESCAPE.finditer(inner):
+        code = match[1]
+        if len(code) == 1 and code not in _ESCAPES:
+            place = span
+            if span.end - span.start == len(text):  # not behind a macro
+                place = Span(span.source, span.start + 1 + match.start(), span.start + 1 + match.end())
+            hint = r"use \n \t \r \" \\ \xHH or \uHHHH; write \\ for a backslash"
+            return inner, Problem("E0104", f"unknown escape `{match[0]}`", place, hint=hint)
+    return unquoted(text), None
+
+
+def unquoted(text: str) -> str:
+    """Return the value of a quoted string whose escapes are right."""
+    return _ESCAPE.sub(_unescape, text[1:-1])
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
+    return _ESCAPES[code] if len(code) == 1 else _character(int(code[1:], 16))
+
+
+def _character(code: int) -> str:
+    """Return the character, or the replacement character for an unpaired surrogate, which no text may contain."""
+    return "\ufffd" if 0xD800 <= code <= 0xDFFF else chr(code)
+
+
+def _out_of_range(text: str, span: Span) -> Problem:
+    hint = "use at most 64 bits, with sign for a number, without for an unsigned"
+    return Problem("E0105", f"the number {_short(text)} does not fit into 64 bits", span, hint=hint)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:30]}…"
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+
 
 Locate: TypeAlias = Callable[[int, int], Span]
-Body: TypeAlias = tuple[Literal, ...]
-Built = TypeVar("Built")
 
 inline = v_args(inline=True)
 """Decorator of methods that take the children of a rule one by one."""
 
 
-class TermBuilder(Transformer[Token, Built]):
+class TermBuilder(Transformer[Token, Any]):
     """The methods for terms. Call `begin` before each text; `problems` collects the problems of literals."""
 
     def __init__(self) -> None:
@@ -80,7 +170,7 @@ class TermBuilder(Transformer[Token, Built]):
     def number(self, children: list[Token]) -> Term:
         token = children[0]
         span = self._at(token)
-        value, kind, problem = literals.number(str(token), span)
+        value, kind, problem = number_value(str(token), span)
         if problem:
             self.problems.append(problem)
         constant = Constant(value, kind, span=span)
@@ -92,7 +182,7 @@ class TermBuilder(Transformer[Token, Built]):
         return Constant(self._text(token), "symbol", span=self._at(token))
 
     def _text(self, token: Token) -> str:
-        value, problem = literals.string(str(token), self._at(token))
+        value, problem = string_value(str(token), self._at(token))
         if problem:
             self.problems.append(problem)
         return value
@@ -146,8 +236,8 @@ class TermBuilder(Transformer[Token, Built]):
                 expects_operand = False
                 continue
             sign = expects_operand
-            level = precedence.SIGN if sign else precedence.LEVELS[str(part)]
-            while waiting and not sign and not precedence.binds_tighter(level, waiting[-1][0]):
+            level = SIGN if sign else LEVELS[str(part)]
+            while waiting and not sign and not binds_tighter(level, waiting[-1][0]):
                 self._apply(*waiting.pop()[1:], operands)
             waiting.append((level, part, sign))
             expects_operand = True
@@ -194,28 +284,26 @@ class TermBuilder(Transformer[Token, Built]):
         word, *operands, _, body = children
         opening, closing = operands[0], operands[-1]
         terms = tuple(operands) if len(operands) == 1 else tuple(operands[1:-1:2])
-        return self._own(word, str(word), Record(terms, span=self._join(opening, closing)), body)
+        return self._program_aggregate(word, str(word), Record(terms, span=self._join(opening, closing)), body)
 
     @inline
     def fold(self, word: Token, operand: Term, _colon: Token, start: Term, _comma: Token, body: Any) -> Term:
-        if not _is_constant(start):
+        if not is_constant(start):
             message = f"`{word}` begins with the term `{start}`, expected a constant"
             hint = f"write a number or a string: `{word} x : 0, {{ … }}`"
             self.problems.append(Problem("E0101", message, start.span, hint=hint))
             start = Constant(0, span=start.span)
-        return self._own(word, str(word)[2:], Record((operand,), span=operand.span), body, start)
+        return self._program_aggregate(word, str(word)[2:], Record((operand,), span=operand.span), body, start)
 
-    def _own(self, word: Token, name: str, target: Record, body: tuple[Body, Any], start: Term | None = None) -> Term:
+    def _program_aggregate(
+        self, word: Token, name: str, target: Record, body: tuple[Body, Any], start: Term | None = None
+    ) -> Term:
         return Aggregate("own", target, body[0], called=name, start=start, span=self._join(word, body[1]))
 
     @inline
     def aggregate_body(self, *children: Any) -> tuple[Body, Any]:
         """Return the body and its last token or node."""
         return (children[1] if len(children) == 3 else (children[0],)), children[-1]
-
-
-def _is_constant(term: Term) -> bool:
-    return isinstance(term, Constant) or (isinstance(term, Record) and all(map(_is_constant, term.fields or ())))
 
 
 def without_commas(children: list[Any]) -> tuple[Any, ...]:

@@ -4,8 +4,10 @@
     walk       every node of some trees, each before its parts
     variables  the names of variables, each once
     atoms      all atoms
+    alternatives  a body without disjunctions
     rebuild    a tree with other terms in it
     rename     a rule with other names of relations and types
+    FreshNames    names for new variables
 
 Bindings, kinds and scopes are elsewhere: nothing here knows the meaning of a rule.
 """
@@ -14,6 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cached_property
+from itertools import count, product
+from math import prod
 from typing import TypeAlias
 
 from tidelog.language.printer import path_name
@@ -22,6 +27,7 @@ from tidelog.language.syntax import (
     Alternation,
     Anonymous,
     Atom,
+    Body,
     Cast,
     Comparison,
     Constant,
@@ -81,7 +87,7 @@ def walk(nodes: Iterable[Tree], *, aggregates: bool = True) -> Iterator[Tree]:
             stack.extend(parts(node)[::-1])
 
 
-def whole(rule: Rule) -> tuple[Literal, ...]:
+def whole(rule: Rule) -> Body:
     """Return the heads and the body of a rule as trees."""
     return (*rule.heads, *rule.body)
 
@@ -106,9 +112,54 @@ def outermost(nodes: Iterable[Tree]) -> Iterator[Aggregate]:
     return (node for node in walk(nodes, aggregates=False) if isinstance(node, Aggregate))
 
 
+def has_anonymous(nodes: Iterable[Tree], *, aggregates: bool = True) -> bool:
+    """Return True if there is a `_` in the trees."""
+    return any(isinstance(node, Anonymous) for node in walk(nodes, aggregates=aggregates))
+
+
+def has_path(nodes: Iterable[Tree]) -> bool:
+    """Return True if there is an atom with a path in the trees."""
+    return any(atom.path is not None for atom in atoms(nodes))
+
+
 def is_simple(term: Term) -> bool:
     """Return True for a variable or a constant (`nil` included)."""
     return isinstance(term, Variable | Constant) or (isinstance(term, Record) and term.fields is None)
+
+
+def is_constant(term: Term) -> bool:
+    """Return True for a constant, and for a record or branch that is made of constants only."""
+    match term:
+        case Constant() | Record(fields=None):
+            return True
+        case Record(fields=tuple(parts)):
+            return all(map(is_constant, parts))
+        case _:
+            return False
+
+
+def combinations(body: Body) -> int:
+    """Return the number of alternatives of a conjunction."""
+    return prod(
+        sum(combinations(alternative) for alternative in literal.alternatives)
+        for literal in body
+        if isinstance(literal, Disjunction)
+    )
+
+
+def alternatives(body: Body) -> list[Body]:
+    """Return the alternatives of a body, its disjunctive normal form. `true` disappears, and alternatives with `false`
+    are dropped."""
+    choices: list[list[Body]] = []
+    for literal in body:
+        match literal:
+            case Truth(value=value):
+                choices.append([()] if value else [])
+            case Disjunction(alternatives=each):
+                choices.append([flat for alternative in each for flat in alternatives(alternative)])
+            case _:
+                choices.append([(literal,)])
+    return [tuple([literal for part in choice for literal in part]) for choice in product(*choices)]
 
 
 Replacement: TypeAlias = Callable[[Term], Term | None]
@@ -131,6 +182,18 @@ def rebuild_term(term: Term, change: Replacement) -> Term:
             target = None if target is None else rebuild_term(target, change)
             return replace(term, target=target, body=tuple([rebuild(literal, change) for literal in body]))
     return term
+
+
+def in_aggregates(body: Callable[[Body], Body]) -> Replacement:
+    """Return what gives aggregates, and those in their targets, the body that `body` makes of theirs."""
+
+    def change(term: Term) -> Term | None:
+        if not isinstance(term, Aggregate):
+            return None
+        target = None if term.target is None else rebuild_term(term.target, change)
+        return replace(term, target=target, body=body(term.body))
+
+    return change
 
 
 def rebuild(literal: Literal, change: Replacement) -> Literal:
@@ -204,3 +267,22 @@ def rename_path(path: Path, relation: Renaming) -> Path:
             return replace(path, path=rename_path(inner, relation))
         case Sequence(parts=inner_parts) | Alternation(parts=inner_parts):
             return replace(path, parts=tuple(rename_path(part, relation) for part in inner_parts))
+
+
+class FreshNames:
+    """New names for variables of a rule; `written` has for each what messages show: the name in the text."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self.written: dict[str, str] = {}
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        return {*variables(whole(self._rule))}
+
+    def fresh(self, name: str, shown: str | None = None) -> str:
+        """Return a new name like another one; messages show `shown`, or what they show for the other one."""
+        new = next(new for new in (f"{name}_{number}" for number in count(1)) if new not in self._taken)
+        self._taken.add(new)
+        self.written[new] = self.written.get(name, name) if shown is None else shown
+        return new

@@ -2,7 +2,6 @@
 
 watch       the limits of one epoch or check: time, rows, sizes of relations; lack of memory becomes an error
 progress    reports to a function of how far such work has come
-interrupts  Ctrl-C that waits until it is looked at
-cancelling  work of a thread that another thread ends, because nobody waits for it
+interrupts  Ctrl-C that waits until it is looked at, and work that another thread ends
 listening   a thread that hears Ctrl-C while kernels run
 """

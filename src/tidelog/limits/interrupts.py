@@ -1,4 +1,4 @@
-"""Ctrl-C during work that must not stop halfway.
+"""Ctrl-C during work that must not stop halfway, and work that ends because nobody waits for it any more.
 
 Inside of `Deferring`, Ctrl-C only sets a flag. What is inside looks at the flag where stopping is safe, and raises
 KeyboardInterrupt there. A Ctrl-C that comes too late for that is delivered once the function with the block has
@@ -9,7 +9,9 @@ Libraries may wait long, so Ctrl-C raises inside of them (`ForeignCode`). Not al
 exceptions of callbacks and finalizers, and handlers of errors may fail. It leaves the block nevertheless, and comes
 again if the library goes on for seconds.
 
-Python runs handlers of signals in the main thread only. In other threads, only a cancellation of their work raises.
+Python runs handlers of signals in the main thread only. In other threads, only a cancellation of their work raises: a
+server gives each request a `Cancellation`. The thread that does the work is `cancelled_by` it, so that all looks of the
+thread see it: between calls of kernels, and while it waits for a lock.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from contextlib import contextmanager, suppress
 from types import CodeType, FrameType, TracebackType
 from typing import Any, ClassVar, Protocol
 
-from tidelog.limits.cancelling import cancellation_here
+from tidelog.errors import LimitError, Problem
+from tidelog.storage.room import resident, size_text
 
 _EVERY = 0.001
 """Seconds between two looks whether a function has returned."""
@@ -276,3 +279,53 @@ def _outermost(frame: FrameType | None, codes: tuple[CodeType, ...]) -> FrameTyp
         found = frame if frame.f_code in codes else found
         frame = frame.f_back
     return found
+
+
+class Cancellation:
+    """The way to end the work of a thread from another one. While it lasts, the process may grow by `room` bytes, None
+    for no limit."""
+
+    def __init__(self, room: int | None = None) -> None:
+        self.is_cancelled = False
+        self._most = None if room is None else resident() + room
+        self._room = room
+
+    def cancel(self) -> None:
+        """End the work at its next look."""
+        self.is_cancelled = True
+
+    def look(self) -> None:
+        """Raise LimitError if the work was cancelled (E0509), or if the process has grown too much (E0503)."""
+        if self.is_cancelled:
+            message = "the work was cancelled: nobody waits for it any more"
+            raise LimitError(Problem("E0509", message, hint="nothing has changed; ask again"))
+        if self._most is not None and self._room is not None and resident() > self._most:
+            message = (
+                f"out of memory: the process has {size_text(resident())}, {size_text(self._room)} more than before"
+            )
+            hint = "nothing has changed; ask for less at a time, or raise the memory of a request"
+            raise LimitError(Problem("E0503", message, hint=hint))
+
+
+class _Here(threading.local):
+    """The state of a thread."""
+
+    cancellation: Cancellation | None = None
+
+
+_here = _Here()
+
+
+def cancellation_here() -> Cancellation | None:
+    """Return that of the work of this thread, None without one."""
+    return _here.cancellation
+
+
+@contextmanager
+def cancelled_by(cancellation: Cancellation) -> Iterator[None]:
+    """Let a cancellation end the work of this thread inside the block."""
+    before, _here.cancellation = _here.cancellation, cancellation
+    try:
+        yield
+    finally:
+        _here.cancellation = before

@@ -21,8 +21,7 @@ from tidelog.limits.interrupts import Deferring, Interrupts
 from tidelog.limits.listening import listening
 from tidelog.limits.progress import ProgressSource
 from tidelog.storage.memory import Stop
-from tidelog.storage.room import resident, shown
-from tidelog.storage.spilling import SpillError
+from tidelog.storage.room import SpillError, resident, size_text
 
 _LONG = 4_096
 """A kernel that works on so many nodes of a closure may take long: the product of two sets of them."""
@@ -101,7 +100,7 @@ class Watch:
                 Problem("E0502", message, hint="raise `max_rows`, or bound the recursion; nothing has changed")
             )
         if self.memory is not None and resident() > self.memory:
-            message = f"out of memory: the process has {shown(resident())}, its limit is {shown(self.memory)}"
+            message = f"out of memory: the process has {size_text(resident())}, its limit is {size_text(self.memory)}"
             raise LimitError(Problem("E0503", message, hint=f"{self.remedy}; nothing has changed"))
         self.progress.note(self.work, self.derived + rows, self.started)
 

@@ -19,25 +19,65 @@ from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords, Flags, Words
 from tidelog.common.looking import Look
-from tidelog.errors import InternalError, Problem
+from tidelog.errors import InternalError, LimitError, Problem
 from tidelog.kernels.calling import expect
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.syntax import Kind
 from tidelog.maintain import large_groups
-from tidelog.maintain.folds_of_texts import fold_texts, folds_texts
-from tidelog.maintain.lanes import WidenError, narrow
+from tidelog.maintain.functors import LONGEST
 from tidelog.maintain.large_groups import LargeGroups, Total, Values, state_of
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.sorting import order_of
-from tidelog.maintain.user_aggregates import Fold, Members, OwnGroups, follow
+from tidelog.maintain.threads import WidenError, narrow
+from tidelog.maintain.user_aggregates import Fold, Members, OwnGroups, update_values
 from tidelog.rules.core import AggregateRule
 from tidelog.storage.changes import change_facts, changed_rows
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.ordering import order_of
 from tidelog.storage.stored import StoredRelation
 
+_SELECTIVE = {"any": min, "min": min, "max": max}
+"""The aggregates whose value is a member."""
 _AT_ONCE = 1 << 20
 """Values that are dealt out or added between two looks."""
+
+
+def folds_texts(op: AggregateName, kind: Kind) -> bool:
+    """Return True if an aggregate of values of a kind needs the dictionary."""
+    return op == "collect" or kind == "symbol"
+
+
+def fold_texts(
+    op: AggregateName, kind: Kind, words: Words, sizes: NDArray[numpy.intp], dictionary: Dictionary, look: Look
+) -> tuple[Words, Flags]:
+    """Return the value of each group as a word, and a mask of those that have one. `words` are the values of all groups
+    in a row, `sizes` many each."""
+    has = sizes > 0
+    values = [dictionary.decode(word, kind) for word in words.tolist()] if kind != "symbol" else None
+    texts = dictionary.strings(words) if values is None else []
+    found: list[str] = []
+    start = 0
+    for size in sizes[has].tolist():
+        look()
+        if values is None:
+            group = texts[start : start + size]
+            found.append(_SELECTIVE[op](group) if op in _SELECTIVE else join_texts(sorted(set(group))))
+        else:
+            members = sorted(set(values[start : start + size]))  # type: ignore[type-var]  # numbers of one kind
+            found.append(join_texts([repr(each) if kind == "float" else str(each) for each in members]))
+        start += size
+    result = numpy.zeros(len(sizes), numpy.int64)
+    result[has] = dictionary.ids_of(found)
+    return result, has
+
+
+def join_texts(texts: list[str]) -> str:
+    """Return texts with commas between them. Raise LimitError (E0503) if that is too long."""
+    size = sum(map(len, texts)) + len(texts) - 1
+    if size > LONGEST:
+        message = f"`collect` would make a symbol of {size:,} characters, the limit is {LONGEST:,}"
+        raise LimitError(Problem("E0503", message, hint="group the values further; nothing has changed"))
+    return ",".join(texts)
 
 
 def evaluate(
@@ -46,22 +86,22 @@ def evaluate(
     """Return the rows of the rule's head, shape (groups with a value, rule.groups + 1), for the rows of its two
     relations, with symbols of `dictionary`. An exception of `look` ends the work."""
     asked, members = outer.words().astype(numpy.int64, copy=False), inner.words()
-    place = _places_asked(outer, members[:, : rule.groups], look)
+    place = _places_in_outer(outer, members[:, : rule.groups], look)
     if len(place) and place.min() < 0:
         members, place = members[place >= 0], place[place >= 0]
     count = len(asked)
-    scattered = _scattered(rule, place, members, count)
+    scattered = _fold_at_once(rule, place, members, count)
     if scattered is not None:
         values, has = scattered
     elif rule.own is not None:
         values, has = Fold(rule, dictionary).values(asked, _members(rule, place, members, count, look), look)
     else:
-        gathered = _gathered(rule, place, members, count, look)
+        gathered = _values_by_group(rule, place, members, count, look)
         values, has = _values(rule, *gathered, dictionary, look)
     return numpy.concatenate([asked[has], values[has, None]], axis=1)
 
 
-def _places_asked(outer: StoredRelation, groups: AnyWords, look: Look) -> Words:
+def _places_in_outer(outer: StoredRelation, groups: AnyWords, look: Look) -> Words:
     """Return for each of these groups its position among the live rows of `outer`, or -1."""
     live = outer.live()  # In the midst of an epoch, rows that died still count in its length.
     if not outer.arity:
@@ -76,14 +116,14 @@ def _places_asked(outer: StoredRelation, groups: AnyWords, look: Look) -> Words:
     return place
 
 
-def _scattered(rule: AggregateRule, place: Words, members: AnyWords, count: int) -> tuple[Words, Flags] | None:
+def _fold_at_once(rule: AggregateRule, place: Words, members: AnyWords, count: int) -> tuple[Words, Flags] | None:
     """Return the value of each of `count` groups, and a mask of those that have one, for members whose groups have
     these places; None for aggregates that need the members of a group together."""
     if rule.op == "count":
         return numpy.bincount(place, minlength=count), numpy.ones(count, bool)
     if rule.op not in ("sum", "min", "max", "any") or rule.kind not in ("number", "unsigned"):
         return None
-    values = _typed(members[:, rule.groups].astype(numpy.int64), rule.kind)
+    values = _view_as(members[:, rule.groups].astype(numpy.int64), rule.kind)
     result = numpy.zeros(count, numpy.int64)
     typed = result.view(values.dtype)
     if rule.op == "sum":
@@ -116,13 +156,13 @@ def update_aggregate(
     rows, before = values_before(head, groups, look)
     if isinstance(large, OwnGroups):
         fold = Fold(rule, inputs.dictionary)
-        values, has = _followed_own(rule, fold, inner, groups, change, large, look, everything=everything)
+        values, has = _user_values_after(rule, fold, inner, groups, change, large, look, everything=everything)
     elif everything:
-        values, has = _read(rule, inner, groups, large, inputs.dictionary, look)
+        values, has = _read_groups(rule, inner, groups, large, inputs.dictionary, look)
     elif _counts(rule):
-        values, has = _counted(rule, before, change), numpy.ones(len(groups), bool)
+        values, has = _add_change(rule, before, change), numpy.ones(len(groups), bool)
     else:
-        values, has = _followed(rule, inner, groups, change, large, inputs.dictionary, look)
+        values, has = _values_after(rule, inner, groups, change, large, inputs.dictionary, look)
     replace_values(rule, inputs, groups, (rows, before), (values, has))
 
 
@@ -177,7 +217,7 @@ def _counts(rule: AggregateRule) -> bool:
     return rule.op == "count" or (rule.op == "sum" and rule.kind != "float")
 
 
-def _counted(rule: AggregateRule, before: Words, change: _Change) -> Words:
+def _add_change(rule: AggregateRule, before: Words, change: _Change) -> Words:
     """Return counts and sums of integers from the old values; a new group has only the members that were inserted."""
     values = before.copy()
     count = rule.op == "count"
@@ -186,7 +226,7 @@ def _counted(rule: AggregateRule, before: Words, change: _Change) -> Words:
     return values
 
 
-def _followed(
+def _values_after(
     rule: AggregateRule,
     inner: StoredRelation,
     groups: Words,
@@ -200,8 +240,8 @@ def _followed(
     values, has = numpy.zeros(len(groups), numpy.int64), numpy.zeros(len(groups), bool)
     unknown = numpy.ones(len(groups), bool)
     if large.states:
-        died, died_sizes = _gathered(rule, change.died_in, change.died, len(groups), look)
-        born, born_sizes = _gathered(rule, change.born_in, change.born, len(groups), look)
+        died, died_sizes = _values_by_group(rule, change.died_in, change.died, len(groups), look)
+        born, born_sizes = _values_by_group(rule, change.born_in, change.born, len(groups), look)
         died_ends, born_ends = numpy.cumsum(died_sizes), numpy.cumsum(born_sizes)
         for i, group in enumerate(groups.tolist()):
             before = large.states.get(tuple(group))
@@ -214,11 +254,11 @@ def _followed(
             if state is not None:
                 values[i], has[i] = _word(state.value())
                 unknown[i] = False
-    values[unknown], has[unknown] = _read(rule, inner, groups[unknown], large, dictionary, look)
+    values[unknown], has[unknown] = _read_groups(rule, inner, groups[unknown], large, dictionary, look)
     return values, has
 
 
-def _followed_own(
+def _user_values_after(
     rule: AggregateRule,
     fold: Fold,
     inner: StoredRelation,
@@ -239,10 +279,10 @@ def _followed_own(
 
     born = _members(rule, change.born_in, change.born, len(groups), look)
     died = _members(rule, change.died_in, change.died, len(groups), look)
-    return follow(fold, groups, born, died, own, read, look, everything=everything)
+    return update_values(fold, groups, born, died, own, read, look, everything=everything)
 
 
-def _read(
+def _read_groups(
     rule: AggregateRule,
     inner: StoredRelation,
     groups: Words,
@@ -254,7 +294,7 @@ def _read(
     states for large groups."""
     members = _members_of(inner, groups)
     large.read += len(members)
-    given, sizes = _gathered(rule, _places(groups, members, look), members, len(groups), look)
+    given, sizes = _values_by_group(rule, _places(groups, members, look), members, len(groups), look)
     big = (sizes >= large_groups.LARGE) & (not _counts(rule) and not folds_texts(rule.op, rule.kind))
     small = given[numpy.repeat(~big, sizes)]
     values, has = _values(rule, small, numpy.where(big, 0, sizes), dictionary, look)
@@ -312,14 +352,14 @@ def _places(groups: Words, rows: Words, look: Look) -> Words:
     return _number_groups(numpy.concatenate([groups, rows[:, : groups.shape[1]]]), look)[len(groups) :]
 
 
-def _gathered(
+def _values_by_group(
     rule: AggregateRule, place: Words, inner: AnyWords, count: int, look: Look
 ) -> tuple[Values, NDArray[numpy.intp]]:
     """Return the values of rows of `inner`, group by group, and the sizes of the `count` groups numbered in `place`."""
     sizes = numpy.bincount(place, minlength=count)
     if rule.op == "count":
         return place, sizes
-    return _typed(_dealt(place, inner[:, rule.groups], sizes, look), rule.kind), sizes
+    return _view_as(_deal_out(place, inner[:, rule.groups], sizes, look), rule.kind), sizes
 
 
 def _members(rule: AggregateRule, place: Words, inner: Words, count: int, look: Look) -> Members:
@@ -327,11 +367,11 @@ def _members(rule: AggregateRule, place: Words, inner: Words, count: int, look: 
     assert rule.own is not None
     columns = slice(rule.groups, rule.groups + len(rule.own.operands))
     sizes = numpy.bincount(place, minlength=count)
-    order = _dealt(place, numpy.arange(len(place)), sizes, look)
+    order = _deal_out(place, numpy.arange(len(place)), sizes, look)
     return inner[order, columns].astype(numpy.int64), sizes
 
 
-def _dealt(place: Words, values: AnyWords, sizes: NDArray[numpy.intp], look: Look) -> Words:
+def _deal_out(place: Words, values: AnyWords, sizes: NDArray[numpy.intp], look: Look) -> Words:
     """Return values group by group, each group in the order given."""
     from tidelog.kernels.sums import deal
 
@@ -344,7 +384,7 @@ def _dealt(place: Words, values: AnyWords, sizes: NDArray[numpy.intp], look: Loo
     return dealt
 
 
-def _typed(words: Words, kind: Kind) -> Values:
+def _view_as(words: Words, kind: Kind) -> Values:
     return words.view({"unsigned": numpy.uint64, "float": numpy.float64}.get(kind, numpy.int64))
 
 

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 
 from tidelog.kernels import layout
 from tidelog.language.syntax import FunctorType
-from tidelog.maintain.calls import CallOut
-from tidelog.maintain.functors import call_out, native
-from tidelog.maintain.texts import listed_call_outs
+from tidelog.maintain.functors import CallOut, call_out, listed_call_outs, native
 from tidelog.maintain.user_functors import several_values, user_call_outs
 from tidelog.rules.core import (
     Computation,
@@ -25,10 +23,10 @@ from tidelog.rules.core import (
     CoreVariable,
     Pack,
     Unpack,
+    is_several,
 )
-from tidelog.rules.literals import is_several
 from tidelog.rules.plans import Plan
-from tidelog.semantics.calls import CallSite
+from tidelog.semantics.user_functors import CallSite
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.memory import Block
@@ -195,7 +193,7 @@ class _Assembly:
             version = self.sight.version
         atom = self.rule.body[self.plan.source] if self.plan.source is not None else None
         source = atom.relation if isinstance(atom, CoreAtom) else UNIT
-        if atom is not None and self.closed(source) and version not in (layout.OUT, layout.IN):
+        if atom is not None and self.is_closed(source) and version not in (layout.OUT, layout.IN):
             # It has no rows but those that have changed; its pairs come from a probe that knows nothing.
             pending.insert(0, self.plan.source or 0)
             source = UNIT
@@ -231,7 +229,7 @@ class _Assembly:
 
     # --- registers -----------------------------------------------------------------------------------------------
 
-    def fresh(self) -> int:
+    def new_register(self) -> int:
         self.next += 1
         return self.next - 1
 
@@ -241,10 +239,10 @@ class _Assembly:
             return self.where[value.name]
         return self.a.registers.constant(self.a.dictionary.encode(value.value, value.kind))
 
-    def bound(self, value: CoreValue) -> bool:
+    def is_bound(self, value: CoreValue) -> bool:
         return isinstance(value, CoreConstant) or value.name in self.where
 
-    def alive(self, others: Iterable[int] = ()) -> tuple[tuple[int, int], ...]:
+    def live(self, others: Iterable[int] = ()) -> tuple[tuple[int, int], ...]:
         """Return the registers that later levels read, and `others` that are not constants, each staying in its
         place."""
         named = [r for name, r in self.where.items() if name in self.later]
@@ -264,11 +262,11 @@ class _Assembly:
         """
         moves = []
         if birth and self.birth is not None and self.birth >= 0:
-            moves.append((self.birth, self.fresh()))
+            moves.append((self.birth, self.new_register()))
             self.birth = moves[0][1]
         for name, register in list(self.where.items()):
             if name in self.later:
-                self.where[name] = self.fresh()
+                self.where[name] = self.new_register()
                 moves.append((register, self.where[name]))
             else:
                 del self.where[name]
@@ -291,11 +289,11 @@ class _Assembly:
                 site = CallSite(self.rule.origin, self.rule.span)
                 first, take = user_call_outs(declared, self.a.dictionary, site)
                 if several_values(declared):
-                    self.listed(literal, first, take)
+                    self.list_levels(literal, first, take)
                 else:
                     self.call(first, literal.args, (literal.target,))
             case Computation() if is_several(literal):
-                self.listed(literal, *listed_call_outs(literal.functor, self.a.dictionary))
+                self.list_levels(literal, *listed_call_outs(literal.functor, self.a.dictionary))
             case Computation():
                 self.computation(literal)
             case Pack(target=target, kind=kind, args=args):
@@ -313,13 +311,13 @@ class _Assembly:
         fill: list[tuple[int, int]] = []
         equal: list[tuple[int, int]] = []
         for column, value in pairs:
-            if self.bound(value):
-                fill.append((column, self.fresh()))
+            if self.is_bound(value):
+                fill.append((column, self.new_register()))
                 equal.append((fill[-1][1], self.value(value)))
             elif isinstance(value, CoreVariable):
                 repeated = sum(other == value for _, other in pairs) > 1
                 if value.name in self.later or repeated:
-                    self.where[value.name] = self.fresh()
+                    self.where[value.name] = self.new_register()
                     fill.append((column, self.where[value.name]))
         return tuple(fill), equal
 
@@ -327,7 +325,7 @@ class _Assembly:
         """Add filters that keep the bindings in which these registers agree."""
         for n, (a, b) in enumerate(equal):
             waiting = [r for pair in equal[n + 1 :] for r in pair]
-            self.levels.append(_Level(layout.COMPARE, layout.COMPARISONS["="], keys=(a, b), live=self.alive(waiting)))
+            self.levels.append(_Level(layout.COMPARE, layout.COMPARISONS["="], keys=(a, b), live=self.live(waiting)))
 
     def scan(self, atom: CoreAtom, version: int) -> None:
         fill, equal = self.columns(list(enumerate(atom.args)))
@@ -338,7 +336,7 @@ class _Assembly:
             births: tuple[int, ...] = ()
             if not atom.negated and atom.relation in self.a.internal:
                 assert self.birth is not None
-                births = (self.birth, self.fresh())
+                births = (self.birth, self.new_register())
                 self.birth = births[1]
             state, sieve = self.sight.states[self.plan.source] or 0, self.sieve(atom)
             extra = int(bool(births)) + 2 * bool(sieve)
@@ -361,7 +359,7 @@ class _Assembly:
                 return column, self.a.sieves[key].address
         return ()
 
-    def closed(self, relation: str) -> bool:
+    def is_closed(self, relation: str) -> bool:
         """Return True if a relation is a closure whose pairs are not written."""
         return isinstance(self.a.relations[relation], ClosedRelation)
 
@@ -376,17 +374,17 @@ class _Assembly:
         version, check, probe = (
             (version, layout.CHECK, layout.PROBE) if state is None else (state, layout.CHECK_LIVE, layout.PROBE_LIVE)
         )
-        if self.closed(atom.relation):
+        if self.is_closed(atom.relation):
             version, check, probe = state or layout.NOW, layout.CHECK_CLOSED, layout.PROBE_CLOSED
-        keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
+        keys = tuple(c for c, arg in enumerate(atom.args) if self.is_bound(arg))
         before = self.birth
         if len(keys) == len(atom.args):
             registers = tuple(self.value(arg) for arg in atom.args)
             if own:
-                self.birth = self.fresh()
+                self.birth = self.new_register()
             births = (before, self.birth) if own else ()
             self.levels.append(
-                _Level(check, stored.number, version, registers, (), self.alive(), int(own), births)  # type: ignore[arg-type]
+                _Level(check, stored.number, version, registers, (), self.live(), int(own), births)  # type: ignore[arg-type]
             )
             return
         keys = keys[: layout.MAX_KEYS]
@@ -394,13 +392,13 @@ class _Assembly:
         registers = tuple(self.value(atom.args[c]) for c in keys)
         # A variable compared behind the probe has to survive it, even when nothing later reads it.
         rest = [(c, arg) for c, arg in enumerate(atom.args) if c not in keys]
-        compared = {arg.name for _, arg in rest if isinstance(arg, CoreVariable) and self.bound(arg)}
+        compared = {arg.name for _, arg in rest if isinstance(arg, CoreVariable) and self.is_bound(arg)}
         later, self.later = self.later, self.later | compared
         live = self.move(not own)
         fill, equal = self.columns(rest)
         self.later = later
         if own:
-            self.birth = self.fresh()
+            self.birth = self.new_register()
         births = (before, self.birth) if own else ()
         if index.payloads:
             fill = tuple((index.payloads.index(column), target) for column, target in fill)
@@ -417,7 +415,7 @@ class _Assembly:
         behind: list[int] = []
         for atom in atoms:
             assert isinstance(atom, CoreAtom)
-            keys = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
+            keys = tuple(c for c, arg in enumerate(atom.args) if self.is_bound(arg))
             index = self.a.relations[atom.relation].index(keys)
             (column,) = {*range(len(atom.args))} - {*keys}
             behind += [index.number, 0 if index.payloads else column, len(registers)]
@@ -426,7 +424,7 @@ class _Assembly:
             later, self.later = self.later, self.later | self.rule.variables[i]
             live = self.move()
             (name,) = self.rule.variables[i] - self.where.keys()
-            self.where[name] = self.fresh()
+            self.where[name] = self.new_register()
             fill = ((0, self.where[name]),)
             self.levels.append(
                 _Level(layout.SHORTEST, len(atoms), 0, tuple(registers), fill, live, behind=tuple(behind))
@@ -436,9 +434,9 @@ class _Assembly:
     def negation(self, i: int, atom: CoreAtom) -> None:
         state, _ = self.state(i, atom)
         registers = tuple(self.value(arg) for arg in atom.args)
-        number, live = self.a.relations[atom.relation].number, self.alive()
+        number, live = self.a.relations[atom.relation].number, self.live()
         kind, version = (layout.ABSENT, layout.FULL) if state is None else (layout.ABSENT_LIVE, state)
-        if self.closed(atom.relation):
+        if self.is_closed(atom.relation):
             kind, version = layout.ABSENT_CLOSED, state or layout.NOW
         self.levels.append(_Level(kind, number, version, registers, (), live))
 
@@ -448,13 +446,13 @@ class _Assembly:
             self.call(call_out(literal.op, literal.kind, 2, self.a.dictionary), (literal.left, literal.right), ())
             return
         keys = (self.value(literal.left), self.value(literal.right))
-        self.levels.append(_Level(layout.COMPARE, operator, keys=keys, live=self.alive(), extra=kind))
+        self.levels.append(_Level(layout.COMPARE, operator, keys=keys, live=self.live(), extra=kind))
 
     def target(self, target: CoreValue) -> tuple[int, list[tuple[int, int]]]:
         """Return the register for a computed value, and the register that it must equal if the target is bound
         already."""
-        register = self.fresh()
-        if self.bound(target):
+        register = self.new_register()
+        if self.is_bound(target):
             return register, [(register, self.value(target))]
         assert isinstance(target, CoreVariable)
         self.where[target.name] = register
@@ -468,7 +466,7 @@ class _Assembly:
             return
         arguments = tuple(self.value(arg) for arg in literal.args)
         register, equal = self.target(literal.target)
-        live = self.alive(r for pair in equal for r in pair)
+        live = self.live(r for pair in equal for r in pair)
         keys = (arguments[0], arguments[-1])
         self.levels.append(_Level(layout.COMPUTE, operator, 0, keys, ((0, register),), live, kind))
         self.equate(equal)
@@ -476,7 +474,7 @@ class _Assembly:
     def range(self, literal: Computation) -> None:
         keys = tuple(self.value(arg) for arg in literal.args)
         _, kind = native("+", literal.kind)
-        later, bound = self.later, self.bound(literal.target)
+        later, bound = self.later, self.is_bound(literal.target)
         if bound and isinstance(literal.target, CoreVariable):
             self.later = later | {literal.target.name}
         live = self.move()
@@ -485,7 +483,7 @@ class _Assembly:
         self.levels.append(_Level(layout.RANGE, kind, 0, keys, ((0, register),), live))
         self.equate(equal)
 
-    def listed(self, literal: Computation, count: CallOut, take: CallOut) -> None:
+    def list_levels(self, literal: Computation, count: CallOut, take: CallOut) -> None:
         """Add the levels of a functor with several values: their number, a range over it, and the values."""
         number, position = CoreVariable("#number", "number"), CoreVariable("#position", "number")
         later = self.later
@@ -502,7 +500,7 @@ class _Assembly:
         results = [self.target(target) for target in targets]
         equal = [pair for _, pairs in results for pair in pairs]
         registers = tuple(register for register, _ in results)
-        live = self.alive(r for pair in equal for r in pair)
+        live = self.live(r for pair in equal for r in pair)
         self.levels.append(_Level(layout.CALL, live=live, call=(function, arguments, registers)))
         self.equate(equal)
 
@@ -511,8 +509,8 @@ class _Assembly:
         for i in (mine, other):
             atom = self.rule.body[i]
             assert isinstance(atom, CoreAtom)
-            columns = tuple(c for c, arg in enumerate(atom.args) if self.bound(arg))
+            columns = tuple(c for c, arg in enumerate(atom.args) if self.is_bound(arg))
             index = self.a.relations[atom.relation].index(columns[: layout.MAX_KEYS])
             indexes.append(index.number)
             keys += [self.value(atom.args[c]) for c in index.keys]
-        self.levels.append(_Level(layout.ROUTE, indexes[0], indexes[1], tuple(keys), (), self.alive(), int(ties)))
+        self.levels.append(_Level(layout.ROUTE, indexes[0], indexes[1], tuple(keys), (), self.live(), int(ties)))

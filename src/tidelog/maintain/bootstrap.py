@@ -17,19 +17,18 @@ from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.maintain import aggregates, threads
 from tidelog.maintain.assemble import Sight
-from tidelog.maintain.closed_ends import ends_of
-from tidelog.maintain.component_folds import fold_members
-from tidelog.maintain.lanes import WidenError, narrow
+from tidelog.maintain.component_folds import ends_of, fold_members
 from tidelog.maintain.machine import Inputs, Interpreter, Job
-from tidelog.maintain.report import sizes_of
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.maintain.waiting import Waiting
+from tidelog.maintain.structure import sizes_of
+from tidelog.maintain.threads import CALLED_BATCH, WidenError, narrow
 from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
-from tidelog.storage.members import ClosedMembers
+from tidelog.storage.closed_relation import ClosedMembers
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
+from tidelog.storage.waiting import Waiting
 
 _MUCH = 16
 """One in so many rows is much."""
@@ -151,7 +150,7 @@ class _Run:
         self.numbers = numpy.array([stored.number for stored in self.derived], numpy.int64)
         self.round = 0
         self.log = Block(8 * 64 * len(self.derived))
-        self.waiting = Waiting(self.derived)
+        self.waiting = Waiting(CALLED_BATCH)
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
         self.state[layout.N_SHARE] = threads.shared_from(inputs.threads)

@@ -20,8 +20,8 @@ import numpy
 from tidelog.common.arrays import AnyWords, Words
 from tidelog.kernels import layout
 from tidelog.maintain.machine import Inputs, Interpreter
-from tidelog.maintain.showing import ShowingUpdate
-from tidelog.maintain.update import Maintained, NodeChange, at_round, prepare
+from tidelog.maintain.update import ShowingUpdate, at_round
+from tidelog.maintain.update_plans import Maintained, NodeChange, prepare
 from tidelog.rules.core import CoreRule, HyperNode, NodeSelection
 from tidelog.storage.memory import Block
 from tidelog.storage.ordering import order_of_words

@@ -10,7 +10,7 @@ from warnings import catch_warnings, simplefilter
 from tidelog.functions.callables import GivenAggregate, GivenFunction
 from tidelog.language.syntax import FunctorType
 from tidelog.rules.core import OwnAggregate
-from tidelog.semantics.vectors import DTYPES
+from tidelog.semantics.user_functors import DTYPES
 
 _LOOP = """
 def loop({columns}, count):
@@ -32,7 +32,7 @@ def loop_of(declared: FunctorType, given: GivenFunction) -> Callable[..., Any] |
     if declared.key not in given.made:
         given.made[declared.key] = None
         with suppress(Exception):  # numba has many errors for what it cannot compile
-            given.made[declared.key] = _compiled(given.function, kinds, declared.result.kind)
+            given.made[declared.key] = _compile(given.function, kinds, declared.result.kind)
     return given.made[declared.key]  # type: ignore[no-any-return]
 
 
@@ -65,11 +65,11 @@ def fold_of(own: OwnAggregate) -> Callable[..., Any] | None:
         given.made[key] = None
         with suppress(Exception), catch_warnings():
             simplefilter("ignore")
-            given.made[key] = _compiled_fold(given, kinds, own.declared.result.kind)
+            given.made[key] = _compile_fold(given, kinds, own.declared.result.kind)
     return given.made[key]  # type: ignore[no-any-return]
 
 
-def _compiled_fold(given: GivenAggregate, kinds: list[str], result: str) -> Callable[..., Any] | None:
+def _compile_fold(given: GivenAggregate, kinds: list[str], result: str) -> Callable[..., Any] | None:
     import numba
 
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
@@ -84,7 +84,7 @@ def _compiled_fold(given: GivenAggregate, kinds: list[str], result: str) -> Call
     finish = given.finish or (lambda state: state)
     scope: dict[str, Any] = {"step": numba.njit(given.step), "finish": numba.njit(finish)}
     scope["first"] = numba.njit(given.init) if callable(given.init) else given.init
-    exec(_FOLD.format(**parts), scope)  # see `_compiled`
+    exec(_FOLD.format(**parts), scope)  # see `_compile`
     fold = numba.njit(nogil=True)(scope["fold"])
     signature = (*(types[kind][::1] for kind in kinds), numba.int64, numba.int64)
     fold.compile(signature)
@@ -107,7 +107,7 @@ def _is_plain(kind: Any) -> bool:
     return isinstance(kind, numba.types.Number | numba.types.Boolean)
 
 
-def _compiled(function: Callable[..., Any], kinds: list[str], result: str) -> Callable[..., Any] | None:
+def _compile(function: Callable[..., Any], kinds: list[str], result: str) -> Callable[..., Any] | None:
     import numba
     import numpy
 

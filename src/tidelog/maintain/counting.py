@@ -14,7 +14,7 @@ from tidelog.common.arrays import Words
 from tidelog.kernels import layout
 from tidelog.kernels.compiling import hearing_of_loads
 from tidelog.maintain.assemble import Code, Sight
-from tidelog.maintain.lanes import Lane
+from tidelog.maintain.threads import Lane
 from tidelog.profiling.counts import CountedPlan, PlanCounts, end_run, start_of
 from tidelog.profiling.recorder import JOINS, Recorder
 from tidelog.rules.plans import Plan

@@ -21,9 +21,9 @@ from tidelog.errors import LimitError, Problem
 from tidelog.language.syntax import Kind
 from tidelog.limits.watch import Watch
 from tidelog.maintain.bootstrap import bootstrap, internal_atoms
-from tidelog.maintain.lanes import WidenError
 from tidelog.maintain.machine import Inputs
-from tidelog.maintain.report import shown
+from tidelog.maintain.structure import user_relations
+from tidelog.maintain.threads import WidenError
 from tidelog.rules.core import (
     Computation,
     CoreAtom,
@@ -34,7 +34,7 @@ from tidelog.rules.core import (
     HyperNode,
     Pack,
 )
-from tidelog.rules.shifting import shifts
+from tidelog.rules.monotone import shifts
 from tidelog.storage.record_text import row_text
 from tidelog.storage.stored import StoredRelation
 
@@ -53,18 +53,18 @@ _WAY_OUT = "remove the cycle, or bound the values to select by; nothing has chan
 _Row: TypeAlias = tuple[int, ...]
 
 
-def naming(error: LimitError, node: HyperNode) -> LimitError:
+def with_relations(error: LimitError, node: HyperNode) -> LimitError:
     """Return the error of a limit with the relations of the hyper-node in which it was reached."""
     problem = error.problems[0]
     if problem.code not in ("E0501", "E0502", "E0503"):
         return error
-    return LimitError(replace(problem, message=f"{problem.message}{deriving(node)}"))
+    return LimitError(replace(problem, message=f"{problem.message}{relations_text(node)}"))
 
 
-def deriving(node: HyperNode) -> str:
+def relations_text(node: HyperNode) -> str:
     """Return the end of a message that names the relations of the hyper-node under evaluation; "" if it only prepares
     other ones."""
-    names = [f"`{name}`" for name in shown(node.relations)]
+    names = [f"`{name}`" for name in user_relations(node.relations)]
     if not names:
         return ""
     if len(names) > _NAMED:
@@ -73,7 +73,7 @@ def deriving(node: HyperNode) -> str:
     return f", while it derived {derived}"
 
 
-def explained(
+def explain_limit(
     error: LimitError, node: HyperNode, inputs: Inputs, so_far: Mapping[str, AnyWords] | None = None
 ) -> LimitError:
     """Return the error of a limit that was reached in a hyper-node with the rules that make new values in it. Where it
@@ -84,10 +84,10 @@ def explained(
     if so_far is not None and not any(each.front or each.domains for each in node.selects):
         with suppress(LimitError, MemoryError, WidenError):
             search = _Cycles(node, inputs, so_far)
-            cycle = search.found()
+            cycle = search.find_cycle()
             if cycle:
-                return LimitError(replace(problem, notes=tuple(search.told(cycle)), hint=_WAY_OUT))
-    return LimitError(replace(problem, notes=tuple(_made(node))))
+                return LimitError(replace(problem, notes=tuple(search.describe(cycle)), hint=_WAY_OUT))
+    return LimitError(replace(problem, notes=tuple(_rules_with_new_values(node))))
 
 
 def refuse_endless(node: HyperNode, inputs: Inputs, so_far: Mapping[str, AnyWords]) -> None:
@@ -97,15 +97,15 @@ def refuse_endless(node: HyperNode, inputs: Inputs, so_far: Mapping[str, AnyWord
     with suppress(MemoryError, WidenError):
         search = _Cycles(node, inputs, so_far)
         try:
-            cycle = search.found()
+            cycle = search.find_cycle()
         except LimitError:  # It takes too long.
             return
         if cycle:
             message = f"the selection of `{cycle[0].relation}` has no end"
-            raise LimitError(Problem("E0506", message, notes=tuple(search.told(cycle)), hint=_WAY_OUT))
+            raise LimitError(Problem("E0506", message, notes=tuple(search.describe(cycle)), hint=_WAY_OUT))
 
 
-def _made(node: HyperNode) -> Iterator[tuple[Span, str]]:
+def _rules_with_new_values(node: HyperNode) -> Iterator[tuple[Span, str]]:
     """Yield the places of the recursive rules that make new values, each with what they do."""
     internal, seen = frozenset(node.relations), set[Span]()
     for rule in node.rules:
@@ -114,7 +114,7 @@ def _made(node: HyperNode) -> Iterator[tuple[Span, str]]:
         made = {each.target for each in rule.body if isinstance(each, (Computation, Pack))}
         if internal_atoms(rule, internal) and not made.isdisjoint(rule.head.args):
             seen.add(rule.span)
-            yield rule.span, f"this recursive rule makes new values of `{shown([rule.head.relation])[0]}`"
+            yield rule.span, f"this recursive rule makes new values of `{user_relations([rule.head.relation])[0]}`"
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class _Cycles:
         self.inputs = replace(inputs, watch=Watch(_SECONDS, interrupts=watch.interrupts), round=0, threads=1)
         self.selections = {each.shown: each for each in node.selects}
         self.shown = {each.candidates: each.shown for each in node.selects}
-        self.so_far = {name: self.stored(words) for name, words in so_far.items()}
+        self.so_far = {name: self.store(words) for name, words in so_far.items()}
         self.kinds: dict[str, list[Kind]] = {}
         self.steps: list[_Step] = []
         self.rules: list[CoreRule] = []
@@ -157,7 +157,7 @@ class _Cycles:
                 self.add(rule, i, internal)
         self.best: dict[tuple[str, _Row], _Improvement] = {}
 
-    def stored(self, words: AnyWords) -> StoredRelation:
+    def store(self, words: AnyWords) -> StoredRelation:
         """Return a relation with these rows."""
         stored = StoredRelation(self.inputs.catalog, words.shape[1], counted=False)
         stored.insert(words.astype(numpy.int64))
@@ -177,12 +177,12 @@ class _Cycles:
             else each
             for j, each in enumerate(rule.body)
         ]
-        for improving in self.improving(head, rule.head.args):
+        for improving in self.improving_when(head, rule.head.args):
             derived = CoreAtom(step.goal, (*rule.head.args, *read.args))
             name = f"{step.goal}.{len(self.rules)}"
             self.rules.append(CoreRule(name, rule.origin, derived, (*literals, *improving)))
 
-    def improving(self, head: str, args: tuple[CoreValue, ...]) -> Iterator[tuple[CoreAtom | CoreComparison, ...]]:
+    def improving_when(self, head: str, args: tuple[CoreValue, ...]) -> Iterator[tuple[CoreAtom | CoreComparison, ...]]:
         """Yield the conditions under which a tuple improves on those so far: it is better than the one of its key by an
         order, and as good by those before it; in a relation that does not select, it is new."""
         selection = self.selections.get(head)
@@ -196,21 +196,21 @@ class _Cycles:
             better = CoreComparison("<" if op == "min" else ">", kind, args[column], others[column])
             yield atom, *equal, better
 
-    def found(self) -> list[_Improvement]:
+    def find_cycle(self) -> list[_Improvement]:
         """Return the tuples of a cycle, one and a better one of its key at the ends; empty where none is found. Raise
         LimitError after some seconds, WidenError, KeyboardInterrupt."""
         front = self.so_far
         while any(map(len, front.values())):
             found: dict[str, list[_Row]] = {name: [] for name in front}
             for step, row, before in self.improvements(front):
-                cycle = self.follow(step, row, before)
+                cycle = self.note_improvement(step, row, before)
                 if cycle:
                     return cycle
                 found[step.head].append(row)
             self.inputs.watch.look()
             shapes = {name: (-1, stored.arity) for name, stored in self.so_far.items()}
             front = {
-                name: self.stored(numpy.array(rows, numpy.int64).reshape(shapes[name])) for name, rows in found.items()
+                name: self.store(numpy.array(rows, numpy.int64).reshape(shapes[name])) for name, rows in found.items()
             }
         return []
 
@@ -226,11 +226,11 @@ class _Cycles:
         node = HyperNode(tuple(step.goal for step in self.steps), tuple(self.rules), recursive=False)
         bootstrap(node, replace(inputs, relations=relations))
         for step in self.steps:
-            rows, width = self.foremost(step.head, relations[step.goal].words()), self.so_far[step.head].arity
+            rows, width = self.best_rows(step.head, relations[step.goal].words()), self.so_far[step.head].arity
             for row in rows.tolist():
                 yield step, tuple(row[:width]), tuple(row[width:])
 
-    def foremost(self, relation: str, rows: AnyWords) -> AnyWords:
+    def best_rows(self, relation: str, rows: AnyWords) -> AnyWords:
         """Return the first rows by the first order of a relation."""
         if len(rows) <= _WIDTH or relation not in self.selections:
             return rows[:_WIDTH]
@@ -239,7 +239,7 @@ class _Cycles:
         order = numpy.argsort(values, kind="stable")
         return rows[order[:_WIDTH] if op == "min" else order[-_WIDTH:]]
 
-    def follow(self, step: _Step, row: _Row, before: _Row) -> list[_Improvement]:
+    def note_improvement(self, step: _Step, row: _Row, before: _Row) -> list[_Improvement]:
         """Note an improvement, unless a better one is known; return the cycle that it closes."""
         known = self.best.get((step.head, self.key(step.head, row)))
         if known is not None and not self.is_better(step.head, row, known.row):
@@ -273,7 +273,7 @@ class _Cycles:
                 return (value < than) == (op == "min")  # type: ignore[operator]  # Both are numbers.
         return False
 
-    def told(self, cycle: list[_Improvement]) -> Iterator[tuple[Span, str]]:
+    def describe(self, cycle: list[_Improvement]) -> Iterator[tuple[Span, str]]:
         """Yield the rule that closes a cycle, with the cycle as a text: its tuples, of many the first ones and the
         last."""
         decode, rule = self.inputs.dictionary.decode, cycle[-1].rule

@@ -16,16 +16,15 @@ import numpy
 from tidelog.common.arrays import AnyWords
 from tidelog.common.collecting import old_at_once
 from tidelog.limits.watch import Watch
-from tidelog.maintain import undoing
 from tidelog.maintain.deltas import AnyRows, rows_of
-from tidelog.maintain.epoch import EpochState
+from tidelog.maintain.epoch import EpochState, load_undo_kernels
 from tidelog.maintain.functors import KINDS
-from tidelog.maintain.lanes import WidenError
 from tidelog.maintain.protocol import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
 from tidelog.maintain.selecting import UnsettledError
 from tidelog.maintain.state import EngineState, StateVersion
-from tidelog.maintain.user_aggregates import folds
-from tidelog.maintain.user_functors import calls
+from tidelog.maintain.threads import WidenError
+from tidelog.maintain.user_aggregates import aggregate_statistics
+from tidelog.maintain.user_functors import functor_statistics
 from tidelog.maintain.walk import prospect_of, run
 from tidelog.profiling.recorder import begin_again
 from tidelog.rules.core import Computation, CoreProgram, CoreRule
@@ -92,7 +91,7 @@ class EmbeddedEngine(EngineState):
         # Other rules may settle.
         unsettled = dict(self.unsettled) if program is self.program else {}
         while True:
-            undoing.make_ready(self.catalog.bits)
+            load_undo_kernels(self.catalog.bits)
             attempt = EpochState(self, program, watch, choice, unsettled)
             try:
                 outcome = run(attempt, changes, seal)
@@ -157,12 +156,12 @@ class EmbeddedEngine(EngineState):
         names = {head: rule.own.declared.name for head, rule in self.structure.own.items() if rule.own is not None}
         functors = {name: each for name, each in called.items() if not each.aggregate}
         own = {name: each for name, each in called.items() if each.aggregate}
-        found = {"functors": calls(functors), "aggregates": folds(own, self.large, names)}
+        found = {"functors": functor_statistics(functors), "aggregates": aggregate_statistics(own, self.large, names)}
         return {sort: each for sort, each in found.items() if each}
 
     def describe(self) -> str:
         """Return the hyper-nodes in their order, as text."""
-        from tidelog.rules.describe import describe
+        from tidelog.rules.outline import describe
 
         return describe(self.program)
 

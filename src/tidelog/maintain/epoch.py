@@ -1,17 +1,17 @@
 """The state of an epoch: everything that it replaces or changes, until it succeeds or is undone.
 
-Overlays over the state of the engine contain everything that an epoch replaces. The epoch notes the relations, closures
-and large groups that it changes in place, to undo the changes (`EpochState.undo`) or to keep them
+An `Overlay` over each table of the engine contains everything that an epoch replaces. The epoch notes the relations,
+closures and large groups that it changes in place, to undo the changes (`EpochState.undo`) or to keep them
 (`EpochState.finish`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence, Set
 from contextlib import suppress
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar
 
 import numpy
 from numpy.typing import NDArray
@@ -19,29 +19,131 @@ from numpy.typing import NDArray
 from tidelog.common.arrays import AnyWords
 from tidelog.functions.callables import GivenFunctions, Remembered
 from tidelog.kernels import layout
+from tidelog.kernels.calling import at_each_stage
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.deltas import AnyRows, Delta, History, rows_of
 from tidelog.maintain.large_groups import LargeGroups
-from tidelog.maintain.overlay import Overlay
 from tidelog.maintain.protocol import EpochOptions, NodeReport, Outcome, Report
-from tidelog.maintain.report import prepares
 from tidelog.maintain.state import EngineState
-from tidelog.maintain.structure import Structure
+from tidelog.maintain.structure import Structure, prepares
 from tidelog.maintain.threads import cores, share_removals
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
 from tidelog.rules.graph import coarsened
-from tidelog.storage.changes import call_all_new, date, having, settle_change, total
+from tidelog.storage.catalog import Catalog
+from tidelog.storage.changes import call_all_new, change_facts, date, field_total, settle_change, with_nonzero
 from tidelog.storage.closed_relation import ClosedRelation
-from tidelog.storage.epochs import RowEpochs
+from tidelog.storage.closure import Closure
+from tidelog.storage.extents import RowEpochs
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
+Value = TypeVar("Value")
 _RECLAIM = 4_096
 """Dead rows of a relation below this number are not worth reclaiming."""
 _RESERVE = 3 << 20
 """Bytes for what taking an epoch back, or ending it, needs beside the memory that it has: Python's own objects."""
+
+
+class Overlay(MutableMapping[str, Value]):
+    """`base` with the changes in `changed` and `gone`. Making one and applying it takes time in proportion to the
+    changes, not to the base."""
+
+    def __init__(self, base: dict[str, Value]) -> None:
+        self.base = base
+        self.changed: dict[str, Value] = {}
+        self.gone: dict[str, None] = {}
+
+    def apply(self) -> None:
+        """Make the changes those of the base."""
+        self.base.update(self.changed)
+        for name in self.gone:
+            del self.base[name]
+
+    def of(self, names: Set[str]) -> dict[str, Value]:
+        """Return those of the names that are there, with their values."""
+        found = {**self.base, **self.changed}
+        for name in (*self.gone, *(found.keys() - names)):
+            found.pop(name, None)
+        return found
+
+    def lacks(self, names: frozenset[str]) -> bool:
+        """Return True if none of the names is here, or was in the base. It takes time in proportion to the smaller
+        ones."""
+        return self.base.keys().isdisjoint(names) and self.changed.keys().isdisjoint(names)
+
+    def several(self, names: Sequence[str]) -> list[Value]:
+        """Return the values of names that are there, faster than one by one."""
+        if self.changed.keys().isdisjoint(names):
+            return [*map(self.base.__getitem__, names)]
+        return [self[name] for name in names]
+
+    def __getitem__(self, name: str) -> Value:
+        if name in self.changed:
+            return self.changed[name]
+        if name in self.gone:
+            raise KeyError(name)
+        return self.base[name]
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        self.changed[name] = value
+        self.gone.pop(name, None)
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        self.changed.pop(name, None)
+        if name in self.base:
+            self.gone[name] = None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.changed or (name in self.base and name not in self.gone)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from (name for name in self.base if name not in self.gone)
+        yield from (name for name in self.changed if name not in self.base)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@cache
+def load_undo_kernels(bits: int) -> None:
+    """Load all kernels that take changes of relations back or make them last: now, and whenever more kernels become
+    machine code; once per process and size of words. An epoch is undone when memory, time or the disk are exhausted. To
+    load or compile kernels at that moment would need all three."""
+    _change_relation(bits)
+    at_each_stage(partial(_change_relation, bits))
+
+
+@cache
+def load_closure_undo_kernels() -> None:
+    """Load all kernels that take changes of closures back, as `load_undo_kernels` does."""
+    _change_closure()
+    at_each_stage(_change_closure)
+
+
+def _change_relation(bits: int) -> None:
+    """Take a change of a small relation back, and make one last."""
+    stored = StoredRelation(Catalog(bits), 2)
+    stored.insert(numpy.array([[1, 2], [3, 4]]))
+    stored.index((0,))
+    stored.settle()
+    for end in (stored.take_back, stored.close):
+        stored.open()
+        change_facts(stored, numpy.array([0]), numpy.array([[5, 6]]))
+        stored.settle()
+        end()
+
+
+def _change_closure() -> None:
+    """Take a change of a small closure back, and keep one."""
+    graph = Closure()
+    graph.build([numpy.array([[1, 2], [2, 3]])])
+    graph.change(numpy.array([[2, 3]]), numpy.array([[3, 1]]), float("inf"))
+    graph.take_back(list)
+    graph.keep()
 
 
 class EpochState:
@@ -218,7 +320,7 @@ class EpochState:
 
     def list_deaths(self) -> None:
         """List the rows that die, which readers in other threads need after the end. Nothing changes any more."""
-        for stored in having(self.opened.values(), layout.R_OUT_N):
+        for stored in with_nonzero(self.opened.values(), layout.R_OUT_N):
             self.died[id(stored)] = stored.journal.rows(layout.OUT).astype(numpy.int32)
 
     def finish(
@@ -227,10 +329,10 @@ class EpochState:
         """Make the result the state of the engine. Nothing in here can fail."""
         engine, self.reserve = self.engine, None
         engine.readers.commit((stored, self.died.get(number)) for number, stored in self.begun.items())
-        dying = having(self.opened.values(), layout.R_OUT_N)
+        dying = with_nonzero(self.opened.values(), layout.R_OUT_N)
         share_removals(
             [work for stored in dying for work in stored.removals()],
-            total(dying, layout.R_OUT_N),
+            field_total(dying, layout.R_OUT_N),
             self.threads,
             engine.catalog.hashes,
         )

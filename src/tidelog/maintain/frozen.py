@@ -8,19 +8,15 @@ in place, so that the epoch copies one before. A reader that comes later builds 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
 
 from tidelog.common.looking import Look, unlimited
-from tidelog.maintain.closures import rebuilt
-from tidelog.maintain.state import EngineState
+from tidelog.maintain.state import EngineState, closure_over
 from tidelog.storage.catalog import Catalog
-from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.closed_relation import ClosedMembers, ClosedRelation
 from tidelog.storage.closure import Closure
-from tidelog.storage.frozen import FrozenRows, freeze
-from tidelog.storage.members import ClosedMembers
-from tidelog.storage.readers import Readers
+from tidelog.storage.readers import FrozenRows, Readers, freeze
 from tidelog.storage.stored import StoredRelation
 
 
@@ -96,7 +92,7 @@ class FrozenState:
             for each in (self._asserted, self._views)
         )
         return EngineState(
-            self.dictionary, program, catalog, asserted, views, nodes,
+            self.dictionary, program, catalog, asserted, views, nodes,  # type: ignore[arg-type]  # nobody writes them
             closures=self._shapes, mirrors=mirrors, unsettled=unsettled,
         )  # fmt: skip
 
@@ -117,41 +113,27 @@ class FrozenState:
         """Build a closure from its edges. The caller has the `turns` of the readers."""
         shown = self.shown()
         name, shape = next((name, shape) for name, (shape, each) in self._shapes.items() if each is graph)
-        return rebuilt(shape, shown.views, shown.asserted[name])
+        return closure_over(shape, shown.views, shown.asserted[name])
 
 
-class ShownRelations(dict[str, StoredRelation]):
-    """Relations by name as plans read them, each made by `show` when it is asked for: a query reads few of them."""
+class ShownRelations(Mapping[str, StoredRelation]):
+    """Relations by name as plans read them, as `show` gives them when they are asked for: a query reads few."""
 
     def __init__(self, known: Mapping[str, StoredRelation], show: Callable[[StoredRelation], StoredRelation]) -> None:
-        super().__init__()
         self._known = known
         self._show = show
 
-    def __missing__(self, name: str) -> StoredRelation:
-        self[name] = found = self._show(self._known[name])
-        return found
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self._known else default
+    def __getitem__(self, name: str) -> StoredRelation:
+        return self._show(self._known[name])
 
     def __contains__(self, name: object) -> bool:
         return name in self._known
 
-    def __len__(self) -> int:
-        return len(self._known)
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
-    def keys(self) -> KeysView[str]:  # type: ignore[override]  # another class of the same interface
-        return KeysView(self)
-
-    def values(self) -> ValuesView[StoredRelation]:  # type: ignore[override]  # another class of the same interface
-        return ValuesView(self)
-
-    def items(self) -> ItemsView[str, StoredRelation]:  # type: ignore[override]  # another class of the same interface
-        return ItemsView(self)
+    def __len__(self) -> int:
+        return len(self._known)
 
 
 class FrozenClosure:

@@ -1,7 +1,7 @@
 """Assembled plans with the memory that they run in, and the conversation with the kernel that runs them.
 
-A kernel comes back to grow memory, to have a Python functor applied to a batch, and to look at limits; `converse`
-serves its requests and calls it again until it is done.
+A kernel comes back to grow memory, to have a Python functor applied to a batch, to open a relation that it is about to
+change, and to look at limits; `converse` serves its requests and calls it again until it is done.
 """
 
 from __future__ import annotations
@@ -22,19 +22,55 @@ from tidelog.kernels.compiling import between_kernels
 from tidelog.limits.watch import Watch
 from tidelog.maintain.assemble import Assembler, Call, Code, Registers, Sight
 from tidelog.maintain.counting import Counting, counted_plan
-from tidelog.maintain.lanes import BATCH, CALLED_BATCH, FEW, Lane, WidenError, narrow
-from tidelog.maintain.ledgers import Ledgers
-from tidelog.maintain.opening import OpenRelations
-from tidelog.maintain.threads import SharedPlan, extend_indexes, share_plan
-from tidelog.maintain.waiting import Waiting
+from tidelog.maintain.threads import (
+    BATCH,
+    CALLED_BATCH,
+    FEW,
+    Lane,
+    Ledgers,
+    SharedPlan,
+    WidenError,
+    extend_indexes,
+    narrow,
+    share_plan,
+)
 from tidelog.profiling.counts import PlanCounts
 from tidelog.profiling.recorder import recording
 from tidelog.rules.plans import Plan
-from tidelog.storage.catalog import Catalog
+from tidelog.storage.catalog import Catalog, Index
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.index import Index
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
+from tidelog.storage.waiting import Waiting
+
+
+class OpenRelations:
+    """Those of the relations `derived` that are open; a kernel that is about to change another one has `opening` called
+    with it. `external` are relations of other hyper-nodes that have changed."""
+
+    def __init__(
+        self,
+        derived: Iterable[StoredRelation],
+        external: Iterable[StoredRelation],
+        opening: Callable[[StoredRelation], object],
+    ) -> None:
+        self.stored = [stored for stored in derived if stored.changing]
+        self._numbers = [stored.number for stored in (*external, *self.stored)]
+        self._opening = opening
+
+    def add(self, stored: StoredRelation) -> bool:
+        """Open a relation; return False if it is open."""
+        if stored.changing:
+            return False
+        self._opening(stored)
+        self.stored.append(stored)
+        self._numbers.append(stored.number)
+        return True
+
+    @property
+    def numbers(self) -> NDArray[numpy.int64]:
+        """The numbers of the relations with lists, those of other hyper-nodes among them."""
+        return numpy.array(self._numbers, numpy.int64)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ class EpochOptions:
     maintain: bool = True
     threads: int | None = None
 
+    def name_of(self, strategy: str) -> str:
+        """Return the strategy that a report names: the one that is forced, or else `strategy`."""
+        return strategy if self.strategy == "auto" else self.strategy
+
 
 @dataclass(frozen=True)
 class RowChange(Generic[R_co]):

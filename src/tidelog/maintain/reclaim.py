@@ -36,7 +36,7 @@ class Reclaimer:
         self._lost = 0  # Words in rows that went since then.
         self._due = 0  # Suspects that looking through the rows has to wait for.
 
-    def lose(self, words: int) -> None:
+    def note_deleted(self, words: int) -> None:
         """Note how many words deleted rows had."""
         self._lost += words
 

@@ -2,7 +2,12 @@
 
 A search (`kernels/frontier.py`) reads the rows in the order of their costs, so that most are read once, and a better
 row takes the place of another. It ends with the selection from the least model where the rules are monotone, whether
-or not each of these rows has a derivation from others that were there before; `crediting` looks at that.
+or not each of these rows has a derivation from others that were there before.
+
+`credit` looks at that and fills the relations of the hyper-node. The search has noted each derivation from a row that
+it read, with the round as birth. Where a row was read before a better one took its place, these derivations are
+uncounted. The state is right then, unless some best row has no derivation from rows that were born before it: a row
+that got the same value again, from a row that was read once more, may be older than the row that it follows from.
 """
 
 from __future__ import annotations
@@ -15,11 +20,13 @@ import numpy
 from tidelog.common.arrays import AnyWords
 from tidelog.errors import LimitError
 from tidelog.kernels import layout
+from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms, sight_of
-from tidelog.maintain.endless import explained, refuse_endless
+from tidelog.maintain.endless import explain_limit, refuse_endless
 from tidelog.maintain.functors import KINDS
 from tidelog.maintain.machine import Inputs, Interpreter, Job
 from tidelog.maintain.statistics import LiveStatistics
+from tidelog.maintain.update_plans import states_of
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.memory import Block
@@ -47,7 +54,7 @@ def search(node: HyperNode, inputs: Inputs, facts: Mapping[str, AnyWords]) -> Co
         found.run(_FIRST)
         found.run(_FURTHER)
     except LimitError as error:
-        raise explained(error, node, inputs, found.best()) from None
+        raise explain_limit(error, node, inputs, found.best()) from None
     return found
 
 
@@ -82,7 +89,7 @@ class CostSearch:
         self.internal = frozenset(node.relations)
         self.counted = counted and all(len(internal_atoms(rule, self.internal)) < 2 for rule in self.rules)
         self.arity = {name: inputs.relations[name].arity for name in self.names}
-        self.found = {name: self._found(name, name in by_shown) for name in self.names}
+        self.found = {name: self._relation_for_best(name, name in by_shown) for name in self.names}
         self.fronts, self.stale = (
             {name: StoredRelation(inputs.catalog, arity, counted=False) for name, arity in self.arity.items()}
             for _ in range(2)
@@ -106,11 +113,11 @@ class CostSearch:
         self.front_numbers = numpy.array([self.fronts[name].number for name in self.names], numpy.int64)
         addresses = [self.blocks[name].address if name in self.blocks else 0 for name in self.names]
         self.selections = numpy.array(addresses, numpy.int64)
-        self.machine = self._assembled()
+        self.machine = self._assemble()
         for front in self.fronts.values():
             front.ensure(self.machine.batch)
 
-    def _found(self, name: str, selects: bool) -> StoredRelation:
+    def _relation_for_best(self, name: str, selects: bool) -> StoredRelation:
         """Return the relation for the best rows of a relation."""
         marked = layout.MARKED if selects else 0
         found = StoredRelation(self.inputs.catalog, self.arity[name] + marked)
@@ -130,7 +137,7 @@ class CostSearch:
             words[layout.X_CANDIDATES] = -1
         return block
 
-    def _assembled(self) -> Interpreter:
+    def _assemble(self) -> Interpreter:
         """Return the interpreter of the rules: once over everything, and from rows of the frontier."""
         internal = self.internal
         statistics = LiveStatistics(self.relations, internal)
@@ -222,3 +229,76 @@ def selection_words(selection: NodeSelection, relations: Mapping[str, StoredRela
         at = layout.X_ORDER + 3 * number
         words[at : at + 3] = column, op == "max", KINDS[kind]
     return block
+
+
+def credit(search: CostSearch) -> int | None:
+    """Fill the relations that are open and have, so far, the other candidates only; return the number of rounds. Return
+    None, with empty relations, if the births of the search do not do. Raise WidenError, LimitError,
+    KeyboardInterrupt."""
+    inputs = search.inputs
+    if search.counted:
+        _take_back(search)
+        if all(bool((found.marks.counts_in_place() > 0).all()) for found in search.found.values()):
+            last = int(search.words[layout.F_ROUND])
+            for name in search.names:
+                _fill(search, name, last)
+            return last - inputs.round
+    for name in search.internal:
+        stored = inputs.relations[name]
+        rows = stored.rows
+        stored.forget()
+        stored.open()
+        stored.ensure(rows)
+    return None
+
+
+def _take_back(search: CostSearch) -> None:
+    """Take back the derivations from rows that were read before better ones took their places."""
+    from tidelog.kernels.results import run_charges
+
+    inputs, relations = search.inputs, search.relations
+    if not any(stale.rows for stale in search.stale.values()):
+        return
+    statistics = LiveStatistics(relations, frozenset())
+    rules = [_over_stale(rule, i, search) for rule in search.rules for i in internal_atoms(rule, search.internal)]
+    jobs = [Job(plan_full(rule, statistics), _sight(rule)) for rule in rules]
+    machine = Interpreter(inputs.catalog, inputs.dictionary, relations, [*search.internal, *search.growing], jobs)
+    others = [stored for name, stored in inputs.relations.items() if name not in search.internal]
+    for stored in (*others, *search.stale.values()):
+        stored.settle()
+    machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
+    state = numpy.zeros(layout.N_FIELDS, numpy.int64)
+    machine.converse(run_charges, "", search.numbers, state, (search.selections,), search.look)
+
+
+def _over_stale(rule: CoreRule, i: int, search: CostSearch) -> CoreRule:
+    """Return a rule that reads stale rows at body atom `i`."""
+    atom = rule.body[i]
+    assert isinstance(atom, CoreAtom)
+    name = search.heads[atom.relation]
+    return replace(rule, body=(*rule.body[:i], replace(atom, relation=f"{STALE}{name}"), *rule.body[i + 1 :]))
+
+
+def _sight(rule: CoreRule) -> Sight:
+    """Return the sight of a plan that evaluates a rule over all live rows, and takes note of the births of stale
+    ones."""
+    stale = frozenset(atom.relation for atom in rule.body if isinstance(atom, CoreAtom) and STALE in atom.relation)
+    now = layout.NOW
+    return Sight(now, tuple(states_of(rule, lambda _: now, lambda _: now, lambda _: now, stale)))
+
+
+def _fill(search: CostSearch, name: str, last: int) -> None:
+    """Fill a relation, and that of its candidates, of which those that are beaten are born in round `last`."""
+    from tidelog.kernels.results import copy_found, mark_beaten
+
+    found, shown, catalog = search.found[name], search.inputs.relations[name], search.inputs.catalog
+    targets = [(shown, name in search.beaten)]
+    if name in search.beaten:
+        candidates = search.beaten[name]
+        mark_beaten(catalog.table, candidates.number, last)
+        if search.stale[name].rows:
+            candidates.remove(numpy.flatnonzero(candidates.marks.counts_in_place() == 0))
+        targets.append((candidates, False))
+    for stored, one in targets:
+        stored.ensure(found.rows)
+        copy_found(catalog.table, found.number, stored.number, one, catalog.hashes, catalog.tag)

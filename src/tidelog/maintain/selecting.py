@@ -24,12 +24,11 @@ from tidelog.kernels import layout
 from tidelog.kernels.layout import AFTER, NOW, WITH
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms
-from tidelog.maintain.crediting import credit
 from tidelog.maintain.machine import Inputs, Interpreter, Job
-from tidelog.maintain.searching import search, selection_words
-from tidelog.maintain.showing import ShowingUpdate, is_shown
+from tidelog.maintain.searching import credit, search, selection_words
 from tidelog.maintain.statistics import LiveStatistics
-from tidelog.maintain.update import Maintained, NodeChange, at_round, prepare, states_of
+from tidelog.maintain.update import ShowingUpdate, at_round, is_shown
+from tidelog.maintain.update_plans import Maintained, NodeChange, prepare, states_of
 from tidelog.rules.core import CoreAtom, CoreRule, HyperNode, NodeSelection
 from tidelog.rules.plans import plan_change
 from tidelog.storage.memory import Block
@@ -52,10 +51,10 @@ def prepare_selecting(
     """Plan and assemble the code for the change of this epoch, see `update.prepare`, and for the loops behind it."""
     maintained = prepare(node, change, inputs, before)
     internal, statistics = frozenset(node.relations), LiveStatistics(inputs.relations, frozenset())
-    rules = [rule for rule in node.rules if isinstance(rule, CoreRule) and maintained.lacking(rule, [(TIDY, -1)])]
+    rules = [rule for rule in node.rules if isinstance(rule, CoreRule) and maintained.note_missing(rule, [(TIDY, -1)])]
     if rules or TIDY not in maintained.machine.plans:
         maintained.add(
-            Job(plan, _beaten(rule, i, internal), TIDY)
+            Job(plan, _sight_of_beaten(rule, i, internal), TIDY)
             for rule in rules
             for i in internal_atoms(rule, internal)
             for plan in plan_change(rule, i, statistics)
@@ -78,7 +77,7 @@ def bootstrap_selecting(node: HyperNode, inputs: Inputs, facts: Mapping[str, Any
     """Evaluate `node` into its relations, which are empty, from these facts; return the number of rounds. The relations
     stay open, with the rows that died on the way. Raise UnsettledError, and what `bootstrap.bootstrap` raises.
 
-    Where keys have one row each, a search finds these first, and mostly also births for them (`crediting`). Otherwise
+    Where keys have one row each, a search finds these first, and mostly also births for them (`credit`). Otherwise
     rounds find the births, but show no other rows, so that none dies.
     """
     for name in node.relations:
@@ -157,7 +156,7 @@ class _Selecting(ShowingUpdate):
                 _view(block)[layout.X_BORN] = self.derived[selection.shown].journal.listed(layout.IN)
             self.run(self.machine, TIDY, False, False, self.deaths)
             current += 1
-            self.bear(current, starts)
+            self.rederive(current, starts)
             self.look()
             current = self.run(self.machine, "insert", True, False, current)
 
@@ -193,7 +192,7 @@ def _view(block: Block) -> Words:
     return block.view(numpy.int64, layout.X_WORDS)
 
 
-def _beaten(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
+def _sight_of_beaten(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
     """Return the sight of a plan for rows of body atom `i` that die because they are beaten. All that other hyper-nodes
     have changed has been charged before."""
     states = states_of(rule, lambda j: AFTER if j < i else WITH, lambda j: NOW, lambda j: NOW, internal)

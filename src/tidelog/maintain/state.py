@@ -1,7 +1,11 @@
-"""The state of an engine between two epochs: facts, views, hyper-nodes, and the state that maintains them."""
+"""The state of an engine between two epochs: facts, views, hyper-nodes, and the state that maintains them.
+
+A closure is a graph. Its edges come from relations and its own facts; births of its pairs follow from lengths of ways.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from weakref import WeakSet
@@ -9,22 +13,73 @@ from weakref import WeakSet
 import numpy
 from numpy.typing import NDArray
 
-from tidelog.common.arrays import Words
+from tidelog.common.arrays import AnyWords, Words
 from tidelog.common.looking import Look, unlimited
-from tidelog.maintain import closures
 from tidelog.maintain.deltas import Whole
 from tidelog.maintain.large_groups import LargeGroups
-from tidelog.maintain.report import names_of, prepares
-from tidelog.maintain.structure import Structure
-from tidelog.maintain.update import Maintained
+from tidelog.maintain.structure import Structure, prepares, rule_names
+from tidelog.maintain.update_plans import Maintained
 from tidelog.maintain.user_aggregates import OwnGroups
-from tidelog.rules.core import ClosureShape, CoreProgram, HyperNode
+from tidelog.rules.core import ClosureShape, CoreProgram, EdgeSource, HyperNode
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.readers import Readers
 from tidelog.storage.stored import StoredRelation
+
+
+def rows_only_in(one: StoredRelation, other: StoredRelation, look: Look) -> AnyWords:
+    """Return the rows of `one` that are not in `other`; one of the two is a closure. An exception of `look` ends the
+    work."""
+    rows = [numpy.empty((0, 2), numpy.int64)]
+    for batch in one.batches():
+        look()
+        there = other.closure.holds(batch) if isinstance(other, ClosedRelation) else other.find(batch) >= 0
+        rows.append(batch[~there])
+    return numpy.concatenate(rows)
+
+
+def can_take_over(one: ClosureShape, other: ClosureShape | None) -> bool:
+    """Return True if the graph of one shape can follow the other one."""
+    return other is not None and (one.symmetric, one.irreflexive) == (other.symmetric, other.irreflexive)
+
+
+def sources_of(name: str, shape: ClosureShape) -> tuple[EdgeSource, ...]:
+    """Return all sources of a closure's edges, the asserted facts of its own relation among them."""
+    return (*shape.sources, EdgeSource(name, "forward"))
+
+
+def edges_along(source: EdgeSource, rows: AnyWords) -> AnyWords:
+    """Return the edges that rows of a source stand for, shape (n, 2)."""
+    if source.form == "loop":
+        return numpy.repeat(rows, 2, axis=1)
+    return rows if source.form == "forward" else rows[:, ::-1]
+
+
+def closure_over(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> Closure:
+    """Return the closure over relations as they are, outside of an epoch."""
+    graph = Closure(shape.symmetric, shape.irreflexive, facts.catalog.bits)
+    graph.build(all_edges(shape, views, facts))
+    return graph
+
+
+def closure_births(graph: Closure, rows: AnyWords, edges: Sequence[AnyWords], look: Look) -> AnyWords:
+    """Return numbers for the pairs of a closure, int64, such that each pair follows from pairs with smaller ones. A
+    number is twice the length of a shortest way, and one less for an edge, so that it comes before the same edge turned
+    round. An exception of `look` ends the work."""
+    numbers = 2 * graph.lengths(rows, look)
+    short = numpy.flatnonzero(numbers == 2)
+    along = StoredRelation(Catalog(graph.bits), 2)
+    for words in edges:
+        along.insert(numpy.ascontiguousarray(words, numpy.int64))
+    numbers[short[along.find(rows[short].astype(numpy.int64)) >= 0]] = 1
+    return numbers
+
+
+def all_edges(shape: ClosureShape, views: Mapping[str, StoredRelation], facts: StoredRelation) -> list[AnyWords]:
+    """Return the edges of a closure over relations as they are, outside of an epoch."""
+    return [*(edges_along(source, views[source.relation].words()) for source in shape.sources), facts.words()]
 
 
 class StateVersion:
@@ -88,7 +143,7 @@ class EngineState:
     @property
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """The names of the rules of each hyper-node of the program as it is written, in the order of evaluation."""
-        return tuple(names_of(node) for node in self.nodes if node.rules and not prepares(node.relations))
+        return tuple(rule_names(node) for node in self.nodes if node.rules and not prepares(node.relations))
 
     def whole(self, stored: StoredRelation) -> Whole:
         """Return the rows of a relation for a change that may be read after the relation has changed again."""
@@ -102,8 +157,8 @@ class EngineState:
         may take long. Call `look` meanwhile; it may raise."""
         stored = self.views[name]
         if name in self.closures and isinstance(stored, ClosedRelation):
-            edges = closures.all_edges(self.closures[name][0], self.views, self.asserted[name])
-            return closures.births(stored.closure, stored.words(), edges, look)
+            edges = all_edges(self.closures[name][0], self.views, self.asserted[name])
+            return closure_births(stored.closure, stored.words(), edges, look)
         if isinstance(stored, ClosedRelation):
             return numpy.zeros(len(stored), numpy.int64)
         births: NDArray[numpy.int64] = stored.marks.births()
@@ -137,4 +192,4 @@ class EngineState:
         """Undo the changes of an epoch to a closure."""
         shape, graph = self.closures[name]
         views = {source.relation: self.views[source.relation] for source in shape.sources}
-        graph.take_back(partial(closures.all_edges, shape, views, self.asserted[name]))
+        graph.take_back(partial(all_edges, shape, views, self.asserted[name]))

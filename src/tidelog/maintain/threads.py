@@ -1,7 +1,8 @@
 """Work that threads share in bootstraps and updates: the rows of a plan's scan, and indexes that get new rows.
 
 The threads end with each piece of work, so that in between one thread has everything for itself, as ever. The first of
-them is the one that evaluates the epoch; it looks at limits and interrupts for all.
+them is the one that evaluates the epoch; it looks at limits and interrupts for all. A thread runs plans in the memory
+of a `Lane`, a batch of bindings at a time. What threads defer in an update is in `Ledgers` (`kernels/deferred.py`).
 """
 
 from __future__ import annotations
@@ -10,19 +11,31 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy
+from numpy.typing import NDArray
 
 from tidelog.common.arrays import Words
 from tidelog.common.looking import Look, unlimited
 from tidelog.kernels import layout
-from tidelog.maintain.lanes import BATCH, Lane, WidenError
-from tidelog.maintain.ledgers import Ledgers
+from tidelog.storage.catalog import Catalog, Descriptor
 from tidelog.storage.memory import Block, Pinned
 from tidelog.storage.stored import StoredRelation
 
+BATCH = 512
+"""Bindings in a batch: registers of this length stay in the first two levels of cache."""
+FEW = 64
+"""Bindings in a batch of plans that read at most as many rows of each relation: the heads of thousands of such plans
+need room for a batch each."""
+CALLED_BATCH = 8_192
+"""Bindings in a batch where plans call functions in Python: one call takes as long as joins of hundreds."""
+ENTRIES = 1 << 20
+"""Entries for which a thread has room in its ledgers: to apply as many takes far longer than to begin and to end it."""
+OWNED = 10
+"""So many neighbouring rows belong to one thread, in bits: two threads rarely write the same cache line."""
 SHARED_FROM = 1 << 14
 """Rows, or bindings, from which on threads share work: to begin and to end, they take some tenths of a millisecond."""
 UPDATED_FROM = 1 << 17
@@ -32,8 +45,68 @@ _PARTS = 16
 _CHUNK = 4096
 _PATIENCE = 0.05
 """Seconds between two looks of a thread that waits for the others."""
-
 Result = TypeVar("Result")
+
+
+class WidenError(Exception):
+    """A value does not fit into 32 bits: the database needs words of 64."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The memory of one thread for batches of `batch` bindings: the state of the `levels` of the plan under way, the
+    `registers`, `scratch` for each level, and a `buffer` for a batch of the head with its `hashes`."""
+
+    batch: int
+    levels: Words
+    registers: Block
+    scratch: Block
+    buffer: Block
+    hashes: Block
+
+
+def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
+    """Return True if all words fit into 32 bits."""
+    return not words.size or bool(words.min() >= -(2**31) and words.max() < 2**31)
+
+
+class Ledgers:
+    """The ledgers of so many threads, and for each thread a descriptor of the relation whose rows it owns a part of."""
+
+    def __init__(self, catalog: Catalog, threads: int) -> None:
+        self.room, self.owned = ENTRIES // threads, OWNED
+        self.blocks = [Block(8 * self.room * threads) for _ in range(threads)]
+        self._descriptors = [Descriptor(catalog) for _ in range(threads)]
+
+    def apply(
+        self,
+        head: StoredRelation,
+        entries: Words,
+        task: int,
+        current: int,
+        run: Callable[[list[Callable[[], None]]], object],
+    ) -> None:
+        """CHARGE or CREDIT what is in the ledgers to the rows of `head`, in round `current`. `run` gets a function for
+        each thread, which does that for the rows that the thread owns. `entries` are the lengths of the ledgers: a row
+        for each thread that wrote them, and a column for each owner. MemoryError before anything has changed."""
+        # Each owner lists its changes in a part of the lists and of the journal, with room for all of its entries.
+        # A row is in a list once, and in the journal at most twice.
+        table, sizes = head.catalog.table, numpy.minimum(entries.sum(axis=0), 2 * head.rows).tolist()
+        head.journal.expect(sum(sizes))
+        starts = [sum(sizes[:owner]) for owner in range(len(sizes))]
+        for descriptor, start in zip(self._descriptors, starts, strict=True):
+            table[descriptor.number] = table[head.number]
+            head.journal.part(start, descriptor)
+
+        def work(owner: int) -> None:
+            from tidelog.kernels.deferred import apply_deferred
+
+            for block, count in zip(self.blocks, entries[:, owner].tolist(), strict=True):
+                ledger = block.address + 8 * self.room * owner
+                apply_deferred(table, self._descriptors[owner].number, ledger, count, task == layout.CREDIT, current)
+
+        run([partial(work, owner) for owner in range(len(sizes))])
+        head.journal.join(starts, self._descriptors)
 
 
 def cores() -> int:
@@ -150,7 +223,7 @@ def share_plan(plan: SharedPlan, lanes: Sequence[Lane], ledgers: Ledgers | None,
             raise WidenError
         if plan.task != layout.CHARGE:
             plan.head.ensure(2 * len(lanes) * layout.RESERVED)
-        statuses = share.go_on()
+        statuses = share.run_until_pause()
 
 
 class _Share:
@@ -170,7 +243,7 @@ class _Share:
         self._shared[layout.T_CHUNK] = min(_CHUNK, part if part < BATCH else -(-part // BATCH) * BATCH)
         self._shared[layout.T_THREADS], self._shared[layout.T_TASK] = len(lanes), plan.task
 
-    def go_on(self) -> set[int]:
+    def run_until_pause(self) -> set[int]:
         """Let the threads run until all are done or one wants something, and apply what they have deferred; return
         their statuses."""
         fields, shared = self._head.fields, self._shared

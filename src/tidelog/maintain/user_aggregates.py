@@ -1,16 +1,22 @@
 """Aggregates in Python over the groups of a rule.
 
-Without an inverse, a group that has changed is read again, or with a `merge` and many members a part of it
-(`merged_groups`). With an inverse, the first change of a group reads it and keeps its state, and later changes cost a
-step for each member that comes or goes. The engine compares such values with those of the group read again at the 1st,
-2nd, 4th, 8th, … change of each aggregate, because an inverse that does not undo the step would let views drift. After
-an epoch that fails, the groups that it touched have no state: a step may have changed a state in place.
+Without an inverse, a group that has changed is read again. With an inverse, the first change of a group reads it and
+keeps its state, and later changes cost a step for each member that comes or goes. The engine compares such values with
+those of the group read again at the 1st, 2nd, 4th, 8th, … change of each aggregate, because an inverse that does not
+undo the step would let views drift. After an epoch that fails, the groups that it touched have no state: a step may
+have changed a state in place.
+
+A large group of an aggregate that can `merge` states is parted by a hash of the operands. Each part has a state, of its
+members in ascending order. After a change, the parts of the members that came or went are read, and the value is that
+of all parts merged. So a change costs the steps of some parts and a merge for each part, where a group that is read as
+a whole costs a step for each member.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,24 +27,67 @@ from tidelog.common.arrays import Flags, Words
 from tidelog.common.looking import Look, Pace
 from tidelog.errors import DataError
 from tidelog.language.syntax import FunctorType
-from tidelog.maintain import merged_groups
 from tidelog.maintain.compiled import fold_of
 from tidelog.maintain.large_groups import GroupKey
-from tidelog.maintain.merged_groups import changed_parts, parts_for
 from tidelog.rules.core import AggregateRule, OwnAggregate
-from tidelog.semantics.calls import PASSED, CallSite
 from tidelog.semantics.user_aggregates import Folding, Group, folding_of, in_order, start_value
+from tidelog.semantics.user_functors import DTYPES, PASSED, CallSite
 from tidelog.semantics.values import Scalar
-from tidelog.semantics.vectors import DTYPES
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.rows import row_hashes
 
+LARGE = 4_096
+"""Members of a group from which on it has parts."""
+_FEWEST = 32
 WORTH_COMPILING = 100_000
 """Members that are read at once, from which on compiling takes less time than it saves."""
 _AT_ONCE = 1 << 20
 """Members that a compiled fold takes between two looks."""
-
 Members = tuple[Words, NDArray[numpy.intp]]
 """The operands of members as words, shape (members, operands), group by group, and the sizes of the groups."""
+
+
+@dataclass
+class Parts:
+    """The states of the parts of a group by their numbers, of which there are `count`; parts without members have
+    none."""
+
+    count: int
+    states: dict[int, Any]
+
+    def fits(self, size: int) -> bool:
+        """Return True if a group of this size is parted well enough."""
+        return size < 16 * self.count * self.count
+
+    @property
+    def copies(self) -> Mapping[int, Any]:
+        """Copies of the states, which a merge may change."""
+        return {number: deepcopy(self.states[number]) for number in sorted(self.states)}
+
+
+def parts_for(size: int) -> Parts:
+    """Return the parts, not read yet, for a group of this size: about as many as each has members."""
+    count = _FEWEST
+    while count * count < size:
+        count *= 2
+    return Parts(count, {})
+
+
+def changed_parts(members: Words, changed: Words, count: int) -> Iterator[tuple[int, Words]]:
+    """Yield the numbers of the parts in which members have `changed`, with their members now."""
+    wanted = numpy.zeros(count, bool)
+    wanted[part_of(changed, count)] = True
+    numbers = part_of(members, count)
+    rows = numpy.flatnonzero(wanted[numbers])
+    rows = rows[numpy.argsort(numbers[rows], kind="stable")]
+    ends = numpy.searchsorted(numbers[rows], numpy.arange(count + 1))
+    for number in numpy.flatnonzero(wanted).tolist():
+        yield number, members[rows[ends[number] : ends[number + 1]]]
+
+
+def part_of(words: Words, count: int) -> NDArray[numpy.int64]:
+    """Return the number of the part of each row of operands, below `count`, a power of two."""
+    return (row_hashes(words) & numpy.uint64(count - 1)).astype(numpy.int64)
 
 
 @dataclass
@@ -111,19 +160,19 @@ class Fold:
         """Return the values of groups from all their members, and a mask of those that have one."""
         words, sizes = members
         loop = fold_of(self.own) if len(words) >= WORTH_COMPILING else None
-        found = None if loop is None else self._in_a_loop(loop, words, sizes, look)
-        return found or self.encoded(self._one_by_one(keys, members, look))
+        found = None if loop is None else self._values_by_loop(loop, words, sizes, look)
+        return found or self.encode(self._values_by_rows(keys, members, look))
 
-    def _one_by_one(self, keys: Words, members: Members, look: Look) -> Iterator[Scalar]:
+    def _values_by_rows(self, keys: Words, members: Members, look: Look) -> Iterator[Scalar]:
         pace = Pace(look)
-        for key, words in pace.over(_apart(keys, members)):
+        for key, words in pace.over(zip(keys, _parts(members), strict=True)):
             if len(words):
                 group = self.group(key)
                 yield group.value(self.folding, self.state(group, words, pace))
             else:
                 yield None if self.own.start is None else start_value(self.own.start)
 
-    def _in_a_loop(
+    def _values_by_loop(
         self, loop: Callable[..., Any], words: Words, sizes: NDArray[numpy.intp], look: Look
     ) -> tuple[Words, Flags] | None:
         """Return the values of groups by compiled code; None if it raises, because only the functions themselves say
@@ -153,12 +202,12 @@ class Fold:
         result = found.view(numpy.int64)
         result[~has] = 0
         if self.own.start is not None:
-            empty, _ = self.encoded(iter([start_value(self.own.start)]))
+            empty, _ = self.encode(iter([start_value(self.own.start)]))
             result[sizes == 0] = empty[0]
             has |= sizes == 0
         return result, has
 
-    def encoded(self, values: Iterator[Scalar]) -> tuple[Words, Flags]:
+    def encode(self, values: Iterator[Scalar]) -> tuple[Words, Flags]:
         """Return values as words, and a mask of those that are no None."""
         kind, found = self.own.declared.result.kind, list(values)
         has = numpy.fromiter((value is not None for value in found), bool, len(found))
@@ -167,7 +216,7 @@ class Fold:
         return words, has
 
 
-def follow(
+def update_values(
     fold: Fold,
     groups: Words,
     born: Members,
@@ -183,7 +232,7 @@ def follow(
     if everything or (fold.folding.inverse is None and fold.folding.merge is None):
         return fold.values(groups, read(numpy.ones(len(groups), bool)), look)
     if fold.folding.inverse is None:
-        return _merged(fold, groups, born, died, kept, read(numpy.ones(len(groups), bool)), look)
+        return _values_of_parts(fold, groups, born, died, kept, read(numpy.ones(len(groups), bool)), look)
     found: list[Scalar] = [None if fold.own.start is None else start_value(fold.own.start)] * len(groups)
     unknown = numpy.zeros(len(groups), bool)
     suspects: list[int] = []
@@ -197,7 +246,7 @@ def follow(
         if not len(came) and not len(went):  # The group was asked for, or is so no more.
             found[i] = fold.group(key).value(fold.folding, state[0])
             continue
-        found[i] = _changed(fold, key, state, came, went, kept, found[i], pace)
+        found[i] = _value_after(fold, key, state, came, went, kept, found[i], pace)
         kept.changes += 1
         if kept.changes & (kept.changes - 1) == 0:
             suspects.append(i)
@@ -208,10 +257,10 @@ def follow(
             kept.put(tuple(groups[i].tolist()), state, len(words))
             found[i] = group.value(fold.folding, state)
     _verify(fold, groups, suspects, found, read, pace)
-    return fold.encoded(iter(found))
+    return fold.encode(iter(found))
 
 
-def _changed(
+def _value_after(
     fold: Fold,
     key: Words,
     before: tuple[Any, int],
@@ -231,12 +280,12 @@ def _changed(
     return group.value(fold.folding, state) if size else empty
 
 
-def _merged(
+def _values_of_parts(
     fold: Fold, groups: Words, born: Members, died: Members, kept: OwnGroups, members: Members, look: Look
 ) -> tuple[Words, Flags]:
     """Return the values of groups with these members after members were born and died, and a mask of those that have
     one. Keep the states of the parts of large groups."""
-    large = members[1] >= merged_groups.LARGE
+    large = members[1] >= LARGE
     small = members[0][numpy.repeat(~large, members[1])], numpy.where(large, 0, members[1])
     words, has = fold.values(groups, small, look)
     values: list[Scalar] = []
@@ -263,7 +312,7 @@ def _merged(
             again = group.value(fold.folding, fold.state(group, own, pace))
             if again != values[-1]:
                 raise group.changed(fold.folding, values[-1], again)
-    words[large], has[large] = fold.encoded(iter(values))
+    words[large], has[large] = fold.encode(iter(values))
     return words, has
 
 
@@ -289,11 +338,9 @@ def _parts(members: Members) -> list[Words]:
     return numpy.split(words, numpy.cumsum(sizes)[:-1]) if len(sizes) else []
 
 
-def _apart(keys: Words, members: Members) -> Iterator[tuple[Words, Words]]:
-    return zip(keys, _parts(members), strict=True)
-
-
-def folds(aggregates: Mapping[str, FunctorType], kept: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def aggregate_statistics(
+    aggregates: Mapping[str, FunctorType], kept: Mapping[str, Any], names: Mapping[str, str]
+) -> dict[str, Any]:
     """Return for each aggregate how its functions are called, and of how many groups states are kept; `names` are the
     aggregates of the relations in `kept`."""
     found = {}

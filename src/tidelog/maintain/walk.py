@@ -1,6 +1,7 @@
 """The walk of an epoch: asserted facts first, then the hyper-nodes in order, each by the strategy of its kind.
 
-Only those hyper-nodes are visited for which something may have changed. `strategies` decides how.
+Only those hyper-nodes are visited for which something may have changed. `strategies` decides how. Where memory is
+short, relations that a hyper-node does not need go into files first (`cold_blocks`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy
 
@@ -16,21 +18,96 @@ from tidelog.common.collecting import uncollected
 from tidelog.errors import LimitError
 from tidelog.kernels import layout
 from tidelog.maintain.assemble import UNIT
-from tidelog.maintain.cooling import cold
 from tidelog.maintain.deltas import AnyRows, rows_of
-from tidelog.maintain.endless import deriving, naming
+from tidelog.maintain.endless import relations_text, with_relations
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.protocol import NodeReport, Outcome, Prospect, RowChange, Seal
-from tidelog.maintain.recording import visit_recorded
-from tidelog.maintain.report import shown
-from tidelog.maintain.strategies.dropping import drop_relations
-from tidelog.profiling.recorder import step
-from tidelog.storage.catalog import Catalog
+from tidelog.maintain.strategies.aggregates import visit_aggregate, visit_counter
+from tidelog.maintain.strategies.closures import (
+    is_closure,
+    reads_closure,
+    shares_closure,
+    visit_closure,
+    visit_members,
+    visit_mirror,
+)
+from tidelog.maintain.strategies.rows import drop_relations
+from tidelog.maintain.strategies.rules import visit_rules
+from tidelog.maintain.structure import user_relations
+from tidelog.profiling.profile import IndexProfile
+from tidelog.profiling.recorder import recording, step
+from tidelog.rules.core import HyperNode
+from tidelog.storage.catalog import Catalog, Index
 from tidelog.storage.changes import change_facts
+from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 
 _MOST_NAMED = 3
 """Relations of a hyper-node that progress names."""
+
+
+def cold_blocks(state: EpochState, node: HyperNode, position: int) -> Iterator[Block]:
+    """Yield the memory of relations that a hyper-node neither derives nor reads, the coldest first: indexes, then the
+    relations that no later hyper-node reads, then all others."""
+    finished: list[StoredRelation] = []
+    waiting: list[StoredRelation] = []
+    for name in dict.fromkeys((*state.views, *state.asserted)):
+        readers = state.readers(name)
+        if name in node.relations or position in readers:
+            continue
+        found = waiting if any(reader > position for reader in readers) else finished
+        found += [table[name] for table in (state.views, state.asserted) if name in table]
+    for stored in (*finished, *waiting):
+        for index in stored.indexes.values():
+            yield from index.blocks()
+    for stored in (*finished, *waiting):
+        yield from stored.blocks()
+
+
+def visit(node: HyperNode, state: EpochState) -> NodeReport:
+    """Bring a hyper-node up to date by the strategy of its kind, and report it. What cannot be kept as a graph in this
+    epoch is evaluated by its rules."""
+    match node.kind:
+        case "closure" if is_closure(node, state):
+            return visit_closure(node, state)
+        case "mirrors" if shares_closure(node, state):
+            return visit_mirror(node, state)
+        case "members" if reads_closure(node, state):
+            return visit_members(node, state)
+        case "counter":
+            return visit_counter(node, state)
+        case "aggregate":
+            return visit_aggregate(node, state)
+        case _:
+            return visit_rules(node, state)
+
+
+def visit_recorded(node: HyperNode, state: EpochState) -> NodeReport:
+    """Bring a hyper-node up to date, and note it where somebody records the epoch."""
+    recorder = recording()
+    if recorder is None:
+        return visit(node, state)
+    # A relation that is evaluated anew drops its indexes: nothing here keeps them.
+    before: WeakKeyDictionary[Index, int] = WeakKeyDictionary()
+    before.update({index: index.done for _, index in _indexes(node, state)})
+    recorder.begin_node(node)
+    try:
+        report = visit(node, state)
+        recorder.note(report.relations, report.strategy, report.rounds)
+        for name, index in _indexes(node, state):
+            rows = index.done - before.get(index, 0)
+            if rows > 0:
+                recorder.note_index(IndexProfile(name, index.keys, rows, index.bytes()))
+        return report
+    finally:
+        recorder.end_node()
+
+
+def _indexes(node: HyperNode, state: EpochState) -> Iterator[tuple[str, Index]]:
+    for name in dict.fromkeys((*node.relations, *node.reads)):
+        stored = state.views.get(name)
+        if stored is not None:
+            yield from ((name, index) for index in stored.indexes.values())
 
 
 def run(state: EpochState, changes: Mapping[str, RowChange[AnyRows]], seal: Seal[AnyRows]) -> Outcome[AnyRows]:
@@ -77,24 +154,24 @@ def walk(state: EpochState) -> dict[int, NodeReport]:
     else:
         changed = {state.derived[name] for name in state.facts if name in state.derived}
         changed |= {state.derived[name] for name in (*state.renewed, *state.engine.recorded) if name in state.derived}
-        waiting = sorted(changed.union(others(state), *map(state.readers, (*state.deltas, *state.reshaped))))
+        waiting = sorted(changed.union(changed_nodes(state), *map(state.readers, (*state.deltas, *state.reshaped))))
     seen = set(waiting)
     room = state.engine.catalog.room
     reports = {}
     while waiting:
         position = heapq.heappop(waiting)
         node, state.kept = state.structure.nodes[position], []
-        names = shown(node.relations)
+        names = user_relations(node.relations)
         few = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} others"] if len(names) > _MOST_NAMED else [])]
         state.watch.progress.at(", ".join(few), position, len(state.structure.nodes))
         note_sizes(state, node.relations)
         try:
-            with room.cooling(partial(cold, state, node, position)):
+            with room.cooling(partial(cold_blocks, state, node, position)):
                 reports[position] = visit_recorded(node, state)
         except LimitError as error:
-            raise naming(error, node) from None
+            raise with_relations(error, node) from None
         except MemoryError as error:  # The same one: a new one would keep alive what fills the memory.
-            error.args = (f"{error}{deriving(node)}",)
+            error.args = (f"{error}{relations_text(node)}",)
             raise
         look_at_sizes(state, node.relations)
         if len(state.kept) != 1 or state.kept[0] is not node:
@@ -121,7 +198,7 @@ def look_at_sizes(state: EpochState, names: Iterable[str]) -> None:
         state.watch.look_at(name, len(stored) - dead)
 
 
-def others(state: EpochState) -> Iterator[int]:
+def changed_nodes(state: EpochState) -> Iterator[int]:
     """Return the positions of the hyper-nodes that other rules may have changed: all except those that are the same
     objects. A relation that shows a closure depends on rules that read it, too."""
     if state.is_new:
@@ -169,11 +246,11 @@ def fact_changes(state: EpochState, changes: Mapping[str, RowChange[AnyRows]]) -
         return changes
     for name, change in changes.items():
         target = now.get(name, name)
-        moved[target] = _after(moved[target], change) if target in moved else change
+        moved[target] = _merge_changes(moved[target], change) if target in moved else change
     return moved
 
 
-def _after(first: RowChange[AnyRows], second: RowChange[AnyRows]) -> RowChange[AnyRows]:
+def _merge_changes(first: RowChange[AnyRows], second: RowChange[AnyRows]) -> RowChange[AnyRows]:
     """Return two changes, of which the first one inserts only, as one."""
     deleted = StoredRelation(Catalog(64), rows_of(second.deleted).shape[1])
     deleted.insert(rows_of(second.deleted))

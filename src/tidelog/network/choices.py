@@ -4,26 +4,145 @@ the derivations that follow here.
 A node never offers a derivation that rests on its own head. So no tuple ever keeps itself alive, in whatever order
 messages come. `docs/explanation/network.md` explains why this ends, and with which views. `NodeState` adds the
 conversations.
+
+Tuples that rest on a cut link keep each other alive for a while: a node that loses one way tries the next, and the ways
+get longer until no set is free of the head. That ends, but after many messages. So the sets also have members that name
+`Grounds`: what derivations rest on besides the tuples of their own component. A node that hears of the end of a ground
+ignores every offer that rests on it:
+
+root    stands for an asserted fact, or for the presence or absence of a tuple of a component below, until that changes;
+        the node of that tuple numbers the root, and never uses a number twice
+rule    stands for a rule, until the node itself hears of its removal
+
+A node must not end the roots of others. So a root carries the digest of a text that its node alone knows. A message
+that says that a root is over has to show that text; its node publishes it when the root ends. Any node may pass it on.
 """
 
 from __future__ import annotations
 
+import hashlib
+from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 from tidelog.errors import Problem
 from tidelog.network.derivations import Derivation, Derivations
 from tidelog.network.functors import FailedError, NodeFunctors
-from tidelog.network.grounds import Grounds
 from tidelog.network.joins import Tuples
 from tidelog.network.limits import LARGEST_COUNT, Limits, Meter, OverrunError
-from tidelog.network.messages import RuleChange, Support
+from tidelog.network.messages import ROOT, RULE, RuleChange, Support
 from tidelog.network.peer import Said
 from tidelog.network.program import LocatedTuple, NodeRow
 from tidelog.network.rulebook import Rulebook
+
+# --- grounds ---------------------------------------------------------------------------------------------------------
+
+
+class Grounds:
+    """The grounds that the node `name` makes, and those that it knows to be over; none unless they are `kept`.
+
+    `secret` is the source of the proofs that roots of this node are over. `count` is the last number used, `standing`
+    has the root of each tuple that has one. `dead` are roots that are over, each with its proof, and `retired` such
+    rules. A node forgets ended grounds after a while; that costs messages, and nothing else.
+    """
+
+    most_dead = 2**14
+    """So many dead roots are remembered."""
+
+    def __init__(self, name: str, *, kept: bool, secret: bytes, count: int = 0) -> None:
+        self._name = name
+        self._kept = kept
+        self.secret = secret
+        self.count = count
+        self.standing: dict[LocatedTuple, LocatedTuple] = {}
+        self.dead: dict[LocatedTuple, LocatedTuple] = {}
+        self.retired: set[LocatedTuple] = set()
+        self._news: set[LocatedTuple] = set()
+
+    def root(self, number: int) -> LocatedTuple:
+        """Return the root of this node with a number."""
+        return root_of(self._proof(number))
+
+    def of_fact(self) -> Support:
+        """Return the grounds of a fact that is asserted now."""
+        return frozenset([self._new()] if self._kept else ())
+
+    def of(self, rule: str, below: list[LocatedTuple]) -> list[LocatedTuple]:
+        """Return the grounds of a derivation: its rule, and the tuples `below` as they are."""
+        return [(RULE, (rule,)), *map(self._root, below)] if self._kept else []
+
+    def end_root(self, fact: LocatedTuple) -> None:
+        """End the root of a tuple that was inserted or deleted."""
+        root = self.standing.pop(fact, None)
+        if root is not None:
+            self.end([root])
+
+    def end(self, support: Iterable[LocatedTuple]) -> None:
+        """End roots, all of them this node's own."""
+        self.mark_ended([self._proof(fact[1][1]) for fact in support if fact[0] == ROOT])
+
+    def mark_ended(self, proofs: Iterable[LocatedTuple]) -> None:
+        """Note the roots whose end these texts prove."""
+        new = {root_of(proof): proof for proof in proofs} if self._kept else {}
+        new = {root: proof for root, proof in new.items() if root not in self.dead}
+        if new:
+            if len(self.dead) >= self.most_dead:
+                self.dead.clear()
+            self.dead.update(new)
+            self._news |= new.keys()
+
+    def switch(self, before: AbstractSet[str], after: AbstractSet[str]) -> None:
+        """Let rules with the keys `after` count from now on, instead of those with the keys `before`."""
+        gone, come = ({(RULE, (key,)) for key in keys} for keys in (before - after, after - before))
+        if self._kept:
+            self.retired = (self.retired | gone) - come
+            self._news |= gone | come
+
+    def holds(self, support: Support) -> bool:
+        """Return True if a derivation rests on no ground that is known to be over."""
+        return self.dead.keys().isdisjoint(support) and self.retired.isdisjoint(support)
+
+    def dead_in(self, support: Support) -> Support:
+        """Return the proofs for the dead roots among these, for other nodes."""
+        return frozenset(self.dead[root] for root in support & self.dead.keys())
+
+    def news(self) -> set[LocatedTuple]:
+        """Return the grounds that have ended, or count again, since the last call."""
+        found, self._news = self._news, set()
+        return found
+
+    def _root(self, fact: LocatedTuple) -> LocatedTuple:
+        if fact not in self.standing:
+            self.standing[fact] = self._new()
+        return self.standing[fact]
+
+    def _new(self) -> LocatedTuple:
+        self.count += 1
+        return self.root(self.count)
+
+    def _proof(self, number: int) -> LocatedTuple:
+        """Return the proof that the root of this node with a number is over."""
+        return ROOT, (self._name, number, _digest(str(number), self.secret))
+
+
+def root_of(proof: LocatedTuple) -> LocatedTuple:
+    """Return the root whose end this text proves."""
+    node, number, text = proof[1]
+    return ROOT, (node, number, _digest(f"{number} {text} {node}"))
+
+
+def _digest(text: str, key: bytes = b"") -> str:
+    """Return a digest of 96 bits, enough that nobody finds another text with the same digest."""
+    data = text.encode("utf-8", "surrogatepass")
+    return b64encode(hashlib.blake2b(data, digest_size=12, key=key).digest()).decode()
+
+
+# --- choices ---------------------------------------------------------------------------------------------------------
 
 BASE = "\0"
 """The sender of a base fact; no node can have this name."""
@@ -34,7 +153,7 @@ FORMER_RELATIONS = 1000
 
 class Given(NamedTuple):
     """An offer as the node keeps it: `seq` is its number among those of a peer, for an asserted fact the stamp (see
-    `stamps`), and 0 for a derivation of the node's own."""
+    `messages`), and 0 for a derivation of the node's own."""
 
     height: int
     support: Support
@@ -87,7 +206,7 @@ class Choices:
         self._learn_locations()
         self._dirty: dict[LocatedTuple, None] = {}
         self._foreign: dict[LocatedTuple, None] = {}
-        self._derivations = self._joined()
+        self._derivations = self._new_derivations()
 
     def view(self, relation: str) -> list[tuple[Any, ...]]:
         """Return the tuples of a relation that live here."""
@@ -119,7 +238,7 @@ class Choices:
             self.chosen[fact] = Chosen(given.height, given.support, source)
             self.tuples.add(fact)
         self.last = {head: Derivation(*parts) for head, parts in last.items()}
-        self._derivations = self._joined()
+        self._derivations = self._new_derivations()
         self._settle()
 
     @property
@@ -139,10 +258,10 @@ class Choices:
         self.functors.renew()
         self._dirty.update({fact: None for fact, problem in self.excluded.items() if problem is not None})
         self.excluded = {fact: None for fact, problem in self.excluded.items() if problem is None}
-        self._derivations = self._joined()
+        self._derivations = self._new_derivations()
         self._settle()
 
-    def _joined(self) -> Derivations:
+    def _new_derivations(self) -> Derivations:
         self.functors.restart()
         limits, own = self.options.limits, self.book.own_keys
         return Derivations(self.name, self.book.program, self.tuples, limits, own, self.functors)
@@ -207,7 +326,7 @@ class Choices:
             if derivations.overrun:
                 self._hold(dict(derivations.overrun))
                 continue
-            if derivations.settle_groups() or self._shun():
+            if derivations.settle_groups() or self._reconsider_ended():
                 if derivations.failures:
                     self.rejected["functor failed"] += derivations.failures
                     derivations.failures = 0
@@ -224,7 +343,7 @@ class Choices:
                 if own != self.offers.get(head, {}).get(self.name):
                     self._give(head, self.name, own)
 
-    def _shun(self) -> bool:
+    def _reconsider_ended(self) -> bool:
         """Choose again where an offer rests on an ended ground; return True if there was anything to do."""
         news = self.grounds.news()
         for fact, offers in self.offers.items() if news else ():
@@ -241,17 +360,17 @@ class Choices:
         if best is None:
             del self.chosen[fact]
             self.tuples.remove(fact)
-            self.grounds.over(fact)
+            self.grounds.end_root(fact)
             self._derivations.disappear(fact)
             return
         self.chosen[fact] = best
         if old is None:
             self.tuples.add(fact)
-            self.grounds.over(fact)
+            self.grounds.end_root(fact)
             self._appear(fact)
         elif best[:2] != old[:2]:
             for head in self._derivations.users(fact):
-                if self._together(fact, head):
+                if self._may_depend(fact, head):
                     self._derivations.touched[head] = None
 
     def _appear(self, fact: LocatedTuple) -> None:
@@ -282,21 +401,14 @@ class Choices:
     def _best(self, head: LocatedTuple) -> Said | None:
         """Return the best derivation of a tuple here: the least height; the rule and its body break ties. Derivations
         that rest on the tuple itself do not count."""
-        ranked = []
-        for instance in self._derivations.of(head):
-            if any(fact in self.chosen for fact in instance.absent):
-                continue
-            height, support = self._value(head, instance)
-            if head not in support and height <= LARGEST_COUNT:
-                stays = self.options.sticky and instance == self.last.get(head)
-                ranked.append((not stays, height, instance, support))
-        if not ranked:
+        best = self._least(head, partial(self._value, head))
+        if best is None:
             self.last.pop(head, None)
             return None
-        best = _least(ranked)
+        instance, said = best
         if self.options.sticky:
-            self.last[head] = best[2]
-        return Said(best[1], best[3])
+            self.last[head] = instance
+        return said
 
     def _value(self, head: LocatedTuple, instance: Derivation) -> tuple[int, Support]:
         """Return the height of a derivation and its set: the tuples of the head's own component, and the grounds of
@@ -329,26 +441,38 @@ class Choices:
         """Return the best derivation of a tuple here, the one that the node offers, and change nothing. Each derivation
         is a step for the `meter`, which may raise OverrunError."""
         own = self.book.program.component.get(head[0])
+
+        def value(instance: Derivation) -> tuple[int, Support]:
+            height, support, _ = (1, set[LocatedTuple](), []) if own is None else self._within(own, instance)
+            return height, frozenset(support)
+
+        best = self._least(head, value, meter)
+        return None if best is None else best[0]
+
+    def _least(
+        self, head: LocatedTuple, value: Callable[[Derivation], tuple[int, Support]], meter: Meter | None = None
+    ) -> tuple[Derivation, Said] | None:
+        """Return the best derivation of a tuple by the heights and sets that `value` gives: one that stays, then the
+        least height; the rule and its body break ties. Return None without one that does not rest on the tuple."""
         ranked = []
         for instance in self._derivations.of(head):
-            meter.spend()
+            if meter is not None:
+                meter.spend()
             if any(fact in self.chosen for fact in instance.absent):
                 continue
-            height, support, _ = (1, set[LocatedTuple](), []) if own is None else self._within(own, instance)
+            height, support = value(instance)
             if head not in support and height <= LARGEST_COUNT:
                 stays = self.options.sticky and instance == self.last.get(head)
-                ranked.append((not stays, height, instance, frozenset(support)))
-        return _least(ranked)[2] if ranked else None
+                ranked.append((not stays, height, instance, support))
+        if not ranked:
+            return None
+        least = min(rank[:2] for rank in ranked)
+        candidates = [rank for rank in ranked if rank[:2] == least]
+        best = candidates[0] if len(candidates) == 1 else min(candidates, key=lambda rank: repr(rank[2]))
+        return best[2], Said(best[1], best[3])
 
-    def _together(self, fact: LocatedTuple, head: LocatedTuple) -> bool:
+    def _may_depend(self, fact: LocatedTuple, head: LocatedTuple) -> bool:
         """Return True if two tuples may depend on each other."""
         component = self.book.program.component
         own = component.get(head[0])
         return own is not None and component.get(fact[0]) == own
-
-
-def _least(ranked: list[tuple[bool, int, Derivation, Support]]) -> tuple[bool, int, Derivation, Support]:
-    """Return the first derivation by rank and height; the rule and its body break ties."""
-    least = min(rank[:2] for rank in ranked)
-    candidates = [rank for rank in ranked if rank[:2] == least]
-    return candidates[0] if len(candidates) == 1 else min(candidates, key=lambda rank: repr(rank[2]))

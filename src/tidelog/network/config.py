@@ -33,7 +33,18 @@ FactLists = Mapping[str, list[list[Any]]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeConfig:
+class _CommonConfig:
+    """Settings that the nodes of a network share, and the facts that are there at the beginning."""
+
+    sticky: bool = False
+    roots: bool = True
+    limits: Limits | None = None
+    functors: tuple[str, ...] = ()
+    facts: FactLists = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeConfig(_CommonConfig):
     """Configuration of one node: `program` is a path or a text, `nodes` maps every name to address and public key."""
 
     name: str
@@ -42,24 +53,14 @@ class NodeConfig:
     nodes: Mapping[str, tuple[str, str]]
     store: Path | None = None
     incarnation: int = 0
-    sticky: bool = False
-    roots: bool = True
-    limits: Limits | None = None
-    functors: tuple[str, ...] = ()
-    facts: FactLists = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class NetworkConfig(_CommonConfig):
     """Configuration of a network on one machine; `program` is a path or a text."""
 
     program: Path | str
     nodes: tuple[str, ...]
-    sticky: bool = False
-    roots: bool = True
-    limits: Limits | None = None
-    functors: tuple[str, ...] = ()
-    facts: FactLists = field(default_factory=dict)
 
 
 def node_config(path: Path) -> NodeConfig:
@@ -109,26 +110,10 @@ def _node_config(table: _Table, name: str, program: Path | str, secret: str, sto
         nodes=nodes,
         store=store,
         incarnation=_incarnation(table),
-        sticky=table.take("sticky", bool, False),
-        roots=table.take("roots", bool, True),
-        limits=_limits(table),
-        functors=table.functors(),
-        facts=table.facts(),
+        **table.common(),
     )
     table.end()
     return config
-
-
-def _limits(table: _Table) -> Limits | None:
-    """Return the limits of a table of that name; None if there is none."""
-    values = table.take("limits", dict, {})
-    known = [each.name for each in fields(Limits)]
-    for key, value in values.items():
-        if key not in known:
-            raise table.wrong(f"unknown limit `{key}`; use one of {', '.join(known)}")
-        if key in ("senders", "names") and not isinstance(value, list):
-            raise table.wrong(f"limits.{key} must be a list of texts, found {value!r}")
-    return Limits(**values) if values else None
 
 
 def _incarnation(table: _Table) -> int:
@@ -147,11 +132,7 @@ def network_config(path: Path) -> NetworkConfig:
     config = NetworkConfig(
         program=path.parent / table.take("program", str),
         nodes=tuple(nodes),
-        sticky=table.take("sticky", bool, False),
-        roots=table.take("roots", bool, True),
-        limits=_limits(table),
-        functors=table.functors(),
-        facts=table.facts(),
+        **table.common(),
     )
     table.end()
     return config
@@ -193,14 +174,35 @@ class _Table:
             raise self.wrong(f"`{key}` must be {names[kind]}, found {'nothing' if value is None else repr(value)}")
         return value
 
-    def functors(self) -> tuple[str, ...]:
+    def common(self) -> dict[str, Any]:
+        """Return the settings that `_CommonConfig` has."""
+        return {
+            "sticky": self.take("sticky", bool, False),
+            "roots": self.take("roots", bool, True),
+            "limits": self._limits(),
+            "functors": self._functors(),
+            "facts": self._facts(),
+        }
+
+    def _limits(self) -> Limits | None:
+        """Return the limits of a table of that name; None if there is none."""
+        values = self.take("limits", dict, {})
+        known = [each.name for each in fields(Limits)]
+        for key, value in values.items():
+            if key not in known:
+                raise self.wrong(f"unknown limit `{key}`; use one of {', '.join(known)}")
+            if key in ("senders", "names") and not isinstance(value, list):
+                raise self.wrong(f"limits.{key} must be a list of texts, found {value!r}")
+        return Limits(**values) if values else None
+
+    def _functors(self) -> tuple[str, ...]:
         """Return the list of modules with functions, their files as seen from here."""
         functors = self.take("functors", list, [])
         if not all(map(_is_text, functors)):
             raise self.wrong(f"`functors` must be a list of texts, found {functors!r}")
         return tuple(str(self._folder / each) if is_file(each) else each for each in functors)
 
-    def facts(self) -> FactLists:
+    def _facts(self) -> FactLists:
         """Return the table of facts: rows by relation."""
         facts = self.take("facts", dict, {})
         for relation, rows in facts.items():

@@ -140,7 +140,7 @@ class Derivations:
         """Update aggregates with their values; return True if there was anything to do."""
         stale, self._stale = self._stale, {}
         for rule, group in stale:
-            old, new = self._groups.get((rule, group)), self._aggregated(rule, group)
+            old, new = self._groups.get((rule, group)), self._group_tuple(rule, group)
             if old == new:
                 continue
             if old is not None:
@@ -237,21 +237,21 @@ class Derivations:
         for rule in self._program.collectors.get(fact[0], ()):
             self._stale[rule, fact[1][: rule.groups]] = None
 
-    def _aggregated(self, rule: LocalAggregate, group: NodeRow) -> tuple[LocatedTuple, Derivation] | None:
+    def _group_tuple(self, rule: LocalAggregate, group: NodeRow) -> tuple[LocatedTuple, Derivation] | None:
         """Return the tuple of a group if some instance asks for the group and it has a value."""
         outer = (rule.outer, group)
         asked = outer in self._tuples
         rows = self._tuples.find(rule.inner, tuple(range(rule.groups)), group) if asked else []
         values: tuple[Any, ...] = ()
         if rule.own is not None:
-            values = self._folded(rule, rule.own, group, rows, asked=asked)
+            values = self._fold_value(rule, rule.own, group, rows, asked=asked)
         elif asked:
             with suppress(NoValueError):
                 members = [None if rule.op == "count" else row[rule.groups] for row in rows]
                 values = (aggregate(rule.op, rule.kind, members),)
         return ((rule.head, (*group, *values)), Derivation(rule.key, (outer,), ())) if values else None
 
-    def _folded(
+    def _fold_value(
         self, rule: LocalAggregate, own: OwnAggregate, group: NodeRow, rows: list[NodeRow], *, asked: bool
     ) -> tuple[Any, ...]:
         """Return the value of a group of an aggregate in Python, or nothing."""

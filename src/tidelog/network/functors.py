@@ -23,10 +23,19 @@ from tidelog.network.limits import Meter, OverrunError, is_sendable, unwritable
 from tidelog.network.program import LocalAggregate, NodeRow
 from tidelog.network.values import has_kind, shown_value, stored_value
 from tidelog.rules.core import OwnAggregate
-from tidelog.semantics.calls import PASSED, CallSite, call_text, raised, within
 from tidelog.semantics.ordinals import collision, ordinals
-from tidelog.semantics.user_aggregates import folded
-from tidelog.semantics.user_functors import called_on_rows, fitting, function_of, misfit_text
+from tidelog.semantics.user_aggregates import fold_group
+from tidelog.semantics.user_functors import (
+    PASSED,
+    CallSite,
+    call_on_rows,
+    call_text,
+    fitting,
+    function_of,
+    misfit_text,
+    raised,
+    within,
+)
 
 FunctorCall: TypeAlias = tuple[str, NodeRow]
 """A functor, without its `@`, and arguments; or the word of an aggregate, and a digest of a group's members."""
@@ -92,13 +101,13 @@ class NodeFunctors:
 
         def call() -> tuple[Any, ...]:
             try:
-                return self._called(replace(declared, given=self.given), args, CallSite(rule), meter, records)
+                return self._call_function(replace(declared, given=self.given), args, CallSite(rule), meter, records)
             except OverrunError:
                 message = f"in rule {rule}, {call_text(declared, args)} has more values than this node's limits allow"
                 hint = "return fewer values, or raise the limit `steps`"
                 raise UsageError(Problem("E0507", message, hint=hint)) from None
 
-        return self._remembered((declared.name, args), call)
+        return self._cached_results((declared.name, args), call)
 
     def value(
         self,
@@ -119,7 +128,7 @@ class NodeFunctors:
         def fold() -> tuple[Any, ...]:
             kinds = [column.kind for column in own.operands]
             rows = [shown(row, kinds) for row in members]
-            found = folded(own, rows, CallSite(rule.origin), lambda: shown(group, own.keys))
+            found = fold_group(own, rows, CallSite(rule.origin), lambda: shown(group, own.keys))
             stored = stored_value(found, own.declared.result.kind, records)
             if found is not None and (not has_kind(stored, own.declared.result.kind, records) or unwritable((stored,))):
                 message = f"in rule {rule.origin}, `{own.word}` gave {misfit_text(found, own.declared)}"
@@ -129,7 +138,7 @@ class NodeFunctors:
                 raise UsageError(Problem("E0507", message, hint="return shorter texts, or records of fewer levels"))
             return () if found is None else (stored,)
 
-        return self._remembered(call, fold)
+        return self._cached_results(call, fold)
 
     def ordinal(self, value: Any, kind: Kind, records: Mapping[str, RecordType]) -> int:
         """Return `ord` of a stored symbol or record. Raise FailedError (E0409) if it is that of another value, among
@@ -146,7 +155,7 @@ class NodeFunctors:
         """Return True if there is a result of a call."""
         return call in self._results
 
-    def _remembered(self, call: FunctorCall, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
+    def _cached_results(self, call: FunctorCall, make: Callable[[], tuple[Any, ...]]) -> tuple[Any, ...]:
         """Return the results of a call, made by `make` if they are not there. Raise FailedError if the call failed."""
         found = self._results.get(call)
         if found is None:
@@ -162,7 +171,7 @@ class NodeFunctors:
             raise FailedError(found)
         return found
 
-    def _called(
+    def _call_function(
         self, declared: FunctorType, args: NodeRow, site: CallSite, meter: Meter, records: Mapping[str, RecordType]
     ) -> tuple[Any, ...]:
         given, result = function_of(declared), declared.result
@@ -170,7 +179,7 @@ class NodeFunctors:
         values: list[Any] = [shown_value(value, column.kind, records) for value, column in pairs]
         found: list[Any] = []
         if given.vectorized:
-            found = called_on_rows(declared, given, [values], site)
+            found = call_on_rows(declared, given, [values], site)
         else:
             try:
                 made = given.function(*values)
@@ -192,7 +201,7 @@ class NodeFunctors:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
 
-    def used(self) -> dict[FunctorCall, Results]:
+    def results_in_use(self) -> dict[FunctorCall, Results]:
         """Return the results that derivations use."""
         return {call: self._results[call] for call in self._uses}
 
@@ -225,12 +234,23 @@ def _names(given: GivenFunctions) -> frozenset[str]:
     return frozenset((*given.functions, *given.aggregates))
 
 
+def problem_to_json(problem: Problem) -> list[str | None]:
+    """Return a problem as JSON can hold it, without its place."""
+    return [problem.code, problem.message, problem.hint]
+
+
+def problem_from_json(parts: Sequence[str]) -> Problem:
+    """Return the problem that `problem_to_json` has written."""
+    code, message, hint = parts
+    return Problem(code, message, hint=hint)
+
+
 def results_to_json(results: Mapping[FunctorCall, Results]) -> list[Any]:
     """Return results as JSON can hold them."""
     written: list[Any] = []
     for (name, args), found in results.items():
         if isinstance(found, Problem):
-            written.append([name, args, [found.code, found.message, found.hint], ()])
+            written.append([name, args, problem_to_json(found), ()])
         else:
             written.append([name, args, None, found])
     return written
@@ -239,10 +259,11 @@ def results_to_json(results: Mapping[FunctorCall, Results]) -> list[Any]:
 def results_from_json(parts: Iterable[Any]) -> dict[FunctorCall, Results]:
     """Return results that JSON holds. Raise TypeError or ValueError for anything else."""
     return {
-        (name, _tuple(args)): _tuple(values) if problem is None else Problem(problem[0], problem[1], hint=problem[2])
+        (name, nested_tuple(args)): nested_tuple(values) if problem is None else problem_from_json(problem)
         for name, args, problem, values in parts
     }
 
 
-def _tuple(parts: list[Any]) -> tuple[Any, ...]:
-    return tuple([_tuple(part) if isinstance(part, list) else part for part in parts])
+def nested_tuple(parts: list[Any]) -> tuple[Any, ...]:
+    """Return a row that JSON holds: lists in it are records."""
+    return tuple([nested_tuple(part) if isinstance(part, list) else part for part in parts])

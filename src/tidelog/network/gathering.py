@@ -9,28 +9,28 @@ changes. For `blame`, the facts have their stamps there in the place of epochs, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tidelog.database.ruleset import Earlier, NamedRules
-from tidelog.errors import Problem, UsageError
+from tidelog.database.transaction import Earlier, NamedRules
+from tidelog.errors import Problem, UsageError, quote
 from tidelog.functions.callables import FunctorSource
-from tidelog.language.syntax import Program
+from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.network.messages import RuleChange
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.values import declared, shown_rows
-from tidelog.workspace.earlier_names import OF_NETWORKS, EarlierNames
+from tidelog.workspace.objects import OF_NETWORKS, EarlierNames
 
 if TYPE_CHECKING:
     from tidelog.database.database import Database
     from tidelog.database.transaction import Transaction
     from tidelog.explain.absence import Absence
-    from tidelog.explain.enumeration import Enumeration
+    from tidelog.explain.questions import Enumeration
     from tidelog.explain.steps import Facts, Removal
-    from tidelog.network.blame import NetworkBlame
+    from tidelog.network.proofs import NetworkBlame
     from tidelog.workspace.change import Change
 
 
@@ -55,6 +55,26 @@ class NetworkVerbs(EarlierNames, ABC):
     def _named_rules(self) -> Mapping[str, object]:
         return self.book.named_rules()
 
+    @property
+    def program(self) -> CheckedProgram:
+        """Return the program with all changes of rules."""
+        return self.book.checked
+
+    @abstractmethod
+    def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
+        """Return the tuples of a relation at all nodes together, as far as they know by now."""
+
+    def local(self, name: str) -> set[tuple[Any, ...]]:
+        """Return the same as `network[name]`, with which a proof is checked."""
+        return self[name]
+
+    def _known_node(self, name: str, nodes: Collection[str]) -> str:
+        """Return the name of one of the `nodes`. Raise UsageError (E0624) for another one."""
+        if not isinstance(name, str) or name not in nodes:
+            hint = f"use one of {', '.join(nodes)}" if nodes else "insert a fact first"
+            raise UsageError(Problem("E0624", f"{quote(name)} is not a node of this network", hint=hint))
+        return name
+
     @abstractmethod
     def _add_rules(self, text: str, replace: Earlier) -> None: ...
     @abstractmethod
@@ -67,7 +87,7 @@ class NetworkVerbs(EarlierNames, ABC):
             self._since[change.name] = stamp
 
     @abstractmethod
-    def _stamped(self, relation: str) -> Mapping[NodeRow, int]:
+    def _stamps_of(self, relation: str) -> Mapping[NodeRow, int]:
         """Return the asserted facts of a relation at all nodes together, as they are stored, each with its stamp."""
 
     @abstractmethod
@@ -82,21 +102,21 @@ class NetworkVerbs(EarlierNames, ABC):
         """Return the asserted facts of a relation at all nodes together. Raise UsageError (E0601) for an unknown
         name."""
         program = self.book.program
-        return shown_rows(self._stamped(declared(relation, program)), relation, program)
+        return shown_rows(self._stamps_of(declared(relation, program)), relation, program)
 
     def database(self) -> Database:
         """Return an embedded database with the program of the network and the facts that its nodes assert at the
         moment: a copy, which does not follow the network. It takes the memory and time of an evaluation from scratch;
         raise LimitError (E0503) if memory does not suffice."""
-        return self._gathered(self._located())
+        return self._database_of(self._facts_at_nodes())
 
-    def _located(self) -> dict[str, Mapping[NodeRow, int]]:
+    def _facts_at_nodes(self) -> dict[str, Mapping[NodeRow, int]]:
         """Return the facts that live at nodes, by relation."""
         places = self.book.program.places
         names = [name for name, place in places.items() if not place.auxiliary and place.location is not None]
-        return {name: rows for name in names if (rows := self._stamped(name))}
+        return {name: rows for name in names if (rows := self._stamps_of(name))}
 
-    def _gathered(self, facts: Mapping[str, Iterable[NodeRow]]) -> Database:
+    def _database_of(self, facts: Mapping[str, Iterable[NodeRow]]) -> Database:
         """Return a database with the program and these facts."""
         from tidelog.database.database import Database
 
@@ -147,10 +167,10 @@ class NetworkVerbs(EarlierNames, ABC):
         A call of `insert`, or of `add` or `remove` of `rules` is one change. A simulation counts them, see `changes`;
         processes note the time. Raise UsageError (E0670) if the network comes to rest without the tuple.
         """
-        from tidelog.network.blame import dated, network_blame
+        from tidelog.network.proofs import network_blame, with_stamps
 
-        facts = self._located()
-        found = dated(self._gathered(facts), facts, self.book.program).blame(relation, values)
+        facts = self._facts_at_nodes()
+        found = with_stamps(self._database_of(facts), facts, self.book.program).blame(relation, values)
         return network_blame(found, self.book, self._moment)
 
 

@@ -6,18 +6,33 @@ from node to node. An inquiry has a budget of questions, and one of memory.
 
 Others may lie, so a reason counts only if it fits the rules: a fact is asserted at its own node, and a body has tuples
 of the relations that the rule reads, at the node that evaluates it. Everything else of an answer is ignored.
+
+`reasons` says why one node has its tuples, and derives those of others: it reads them off the offers that the node has
+chosen and the derivations that it makes, and changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from tidelog.network.limits import MOST_ASKED
+from tidelog.language.aggregates import AGGREGATES
+from tidelog.network.choices import BASE
+from tidelog.network.limits import (
+    LARGEST_ANSWER,
+    MOST_ASKED,
+    MOST_MEMBERS,
+    MOST_NEEDED,
+    MOST_REASONS,
+    Meter,
+    OverrunError,
+    weigh,
+)
 from tidelog.network.messages import Because, NodeReason, Why
+from tidelog.network.node_state import NodeState
 from tidelog.network.program import AnyLocal, LocalAggregate, LocatedProgram, LocatedTuple
-from tidelog.network.reasons import weight_of
 from tidelog.network.rulebook import Rulebook
 from tidelog.network.values import fits
 
@@ -163,3 +178,75 @@ def _needs(sender: str, reason: NodeReason, program: LocatedProgram) -> list[Ask
     if reason.sort == "derived" and reason.rule in program.rule_of:
         return [(sender, fact) for fact in reason.body]
     return []
+
+
+# --- the reasons of one node -----------------------------------------------------------------------------------------
+
+
+def reasons(state: NodeState, facts: Sequence[LocatedTuple], meter: Meter) -> tuple[NodeReason, ...]:
+    """Return why a node has the tuples asked for, then why it has those that these need there, as many as an answer
+    may have. Each derivation looked at is a step for the `meter`; a reason that takes more is withheld."""
+    found: dict[LocatedTuple, NodeReason] = {}
+    left = LARGEST_ANSWER
+    waiting = deque(facts)
+    while waiting and len(found) < MOST_REASONS:
+        fact = waiting.popleft()
+        if fact in found:
+            continue
+        try:
+            reason = _reason(state, fact, meter)
+        except OverrunError:
+            reason = NodeReason(fact, "withheld")
+        weight = weight_of(reason)
+        if weight > LARGEST_ANSWER or len(reason.body) > MOST_NEEDED or len(reason.absent) > MOST_NEEDED:
+            reason = NodeReason(fact, "withheld")
+            weight = weight_of(reason)
+        if found and weight > left:
+            break
+        left -= weight
+        found[fact] = reason
+        if reason.sort == "derived":
+            waiting.extend(reason.body)
+    return tuple(found.values())
+
+
+def weight_of(reason: NodeReason) -> int:
+    """Return an estimate of the memory of a reason, in bytes."""
+    return sum(weigh(row) + 32 for _, row in (reason.fact, *reason.body, *reason.absent))
+
+
+def _reason(state: NodeState, fact: LocatedTuple, meter: Meter) -> NodeReason:
+    if state.owner(fact) == state.name:
+        chosen = state.chosen.get(fact)
+        if chosen is None:
+            return NodeReason(fact, "missing")
+        if chosen.source == BASE:
+            return NodeReason(fact, "asserted")
+        if chosen.source != state.name:
+            return NodeReason(fact, "heard", (chosen.source,))
+    derivation = state.derivation(fact, meter)
+    if derivation is None:
+        return NodeReason(fact, "missing")
+    rule = state.book.program.rule_of[derivation.rule]
+    change = state.book.changes.get(rule.origin)
+    version = change.version if change is not None and change.text is not None else 0
+    if isinstance(rule, LocalAggregate):
+        return _aggregate_reason(state, fact, rule, version, meter)
+    return NodeReason(fact, "derived", (), rule.key, version, derivation.body, derivation.absent)
+
+
+def _aggregate_reason(
+    state: NodeState, fact: LocatedTuple, rule: LocalAggregate, version: int, meter: Meter
+) -> NodeReason:
+    """Return the reason for the value of a group, which names its first members: of a minimum or maximum those with
+    the value."""
+    group, value = fact[1][: rule.groups], fact[1][-1]
+    rows = state.tuples.find(rule.inner, tuple(range(rule.groups)), group)
+    for _ in rows:
+        meter.spend()
+    selective = AGGREGATES[rule.op].selective
+    rows.sort(key=lambda row: (selective and row[rule.groups] != value, repr(row)))
+    first = tuple((rule.inner, row) for row in rows[:MOST_MEMBERS])
+    names = (state.chosen[each].source for each in first)
+    sources = tuple(state.name if name == BASE else name for name in names)
+    return NodeReason(fact, "aggregated", sources, rule.key, version, first, (), len(rows))

@@ -18,7 +18,7 @@ from tidelog.network.functors import NodeFunctors
 from tidelog.network.limits import LONGEST_TEXT, Meter, OverrunError
 from tidelog.network.program import LocalRule, LocatedTuple, NodeRow
 from tidelog.rules import core
-from tidelog.rules.literals import variables_of
+from tidelog.rules.core import variables_of
 from tidelog.semantics.literals import step, unify
 from tidelog.semantics.values import normal
 

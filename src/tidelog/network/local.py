@@ -14,20 +14,19 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.database.ruleset import Earlier, no_earlier
-from tidelog.errors import Problem, SetupError, UsageError, quote, wrong_argument
+from tidelog.database.transaction import Earlier, no_earlier
+from tidelog.errors import Problem, SetupError, UsageError, wrong_argument
 from tidelog.functions.callables import FunctorSource, GivenFunctions
-from tidelog.language.syntax import CheckedProgram
 from tidelog.network.config import NetworkConfig, NodeConfig, line_of
+from tidelog.network.functors import nested_tuple, problem_from_json
 from tidelog.network.gathering import NetworkVerbs
 from tidelog.network.inquiry import Inquiry
 from tidelog.network.limits import checked_seconds
+from tidelog.network.messages import WallClock
 from tidelog.network.program import LocatedProgram, NodeRow
 from tidelog.network.rulebook import program_text
-from tidelog.network.stamps import WallClock
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
 from tidelog.network.wire import fact_from_json, reason_from_json
 from tidelog.network.zeromq import new_keys
@@ -107,10 +106,6 @@ class LocalNetwork(NetworkVerbs):
         """Return the tuples of a relation at all nodes together, as far as they know by now."""
         return self.views([relation])[relation]
 
-    def local(self, name: str) -> set[tuple[Any, ...]]:
-        """Return the same as `network[name]`, with which a proof is checked."""
-        return self[name]
-
     def views(self, relations: Sequence[str]) -> dict[str, set[tuple[Any, ...]]]:
         """Return the tuples of several relations; this asks every node once."""
         if isinstance(relations, str) or not isinstance(relations, Sequence):
@@ -118,7 +113,7 @@ class LocalNetwork(NetworkVerbs):
         for relation in relations:
             declared(relation, self.book.program)
             self._post(self.names, {"show": relation})
-        found = {name: {_row(row) for node in self.names for row in self._answer(node)} for name in relations}
+        found = {name: {nested_tuple(row) for node in self.names for row in self._answer(node)} for name in relations}
         return {name: shown_rows(rows, name, self.book.program) for name, rows in found.items()}
 
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, seconds: float = 10.0) -> Proof:
@@ -130,10 +125,7 @@ class LocalNetwork(NetworkVerbs):
 
         program, seconds = self.book.program, checked_seconds(seconds)
         fact = fact_of(relation, values, program)
-        name = program.owner(fact) or self.names[0] if at is None else at
-        if not isinstance(name, str) or name not in self.names:
-            hint = f"use one of {', '.join(self.names)}"
-            raise UsageError(Problem("E0624", f"{quote(name)} is not a node of this network", hint=hint))
+        name = self._known_node(program.owner(fact) or self.names[0] if at is None else at, self.names)
         answer = self._ask(name, {"explain": relation, "row": fact[1], "seconds": seconds})
         inquiry = Inquiry(0, self.book, program.owner(fact) or name, fact, messages=0, room=0)
         inquiry.recall(
@@ -141,11 +133,6 @@ class LocalNetwork(NetworkVerbs):
             ((node, fact_from_json(parts)) for node, parts in answer["unanswered"]),
         )
         return proof_of(inquiry, GivenFunctions.of(self._functors))
-
-    @property
-    def program(self) -> CheckedProgram:
-        """Return the program with all changes of rules."""
-        return self.book.checked
 
     def settle(self, seconds: float) -> bool:
         """Wait until the whole network is quiet, at most `seconds`; return True if it is."""
@@ -188,9 +175,7 @@ class LocalNetwork(NetworkVerbs):
     def __enter__(self) -> LocalNetwork:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _functions(self) -> FunctorSource:
@@ -203,18 +188,14 @@ class LocalNetwork(NetworkVerbs):
             by_node.setdefault(str(program.owner(fact)), []).append(fact[1])
         for name in by_node:
             if name not in self.names:
-                hint = f"use one of {', '.join(self.names)}"
-                raise UsageError(
-                    Problem(
-                        "E0624", f"a fact of {relation} lives at {name}, which is not a node of this network", hint=hint
-                    )
-                )
+                message = f"a fact of {relation} lives at {name}, which is not a node of this network"
+                raise UsageError(Problem("E0624", message, hint=f"use one of {', '.join(self.names)}"))
         return by_node
 
-    def _stamped(self, relation: str) -> dict[NodeRow, int]:
+    def _stamps_of(self, relation: str) -> dict[NodeRow, int]:
         self._post(self.names, {"asserted": relation})
         answers = [self._read(name) for name in self.names]
-        return {_row(row): stamp for answer in answers for row, stamp in _checked(answer)}
+        return {nested_tuple(row): stamp for answer in answers for row, stamp in _answer_or_error(answer)}
 
     def _moment(self, stamp: int) -> datetime:
         return datetime.fromtimestamp(stamp / 1_000_000, UTC)
@@ -228,7 +209,7 @@ class LocalNetwork(NetworkVerbs):
                 if not _is_error(undoing):
                     self._ask(name, {"undo": undoing})
         for answer in answers.values():
-            _checked(answer)
+            _answer_or_error(answer)
 
     def _ask(self, name: str, command: dict[str, Any]) -> Any:
         self._post([name], command)
@@ -246,17 +227,17 @@ class LocalNetwork(NetworkVerbs):
             stdin.write(f"{line}\n")
             stdin.flush()
         except BrokenPipeError:
-            raise _ended(name) from None
+            raise _process_ended_error(name) from None
 
     def _answer(self, name: str) -> Any:
-        return _checked(self._read(name))
+        return _answer_or_error(self._read(name))
 
     def _read(self, name: str) -> Any:
         stdout = self._processes[name].stdout
         assert stdout is not None
         line = stdout.readline()
         if not line:
-            raise _ended(name)
+            raise _process_ended_error(name)
         return json.loads(line)
 
 
@@ -287,20 +268,15 @@ def _is_error(answer: Any) -> bool:
     return isinstance(answer, dict) and "error" in answer
 
 
-def _checked(answer: Any) -> Any:
+def _answer_or_error(answer: Any) -> Any:
     """Return the answer of a node. Raise UsageError if it is an error."""
     if _is_error(answer):
-        code, message, hint = answer["error"]
-        raise UsageError(Problem(code, message, hint=hint))
+        raise UsageError(problem_from_json(answer["error"]))
     return answer
 
 
-def _ended(name: str) -> SetupError:
+def _process_ended_error(name: str) -> SetupError:
     return SetupError(Problem("E0791", f"the process of node {name} ended", hint="read its error above"))
-
-
-def _row(parts: list[Any]) -> tuple[Any, ...]:
-    return tuple([_row(part) if isinstance(part, list) else part for part in parts])
 
 
 def _free_ports(number: int) -> list[int]:

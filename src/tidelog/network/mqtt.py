@@ -16,8 +16,7 @@ from contextlib import suppress
 from urllib.parse import quote
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
-from tidelog.network.transport import Transport
-from tidelog.network.wire import LARGEST_PACKET
+from tidelog.network.wire import LARGEST_PACKET, Transport
 
 try:
     from paho.mqtt import client as mqtt
@@ -66,8 +65,8 @@ class MQTTTransport(Transport):
         self.dropped = 0
         self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
         self._client.max_queued_messages_set(QUEUE)
-        self._client.on_connect = self._connected
-        self._client.on_message = self._arrived
+        self._client.on_connect = self._subscribe
+        self._client.on_message = self._receive_packet
         if username is not None:
             self._client.username_pw_set(username, password)
         if tls:
@@ -103,10 +102,10 @@ class MQTTTransport(Transport):
     def _digest(self, data: bytes) -> bytes:
         return hmac.digest(self._key, data, "sha256")
 
-    def _connected(self, client: mqtt.Client, *_: object) -> None:
+    def _subscribe(self, client: mqtt.Client, *_: object) -> None:
         client.subscribe(self._topic, qos=0)
 
-    def _arrived(self, _client: mqtt.Client, _data: object, message: mqtt.MQTTMessage) -> None:
+    def _receive_packet(self, _client: mqtt.Client, _data: object, message: mqtt.MQTTMessage) -> None:
         digest, data = bytes(message.payload[:_DIGEST]), bytes(message.payload[_DIGEST:])
         if len(data) > LARGEST_PACKET or not hmac.compare_digest(digest, self._digest(data)):
             self.dropped += 1

@@ -11,17 +11,17 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from types import NoneType, TracebackType
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.database.ruleset import Earlier, NamedRules, no_earlier
+from tidelog.database.transaction import Earlier, NamedRules, no_earlier
 from tidelog.errors import LimitError, Problem, TidelogError, UsageError, flag, quote, whole, wrong_argument
 from tidelog.functions.callables import FunctorSource, GivenFunctions
 from tidelog.limits.watch import WithinMemory
 from tidelog.network.choices import BASE, Options
 from tidelog.network.functors import NodeFunctors
 from tidelog.network.gathering import NodeVerbs
-from tidelog.network.inquiry import Inquiry
+from tidelog.network.inquiry import Inquiry, reasons
 from tidelog.network.journal import Journal
 from tidelog.network.limits import (
     MOST_INCARNATIONS,
@@ -32,17 +32,14 @@ from tidelog.network.limits import (
     checked_names,
     checked_seconds,
 )
-from tidelog.network.machine import Letter, NodeState
-from tidelog.network.messages import Base, Because, Message, Met, Why
+from tidelog.network.messages import Base, Because, Clock, Message, Met, WallClock, Why
+from tidelog.network.node_state import Letter, NodeState
 from tidelog.network.peer import Peer
 from tidelog.network.program import LocatedTuple
-from tidelog.network.reasons import reasons
 from tidelog.network.rulebook import program_text
-from tidelog.network.stamps import Clock, WallClock
-from tidelog.network.transport import Transport
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
-from tidelog.network.wire import Packet, RefusedError, decode, packets
-from tidelog.workspace.copies import Uncopied
+from tidelog.network.wire import Packet, RefusedError, Transport, decode, packets
+from tidelog.workspace.objects import Uncopied
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof
@@ -108,14 +105,14 @@ class Node(NodeVerbs, Uncopied):
         try:
             stored = self._journal.open(name, text, own.given) if self._journal is not None else None
             options, stamp = Options(sticky, roots, limits or Limits()), WallClock()() if incarnation else 0
-            self.machine = (
+            self.state = (
                 stored or made or NodeState(name, text, options, incarnation=incarnation, functors=own, stamp=stamp)
             )
         except TidelogError:
             if self._journal is not None:
                 self._journal.close()
             raise
-        self.clock: Clock = WallClock(self.machine.last_stamp)
+        self.clock: Clock = WallClock(self.state.last_stamp)
         """Of the changes that the node's own user makes."""
         self.transport = transport
         self.messages: Counter[str] = Counter()
@@ -129,22 +126,22 @@ class Node(NodeVerbs, Uncopied):
         self._patience = PATIENCE
         for peer in peers:
             if peer != name:
-                self.machine.meet(peer)
-        changed = limits is not None and limits != self.machine.options.limits
+                self.state.meet(peer)
+        changed = limits is not None and limits != self.state.options.limits
         if changed and limits is not None:
-            self.machine.limit(limits)
+            self.state.limit(limits)
         if stored is not None and (own.known != stored.functors.known or stored.problems):
             stored.renew()
             changed = True
         if self._journal is not None and (stored is None or changed):
-            self._journal.begin(self.machine)  # an old journal replays under the old limits, with the old functions
+            self._journal.begin(self.state)  # an old journal replays under the old limits, with the old functions
 
     # --- changes -----------------------------------------------------------------------------------------------------
 
     @_WITHIN_MEMORY
     def insert(self, relation: str, rows: Iterable[Any], *, stamp: int | None = None) -> None:
         """Assert facts that live here. Raise UsageError or DataError, or LimitError (E0503) if memory runs out, and
-        then change nothing. `stamp` is for networks, which give their own, see `tidelog.network.stamps`."""
+        then change nothing. `stamp` is for networks, which give their own, see `tidelog.network.messages`."""
         self.change_rows(relation, rows, True, None if stamp is None else whole("stamp", stamp))
 
     @_WITHIN_MEMORY
@@ -162,16 +159,16 @@ class Node(NodeVerbs, Uncopied):
         return NamedRules(self)
 
     def _named_rules(self) -> Mapping[str, object]:
-        return self.machine.book.named_rules()
+        return self.state.book.named_rules()
 
     @_WITHIN_MEMORY
     def _add_rules(self, text: str, replace: Earlier) -> None:
-        changes = self.machine.book.additions(text, self.name, replaces=no_earlier(replace))
-        undoing = self.machine.book.undoing(changes)
+        changes = self.state.book.additions(text, self.name, replaces=no_earlier(replace))
+        undoing = self.state.book.undoing(changes)
         self.tell(changes)
-        held = [change.name for change in changes if self.machine.book.held.get(change.name) is change]
+        held = [change.name for change in changes if self.state.book.held.get(change.name) is change]
         if held:
-            reason = self.machine.book.reasons.get(held[0])
+            reason = self.state.book.reasons.get(held[0])
             self.tell(undoing)
             if reason is not None:
                 raise UsageError(reason)
@@ -180,7 +177,7 @@ class Node(NodeVerbs, Uncopied):
 
     @_WITHIN_MEMORY
     def _remove_rules(self, *names: str) -> None:
-        self.tell(self.machine.book.removals(names, self.name))
+        self.tell(self.state.book.removals(names, self.name))
 
     def tell(self, messages: Iterable[Message]) -> None:
         """Give the node messages of its own user."""
@@ -190,9 +187,9 @@ class Node(NodeVerbs, Uncopied):
     def change_rows(self, relation: str, rows: Iterable[Any], present: bool, stamp: int | None) -> list[Base]:
         """Assert or retract facts that live here, in a change with this stamp or one of the clock; return the messages
         that undo it. Raise as `insert`."""
-        facts = facts_of(relation, rows, self.machine.book.program)
+        facts = facts_of(relation, rows, self.state.book.program)
         for fact in facts:
-            owner = self.machine.owner(fact)
+            owner = self.state.owner(fact)
             if owner != self.name:
                 message = f"{relation}{fact[1]!r} lives at node {owner}, not at {self.name}"
                 raise UsageError(Problem("E0622", message, hint="insert and delete a fact at the node where it lives"))
@@ -201,16 +198,16 @@ class Node(NodeVerbs, Uncopied):
     def change(self, facts: Sequence[LocatedTuple], present: bool, stamp: int) -> list[Base]:
         """Assert or retract facts as they are stored, in a change with this stamp; return the messages that undo it.
         Raise as `insert`."""
-        before = set(self.machine.problems)
-        stamps = {fact: given.seq for fact in facts if (given := self.machine.offers.get(fact, {}).get(BASE))}
+        before = set(self.state.problems)
+        stamps = {fact: given.seq for fact in facts if (given := self.state.offers.get(fact, {}).get(BASE))}
         new = [fact for fact in facts if (fact in stamps) != present]
         undoing = [Base(fact, not present, stamps.get(fact, 0)) for fact in new]
         self.tell(Base(fact, present, stamp if present else 0) for fact in facts)
-        failed = [problem for key, problem in self.machine.problems.items() if key not in before]
+        failed = [problem for key, problem in self.state.problems.items() if key not in before]
         if failed:  # at these facts or at what follows from them
             self.tell(undoing)
             raise UsageError(failed[0])
-        excluded = [fact for fact in facts if fact in self.machine.excluded] if present else []
+        excluded = [fact for fact in facts if fact in self.state.excluded] if present else []
         if excluded:
             self.tell(undoing)
             relation, row = excluded[0]
@@ -224,24 +221,24 @@ class Node(NodeVerbs, Uncopied):
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the tuples of a relation that live here, as far as this node knows by now. Raise LimitError (E0503) if
         memory does not suffice."""
-        program = self.machine.book.program
-        return shown_rows(self.machine.view(declared(relation, program)), relation, program)
+        program = self.state.book.program
+        return shown_rows(self.state.view(declared(relation, program)), relation, program)
 
     @_WITHIN_MEMORY
     def asserted(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the asserted facts of a relation at this node. Raise UsageError (E0601) for an unknown name."""
-        program = self.machine.book.program
-        return shown_rows(self.machine.asserted(declared(relation, program)), relation, program)
+        program = self.state.book.program
+        return shown_rows(self.state.asserted(declared(relation, program)), relation, program)
 
     @property
     def quiet(self) -> bool:
         """Return True if other nodes have heard everything that this node has to say."""
-        return self.machine.quiet
+        return self.state.quiet
 
     @property
     def rejected(self) -> Counter[str]:
         """Return the numbers of rejected packets and messages, by reason."""
-        return self.machine.rejected
+        return self.state.rejected
 
     @_WITHIN_MEMORY
     def explain(
@@ -274,11 +271,11 @@ class Node(NodeVerbs, Uncopied):
         as `explain`."""
         if type(messages) is not int or messages < 1:
             raise wrong_argument("`messages`", "a number of questions, 1 or more", messages)
-        program = self.machine.book.program
+        program = self.state.book.program
         fact = fact_of(relation, values, program)
-        owner, room = program.owner(fact) or self.name, self.machine.options.limits.memory
+        owner, room = program.owner(fact) or self.name, self.state.options.limits.memory
         self._inquiries += 1
-        self.inquiry = Inquiry(self._inquiries, self.machine.book, owner, fact, messages=messages, room=room)
+        self.inquiry = Inquiry(self._inquiries, self.state.book, owner, fact, messages=messages, room=room)
         self.pursue()
         return self.inquiry
 
@@ -289,15 +286,15 @@ class Node(NodeVerbs, Uncopied):
         while inquiry is not None and (questions := inquiry.questions(self.name, again=again)):
             self._send(each for each in questions if each[0] != self.name)
             for why in (why for name, why in questions if name == self.name):
-                meter = Meter(self.machine.options.limits.steps)
-                inquiry.take(self.name, Because(why.number, reasons(self.machine, why.facts, meter)))
+                meter = Meter(self.state.options.limits.steps)
+                inquiry.take(self.name, Because(why.number, reasons(self.state, why.facts, meter)))
             again = False
 
     def proof_of(self, inquiry: Inquiry) -> Proof:
         """Return the proof that the answers to an inquiry show. Raise UsageError (E0670)."""
         from tidelog.network.proofs import proof_of
 
-        return proof_of(inquiry, self.machine.functors.given)
+        return proof_of(inquiry, self.state.functors.given)
 
     # --- work --------------------------------------------------------------------------------------------------------
 
@@ -313,15 +310,15 @@ class Node(NodeVerbs, Uncopied):
         about_reasons: list[tuple[str, Why | Because]] = []
         for proven, data in received:
             try:
-                packet = self._admitted(proven, data)
+                packet = self._admit(proven, data)
             except RefusedError as refused:
-                self.machine.rejected[refused.args[0]] += 1
+                self.state.rejected[refused.args[0]] += 1
                 continue
             self._tries.pop(packet.sender, None)
             if self._is_first(packet):
                 self._step([*letters, (packet.sender, Met(packet.incarnation, packet.known))])
                 letters = []
-            if packet.known == self.machine.incarnation:
+            if packet.known == self.state.incarnation:
                 for message in packet.messages:
                     if isinstance(message, (Why, Because)):
                         about_reasons.append((packet.sender, message))
@@ -329,12 +326,12 @@ class Node(NodeVerbs, Uncopied):
                         letters.append((packet.sender, message))
         if letters:
             self._step(letters)
-        self._discuss(about_reasons)
+        self._exchange_reasons(about_reasons)
         if received:
             self._patience = PATIENCE
         return bool(received)
 
-    def _discuss(self, letters: Iterable[tuple[str, Why | Because]]) -> None:
+    def _exchange_reasons(self, letters: Iterable[tuple[str, Why | Because]]) -> None:
         """Answer questions for reasons, and take answers. Neither is a step of the state machine."""
         asked: Counter[str] = Counter()
         meters: dict[str, Meter] = {}
@@ -346,21 +343,21 @@ class Node(NodeVerbs, Uncopied):
                 continue
             asked[sender] += 1
             if asked[sender] > MOST_QUESTIONS:
-                self.machine.rejected["too many questions"] += 1
+                self.state.rejected["too many questions"] += 1
                 continue
-            meter = meters.setdefault(sender, Meter(self.machine.options.limits.steps))
-            answers.append((sender, Because(message.number, reasons(self.machine, message.facts, meter))))
+            meter = meters.setdefault(sender, Meter(self.state.options.limits.steps))
+            answers.append((sender, Because(message.number, reasons(self.state, message.facts, meter))))
         self._send(answers)
         self.pursue()
 
-    def _admitted(self, proven: str | None, data: bytes) -> Packet:
+    def _admit(self, proven: str | None, data: bytes) -> Packet:
         """Return a packet that may count. Raise RefusedError."""
-        packet = decode(data, receiver=self.name, fingerprint=self.machine.book.fingerprint)
+        packet = decode(data, receiver=self.name, fingerprint=self.state.book.fingerprint)
         if proven is not None and proven != packet.sender:
             raise RefusedError("forged sender")
         if packet.sender == self.name or (self._known is not None and packet.sender not in self._known):
             raise RefusedError("unknown node")
-        if not self.machine.can_meet(packet.sender):
+        if not self.state.can_meet(packet.sender):
             raise RefusedError("too many nodes")
         if packet.incarnation < self._peer(packet.sender).incarnation:
             raise RefusedError("former incarnation")
@@ -369,15 +366,15 @@ class Node(NodeVerbs, Uncopied):
     def _is_first(self, packet: Packet) -> bool:
         """Return True if a packet says anything about incarnations, its sender's or this node's."""
         peer = self._peer(packet.sender)
-        return peer.greeting or (packet.incarnation, packet.known) != (peer.incarnation, self.machine.incarnation)
+        return peer.greeting or (packet.incarnation, packet.known) != (peer.incarnation, self.state.incarnation)
 
     def _peer(self, name: str) -> Peer:
-        return self.machine.peers.get(name) or Peer()
+        return self.state.peers.get(name) or Peer()
 
     def resend(self, *, everyone: bool = True) -> None:
         """Repeat everything that is not acknowledged; unless to `everyone`, less often to nodes that do not answer."""
         to_all = flag("everyone", everyone)
-        letters = self._done("resend", (), self.machine.resend)
+        letters = self._perform("resend", (), self.state.resend)
         if not letters:
             return
         self._tries.update({receiver for receiver, _ in letters})
@@ -385,11 +382,11 @@ class Node(NodeVerbs, Uncopied):
 
     def introduce(self, name: str) -> None:
         """Send a new node the changes of rules."""
-        self._send(self.machine.brief(checked_name(name)))
+        self._send(self.state.brief(checked_name(name)))
 
     def ask(self) -> None:
         """Ask all nodes whether they are quiet."""
-        self._send(self._done("ask", (), self.machine.ask))
+        self._send(self._perform("ask", (), self.state.ask))
 
     def run(self, seconds: float | None = None, until: Callable[[], bool] | None = None) -> bool:
         """Take turns for `seconds` (None: for ever), or until a condition holds; return True if it held."""
@@ -414,9 +411,9 @@ class Node(NodeVerbs, Uncopied):
         end = time.monotonic() + checked_seconds(seconds)
         while (left := end - time.monotonic()) > 0:
             self.ask()
-            if not self.run(left, lambda: self.machine.survey.complete):
+            if not self.run(left, lambda: self.state.survey.complete):
                 return False
-            if self.machine.network_quiet:
+            if self.state.network_quiet:
                 return True
             self.run(min(left, 0.01))
         return False
@@ -430,19 +427,17 @@ class Node(NodeVerbs, Uncopied):
     def __enter__(self) -> Node:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _step(self, letters: list[Letter]) -> None:
         """Take a step of the state machine, and store it before anything of it is sent. Messages that memory does not
         suffice to send count as lost, and are repeated."""
-        replies = self._done("step", letters, lambda: self.machine.step(letters))
+        replies = self._perform("step", letters, lambda: self.state.step(letters))
         with suppress(MemoryError):
             self._send(replies)
 
-    def _done(self, kind: str, letters: Sequence[Letter], do: Callable[[], list[Letter]]) -> list[Letter]:
+    def _perform(self, kind: str, letters: Sequence[Letter], do: Callable[[], list[Letter]]) -> list[Letter]:
         """Return the messages of a step, after the store has the step.
 
         Raise UsageError if the store belongs to another process (E0627, E0628); then nothing has happened. If memory
@@ -465,7 +460,7 @@ class Node(NodeVerbs, Uncopied):
     def _keep(self, kind: str, letters: Sequence[Letter]) -> None:
         assert self._journal is not None
         try:
-            self._journal.append(self.machine, kind, letters)
+            self._journal.append(self.state, kind, letters)
         except UsageError:
             self.close()
             raise
@@ -476,8 +471,8 @@ class Node(NodeVerbs, Uncopied):
             parcels.setdefault((receiver, 0 if self._batch else number), []).append(message)
             self.messages[type(message).__name__] += 1
         for (receiver, _), messages in parcels.items():
-            incarnations = self.machine.incarnation, self._peer(receiver).incarnation
-            packet = Packet(self.name, receiver, self.machine.book.fingerprint, tuple(messages), *incarnations)
+            incarnations = self.state.incarnation, self._peer(receiver).incarnation
+            packet = Packet(self.name, receiver, self.state.book.fingerprint, tuple(messages), *incarnations)
             for data in packets(packet):
                 self.bytes += len(data)
                 self.transport.send(receiver, data)

@@ -4,14 +4,22 @@ Each offer is the whole state of one tuple, so only the newest one counts. There
 tuple: a later state waits for the acknowledgement, and then only the newest is sent. The receiver remembers the number
 of the last offer of each tuple, as a tombstone if that withdrew it. It forgets the number when the sender says that
 everything below it is acknowledged and can never come again.
+
+`Survey` asks whether the whole network is quiet. Any node can ask, all answer, and nobody is in charge. A node is quiet
+when all its messages are acknowledged, and a node acknowledges only after it has applied the message. So if all nodes
+are quiet at one moment, nothing will ever happen again. Nobody can ask all at one moment. But if two rounds of answers
+both say quiet, and no node's count of activity has moved between them, then all were quiet at every moment between the
+end of the first round and the beginning of the second.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from tidelog.network.limits import weigh
-from tidelog.network.messages import Noted, Offer, RuleChange, Support
+from tidelog.network.messages import Ask, Noted, Offer, RuleChange, Support, Tell
 from tidelog.network.program import LocatedTuple
 
 
@@ -72,7 +80,7 @@ class Peer:
         self.out[fact] = offer
         return offer
 
-    def acknowledged(self, seq: int) -> LocatedTuple | None:
+    def acknowledge(self, seq: int) -> LocatedTuple | None:
         """Note an acknowledgement; return the tuple of its offer if there is a newer state to send."""
         fact = self.numbers.pop(seq, None)
         if fact is None:
@@ -87,11 +95,11 @@ class Peer:
             del self.numbers[offer.seq]
         self.held.pop(fact, None)
 
-    def again(self) -> list[Offer]:
+    def waiting_offers(self) -> list[Offer]:
         """Return the offers that wait for an acknowledgement."""
         return [Offer(o.seq, self.low, o.fact, o.height, o.support, o.dead) for o in self.out.values()]
 
-    def noted(self, message: Noted) -> None:
+    def note_change(self, message: Noted) -> None:
         """Note that the other node knows a change of a rule."""
         change = self.changes.get(message.name)
         if change is not None and (change.version, change.author) <= (message.version, message.author):
@@ -115,6 +123,54 @@ class Peer:
         """Return an estimate of the bytes of a tuple's tombstone; 0 if there is none."""
         return weigh(fact[1]) if fact in self.graves else 0
 
-    def bury(self, offer: Offer) -> None:
+    def note_withdrawal(self, offer: Offer) -> None:
         """Remember that an offer withdrew its tuple."""
         self.graves[offer.fact] = offer.seq
+
+
+Question = tuple[str, Ask]
+
+# --- is the whole network quiet? -------------------------------------------------------------------------------------
+
+
+class Survey:
+    """The rounds of questions of one node. `number` must never go back, or old answers would count."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._answers: dict[str, Tell | None] = {}
+        self._before: dict[str, Tell | None] = {}
+
+    def begin(self, peers: Iterable[str], own: str, tell: Tell) -> list[Question]:
+        """Begin a new round, to be compared with the last one; `tell` is the answer of the node itself."""
+        self._before = self._answers if self.complete else {}
+        self.number += 1
+        self._answers = {**dict.fromkeys(peers), own: tell}
+        return self.unanswered()
+
+    def unanswered(self) -> list[Question]:
+        """Return the questions without an answer."""
+        return [(name, Ask(self.number)) for name, answer in self._answers.items() if answer is None]
+
+    def answer(self, sender: str, tell: Tell, most: int) -> list[Question]:
+        """Note an answer; also ask nodes that only the other one knows, while there are at most `most`."""
+        if tell.number != self.number or sender not in self._answers:
+            return []
+        self._answers[sender] = tell
+        room = max(0, most - len(self._answers))
+        new = dict.fromkeys(islice((name for name in tell.peers if name not in self._answers), room))
+        self._answers.update(new)
+        return [(name, Ask(self.number)) for name in new]
+
+    @property
+    def complete(self) -> bool:
+        """Return True if every node has answered."""
+        return None not in self._answers.values()
+
+    @property
+    def quiet(self) -> bool:
+        """Return True if the last two rounds show a quiet network."""
+        if not self._answers or not self.complete or self._answers.keys() != self._before.keys():
+            return False
+        pairs = [(self._before[name], answer) for name, answer in self._answers.items()]
+        return all(a and b and a.quiet and b.quiet and a.activity == b.activity for a, b in pairs)

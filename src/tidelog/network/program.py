@@ -15,8 +15,7 @@ from tidelog.common.source import Span
 from tidelog.language.aggregates import AggregateName
 from tidelog.language.syntax import Column, RecordType
 from tidelog.rules import core
-from tidelog.rules.components import components
-from tidelog.rules.printer import value_text
+from tidelog.rules.graph import components
 
 NodeRow: TypeAlias = tuple[Any, ...]
 LocatedTuple: TypeAlias = tuple[str, NodeRow]
@@ -193,5 +192,5 @@ class LocatedProgram:
 
     def _atom(self, atom: core.CoreAtom) -> str:
         location = self.places[atom.relation].location
-        shown = [f"{'@' if index == location else ''}{value_text(arg)}" for index, arg in enumerate(atom.args)]
+        shown = [f"{'@' if index == location else ''}{arg}" for index, arg in enumerate(atom.args)]
         return f"{'!' if atom.negated else ''}{atom.relation}({', '.join(shown)})"

@@ -1,21 +1,24 @@
-"""The instance of a user's rule that a derivation stands for.
+"""The basis of a derivation, by the reasons of nodes, and the instance of a user's rule that it stands for.
 
-The rule is solved over the few tuples that the derivation rests on, as the reference evaluators do. A negated tuple has
-to be among those that the nodes say are absent, and an aggregate has the value that its node gives. So the instance is
-one that `Proof.check` accepts.
+Nodes run rules that `localize` has made: a rule of the user may be a chain of them, and reads auxiliary relations that
+carry tuples from node to node, or have the values of aggregates. A reason is followed through auxiliary tuples, down to
+those of the user's relations: that is the basis of a derivation.
+
+The rule is solved over the few tuples of the basis, as the reference evaluators do. A negated tuple has to be among
+those that the nodes say are absent, and an aggregate has the value that its node gives. So the instance is one that
+`Proof.check` accepts.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, TypeAlias
 
-from tidelog.explain.conditions import plain_condition, with_values
 from tidelog.explain.instances import FlatRule, Premise, flat_rules
-from tidelog.explain.steps import Condition
+from tidelog.explain.steps import Condition, plain_condition, with_values
 from tidelog.explain.walks import Automaton, automaton_of
 from tidelog.functions.callables import GivenFunctions
 from tidelog.language.aggregates import AGGREGATES
@@ -35,13 +38,137 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import outermost, rebuild, rebuild_atom, rebuild_term, variables, walk
-from tidelog.network.bases import Basis, GroupValue, shown_fact
-from tidelog.network.inquiry import Asked
-from tidelog.network.program import LocalAggregate, LocatedProgram, LocatedTuple
+from tidelog.network.inquiry import Asked, Inquiry
+from tidelog.network.joins import ground
+from tidelog.network.messages import NodeReason
+from tidelog.network.program import LocalAggregate, LocalRule, LocatedProgram, LocatedTuple
+from tidelog.network.values import shown_row
 from tidelog.queries.bodies import GIVEN
 from tidelog.reference.paths import WithPaths
 from tidelog.reference.substitutions import RuleScope, combinations, solve
+from tidelog.rules import core
+from tidelog.rules.paths import PATH
 from tidelog.semantics.values import Row, normal
+
+
+def shown_fact(fact: LocatedTuple, program: LocatedProgram) -> tuple[str, Row]:
+    """Return a tuple as the user sees it."""
+    return fact[0], shown_row(fact[1], fact[0], program)
+
+
+@dataclass(frozen=True)
+class GroupValue:
+    """The value of an aggregate, with its reason and its node."""
+
+    rule: LocalAggregate
+    reason: NodeReason
+    node: str
+
+
+@dataclass
+class Basis:
+    """The tuples of the user's relations that a derivation rests on, those along paths apart, those that are absent,
+    each with the node that says so, and the values of aggregates. `gap` says what is missing, if anything."""
+
+    tuples: dict[tuple[str, Row], Asked] = field(default_factory=dict)
+    along: dict[tuple[str, Row], Asked] = field(default_factory=dict)
+    absent: dict[LocatedTuple, str] = field(default_factory=dict)
+    groups: list[GroupValue] = field(default_factory=list)
+    gap: str | None = None
+
+
+class Bases:
+    """The reasons of an inquiry, and what derivations rest on."""
+
+    def __init__(self, inquiry: Inquiry) -> None:
+        self._inquiry = inquiry
+        self._program = inquiry.program
+        self._gaps: dict[Asked, str] = {}
+
+    def source(self, asked: Asked) -> tuple[str, NodeReason | str | None]:
+        """Return the node that asserts or derives a tuple and its reason; without one, the node that should have given
+        it, and what is missing as text, None for a limit."""
+        if asked in self._gaps:
+            return asked[0], self._gaps[asked]
+        inquiry = self._inquiry
+        reason = inquiry.reasons.get(asked)
+        if reason is not None and reason.sort == "heard" and asked not in inquiry.wrong:
+            asked = reason.sources[0], asked[1]
+            reason = inquiry.reasons.get(asked)
+        node = asked[0]
+        if reason is None:
+            return node, f"node {node} has not answered" if inquiry.was_asked(asked) else None
+        if asked in inquiry.wrong:
+            return node, f"the reason that node {node} gives does not fit the rules"
+        if reason.sort == "missing":
+            return node, f"node {node} does not derive it any more"
+        if reason.sort == "withheld":
+            return node, f"the reason of node {node} is too large to send"
+        if reason.rule and reason.rule not in self._program.rule_of:
+            name = reason.rule.rsplit(".", 1)[0]
+            return node, f"node {node} derives it by rule {name:.60} version {reason.version}, which is unknown here"
+        return node, reason
+
+    def of(self, node: str, reason: NodeReason) -> Basis:
+        """Return what a derivation at a node rests on, through auxiliary tuples."""
+        found = Basis()
+        seen: set[Asked] = set()
+        waiting = [(node, reason, False)]
+        while waiting:
+            node, reason, is_path = waiting.pop()
+            found.absent.update(dict.fromkeys(reason.absent, node))
+            for fact in reason.body:
+                if not self._program.places[fact[0]].auxiliary:
+                    (found.along if is_path else found.tuples)[shown_fact(fact, self._program)] = node, fact
+                    continue
+                if (node, fact) in seen:
+                    continue
+                seen.add((node, fact))
+                source, inner = self.source((node, fact))
+                if not isinstance(inner, NodeReason):
+                    self._assume(source, fact, inner or "a limit was reached", found)
+                elif inner.sort == "aggregated":
+                    rule = self._program.rule_of[inner.rule]
+                    assert isinstance(rule, LocalAggregate)
+                    found.groups.append(GroupValue(rule, inner, source))
+                elif inner.sort == "derived":
+                    waiting.append((source, inner, is_path or fact[0].startswith(PATH)))
+        return found
+
+    def _assume(self, node: str, fact: LocatedTuple, gap: str, found: Basis) -> None:
+        """Note what a node that gives no reason must have derived an auxiliary tuple from, as far as its values say:
+        tuples that are then open."""
+        waiting = [fact]
+        while waiting:
+            fact = waiting.pop()
+            rules = [rule for rule in self._program.rules if rule.head.relation == fact[0]]
+            if len(rules) != 1:
+                found.gap = gap
+                return
+            (rule,) = rules
+            bound = _bound(rule, fact)
+            for atom in (*rule.positive, *rule.negative):
+                if not all(isinstance(arg, core.CoreConstant) or arg.name in bound for arg in atom.args):
+                    found.gap = gap
+                    continue
+                needed = ground(atom, bound)
+                if atom.negated:
+                    found.absent[needed] = node
+                elif self._program.places[atom.relation].auxiliary:
+                    waiting.append(needed)
+                else:
+                    found.tuples[shown_fact(needed, self._program)] = node, needed
+                    if (node, needed) not in self._inquiry.reasons:
+                        self._gaps[node, needed] = gap
+
+
+def _bound(rule: LocalRule, fact: LocatedTuple) -> dict[str, Any]:
+    """Return the values of the variables of a rule's head."""
+    args = zip(rule.head.args, fact[1], strict=True)
+    return {arg.name: value for arg, value in args if isinstance(arg, core.CoreVariable)}
+
+
+# --- the instance of a rule ------------------------------------------------------------------------------------------
 
 LONGEST_WALK = 1_000
 """Tuples among which a walk along a path is looked for."""
@@ -96,7 +223,7 @@ class UserRules:
         if len(basis.along) <= LONGEST_WALK:
             for flat in self._flat.get(relation, ()):
                 if flat.rule.name == name:
-                    for found in self._instances(_calling(flat, self._given), values, basis):
+                    for found in self._instances(_with_functions(flat, self._given), values, basis):
                         return found
         return None
 
@@ -107,7 +234,7 @@ class UserRules:
         tables |= {**self._pairs(flat, basis), GIVEN: {values}}
         aggregates = list(dict.fromkeys(outermost(flat.body)))
         goals = tuple(
-            rebuild(literal, lambda term: _named(term, aggregates))
+            rebuild(literal, lambda term: _value_variable(term, aggregates))
             for literal in flat.body
             if not isinstance(literal, Negation)
         )
@@ -116,7 +243,7 @@ class UserRules:
             given = {_value_name(i): value for i, (value, _) in enumerate(chosen)}
             groups = {each: group for each, (_, group) in zip(aggregates, chosen, strict=True)}
             for bound in solve(goals, given, RuleScope(names, tables)):
-                found = self._completed(flat, bound, basis, groups)
+                found = self._complete_instance(flat, bound, basis, groups)
                 if found is not None:
                     yield found
 
@@ -131,7 +258,7 @@ class UserRules:
         along = WithPaths(tables, self._checked)
         return {name: along[name] for name in paths}
 
-    def _completed(
+    def _complete_instance(
         self, flat: FlatRule, bound: Mapping[str, Any], basis: Basis, groups: _Groups
     ) -> DerivingInstance | None:
         """Return the instance with these values; None if no node says that its negated tuples are absent, or no walk
@@ -193,15 +320,15 @@ class UserRules:
         self, negation: Negation, bound: Mapping[str, Any], basis: Basis, aggregates: list[Aggregate]
     ) -> str | None:
         """Return the node that says that no tuple matches a negated atom; None if none does."""
-        atom = rebuild_atom(negation.atom, lambda term: _named(term, aggregates))
-        matches = self._is_it
+        atom = rebuild_atom(negation.atom, lambda term: _value_variable(term, aggregates))
+        matches = self._is_tuple_of
         if atom.path is not None:
             matches = self._is_along
         elif any(isinstance(part, Anonymous) for part in walk(atom.args)):
             matches = self._stands_for
         return next((node for fact, node in basis.absent.items() if matches(fact, atom, bound)), None)
 
-    def _is_it(self, fact: LocatedTuple, atom: Atom, bound: Mapping[str, Any]) -> bool:
+    def _is_tuple_of(self, fact: LocatedTuple, atom: Atom, bound: Mapping[str, Any]) -> bool:
         """Return True if a tuple is the one of an atom."""
         if fact[0] != atom.relation:
             return False
@@ -246,7 +373,7 @@ def _value_name(number: int) -> str:
     return f"#aggregate{number}"
 
 
-def _named(term: Term, aggregates: Sequence[Aggregate]) -> Term | None:
+def _value_variable(term: Term, aggregates: Sequence[Aggregate]) -> Term | None:
     return Variable(_value_name(aggregates.index(term))) if isinstance(term, Aggregate) else None
 
 
@@ -264,7 +391,7 @@ def _values_of(aggregate: Aggregate, basis: Basis) -> list[tuple[Value, GroupVal
     return [(value, None) for (value,) in starts]
 
 
-def _calling(flat: FlatRule, given: GivenFunctions) -> FlatRule:
+def _with_functions(flat: FlatRule, given: GivenFunctions) -> FlatRule:
     """Return a rule that calls these functions."""
 
     def change(term: Term) -> Term | None:
@@ -303,7 +430,7 @@ def _walk_along(relation: str, path: Path, ends: Row, facts: _Facts) -> PathWalk
     rows: dict[str, list[Row]] = defaultdict(list)
     for name, row in sorted(facts, key=repr):
         rows[name].append(row)
-    level: dict[_Place, tuple[Asked, ...]] = {(start, state): () for state in _with_silent(automaton, 0)}
+    level: dict[_Place, tuple[Asked, ...]] = {(start, state): () for state in automaton.states_of(0)}
     seen = set(level)
     while level:
         for (node, state), edges in level.items():
@@ -315,13 +442,9 @@ def _walk_along(relation: str, path: Path, ends: Row, facts: _Facts) -> PathWalk
                 source, target = (row[1], row[0]) if edge.form == "backward" else (row[0], row[1])
                 if (source, edge.source) in level:
                     walked = (*level[source, edge.source], facts[edge.relation, row])
-                    for state in _with_silent(automaton, edge.target):
+                    for state in automaton.states_of(edge.target):
                         if (target, state) not in seen:
                             seen.add((target, state))
                             reached[target, state] = walked
         level = reached
     return None
-
-
-def _with_silent(automaton: Automaton, state: int) -> list[int]:
-    return [state, *sorted(automaton.silent.get(state, ()))]

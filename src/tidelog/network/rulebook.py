@@ -125,7 +125,7 @@ class Rulebook:
     def renew(self) -> None:
         """Let all `changes` count except those `held`."""
         counted = {name: change for name, change in self.changes.items() if name not in self.held}
-        self._assembled = _assemble(self.text, _ordered(counted))
+        self._assembled = _assemble(self.text, _in_order(counted))
 
     @property
     def version(self) -> int:
@@ -147,7 +147,7 @@ class Rulebook:
         declarations = "\n".join(map(str, (*program.types, *program.functors, *program.declarations)))
         changes = []
         for rule in program.rules:
-            name = rule.name or _free(taken)
+            name = rule.name or _free_name(taken)
             taken.add(name)
             if name in self.rules and not replaces:
                 message = f"the network has a rule `{name}` already"
@@ -182,14 +182,14 @@ class Rulebook:
 
     def _check(self, changes: list[RuleChange]) -> None:
         together = {**self.changes, **{change.name: change for change in changes}}
-        _compiled(self.text, _ordered(together))
+        _compile(self.text, _in_order(together))
 
 
-def _ordered(changes: Mapping[str, RuleChange]) -> tuple[RuleChange, ...]:
+def _in_order(changes: Mapping[str, RuleChange]) -> tuple[RuleChange, ...]:
     return tuple(sorted(changes.values(), key=lambda change: (change.version, change.author, change.name)))
 
 
-def _free(taken: set[str]) -> str:
+def _free_name(taken: set[str]) -> str:
     return next(name for name in (f"r{number}" for number in range(1, len(taken) + 2)) if name not in taken)
 
 
@@ -209,7 +209,7 @@ def program_text(program: str | os.PathLike[str]) -> str:
 def _assemble(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     """Return the program with all changes that go together."""
     try:
-        return _compiled(text, changes)
+        return _compile(text, changes)
     except ProgramError:
         if not changes:
             raise
@@ -217,15 +217,15 @@ def _assemble(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     refused = {}
     for change in changes:
         try:
-            _compiled(text, (*kept, change))
+            _compile(text, (*kept, change))
             kept.append(change)
         except ProgramError as error:
             refused[change.name] = str(error)
-    return replace(_compiled(text, tuple(kept)), refused=refused)
+    return replace(_compile(text, tuple(kept)), refused=refused)
 
 
 @lru_cache(maxsize=512)
-def _compiled(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
+def _compile(text: str, changes: tuple[RuleChange, ...]) -> Assembled:
     base = _base(text)
     rules: dict[str | None, Rule] = {rule.name: rule for rule in base.rules if rule.name is not None}
     facts = [rule for rule in base.rules if rule.name is None]

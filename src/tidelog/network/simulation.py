@@ -1,7 +1,8 @@
 """`Simulation`: a whole network of nodes in one process, with every misfortune that a network can have.
 
 It is for trying protocols out and for testing them. Everything depends on the seed alone, so a failed run repeats to
-the byte. A node comes into being when a tuple names it.
+the byte. A node comes into being when a tuple names it. `SimulatedTransport` carries packets within the process with
+every kind of misfortune, in an order that a seed decides.
 """
 
 from __future__ import annotations
@@ -13,25 +14,158 @@ from collections.abc import Callable, Iterable, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from tidelog.database.ruleset import Earlier, no_earlier
-from tidelog.errors import Problem, TidelogError, UsageError, flag, quote, wrong_argument
+from tidelog.database.transaction import Earlier, no_earlier
+from tidelog.errors import TidelogError, flag, wrong_argument
 from tidelog.functions.callables import FunctorSource, GivenFunctions
-from tidelog.language.syntax import CheckedProgram
 from tidelog.network.choices import Options
 from tidelog.network.functors import NodeFunctors
 from tidelog.network.gathering import NetworkVerbs
-from tidelog.network.limits import checked_name
-from tidelog.network.machine import NodeState
+from tidelog.network.journal import dump, load
+from tidelog.network.limits import checked_name, checked_names
 from tidelog.network.messages import Base, RuleChange
 from tidelog.network.node import Node
+from tidelog.network.node_state import NodeState
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import program_text
-from tidelog.network.snapshot import dump, load
-from tidelog.network.transport import SimulatedNetwork
 from tidelog.network.values import declared, fact_of, facts_of, shown_rows
+from tidelog.network.wire import Transport
 
 if TYPE_CHECKING:
     from tidelog.explain.proof import Proof
+
+SCHEDULES = ("random", "lifo", "burst", "starve", "fifo")
+
+_MOST_PASSES = 20
+"""How often a packet of a slow node is passed over for another one."""
+
+
+class SimulatedNetwork:
+    """Packets on their way between the transports that `transport` hands out. Their fate depends on `seed` alone.
+
+    `loss` and `duplicates` are probabilities. `schedule` says which packet comes next: any ("random"), mostly the
+    newest ("lifo"), mostly one of the newest ("burst"), any but mostly not those of one slow node ("starve"), or the
+    oldest ("fifo").
+    """
+
+    def __init__(self, seed: int, *, loss: float = 0.0, duplicates: float = 0.0, schedule: str = "random") -> None:
+        """Raise UsageError (E0635) for a wrong argument."""
+        given: object = schedule
+        if not isinstance(given, str) or given not in SCHEDULES:
+            raise wrong_argument("`schedule`", f"one of {', '.join(SCHEDULES)}", schedule)
+        for name, value in {"loss": loss, "duplicates": duplicates}.items():
+            if not isinstance(value, (int, float)) or not 0 <= value <= 1:
+                raise wrong_argument(f"`{name}`", "a probability from 0 to 1", value)
+        if not isinstance(seed, int) or seed.bit_length() > 64:
+            raise wrong_argument("`seed`", "an integer of at most 64 bits", seed)
+        self.random = random.Random(seed)
+        self.loss, self.duplicates, self.schedule = loss, duplicates, schedule
+        self.packets = 0
+        self.bytes = 0
+        self.trace = hashlib.sha256()
+        """Of everything delivered, in order: two runs are the same run when these are the same."""
+        self._flight: list[tuple[str, str, bytes]] = []
+        self._inboxes: dict[str, list[tuple[str | None, bytes]]] = {}
+        self._parts: tuple[frozenset[str], ...] = ()
+        self._slow: str | None = None
+
+    def transport(self, name: str) -> SimulatedTransport:
+        """Return the end of a node. Raise UsageError (E0624) if it cannot have this name."""
+        self._inboxes.setdefault(checked_name(name), [])
+        return SimulatedTransport(self, name)
+
+    @property
+    def empty(self) -> bool:
+        """Return True if nothing is on its way."""
+        return not self._flight
+
+    @property
+    def on_the_way(self) -> int:
+        """Return the number of packets on their way."""
+        return len(self._flight)
+
+    def cut(self, *parts: Iterable[str]) -> None:
+        """Cut the network: no packet gets from one part to another, nor to nodes in no part, until `heal`. Raise
+        UsageError (E0624, E0635) for parts that are no lists of names."""
+        self._parts = tuple(frozenset(checked_names(part, "a part of the network")) for part in parts)
+
+    def heal(self) -> None:
+        """End a cut."""
+        self._parts = ()
+
+    def post(self, sender: str, receiver: str, data: bytes) -> None:
+        """Put a packet on its way."""
+        self.packets += 1
+        self.bytes += len(data)
+        if not self._is_cut(sender, receiver):
+            self._flight.append((sender, receiver, data))
+
+    def deliver(self) -> str | None:
+        """Let one packet arrive, or be lost; return the node that gets it, if one does."""
+        if not self._flight:
+            return None
+        index = self._next()
+        sender, receiver, data = self._flight[index]
+        if self.schedule == "fifo":
+            del self._flight[index]
+        else:
+            self._flight[index] = self._flight[-1]
+            self._flight.pop()
+        if self.random.random() < self.loss or self._is_cut(sender, receiver):
+            return None
+        if self.random.random() < self.duplicates:
+            self._flight.append((sender, receiver, data))
+        self.trace.update(data)
+        self._inboxes.setdefault(receiver, []).append((sender, data))
+        return receiver
+
+    def take(self, name: str) -> list[tuple[str | None, bytes]]:
+        """Empty the inbox of a node."""
+        found, self._inboxes[name] = self._inboxes[name], []
+        return found
+
+    def _is_cut(self, sender: str, receiver: str) -> bool:
+        if not self._parts:
+            return False
+        return not any(sender in part and receiver in part for part in self._parts)
+
+    def _next(self) -> int:
+        last, chance = len(self._flight) - 1, self.random.random()
+        match self.schedule:
+            case "fifo":
+                return 0
+            case "lifo" if chance < 0.9:
+                return last
+            case "burst" if chance < 0.95:
+                return max(0, last - int(self.random.expovariate(0.3)))
+            case "starve":
+                if self._slow is None:
+                    self._slow = self.random.choice(sorted(self._inboxes))
+                for _ in range(_MOST_PASSES):
+                    index = self.random.randrange(last + 1)
+                    if self._slow not in self._flight[index][:2]:
+                        return index
+        return self.random.randrange(last + 1)
+
+
+class SimulatedTransport(Transport):
+    """A node's end of a `SimulatedNetwork`."""
+
+    def __init__(self, network: SimulatedNetwork, name: str) -> None:
+        self._network = network
+        self._name = name
+
+    def send(self, receiver: str, data: bytes) -> None:
+        self._network.post(self._name, receiver, data)
+
+    def receive(self, timeout: float = 0.0) -> list[tuple[str | None, bytes]]:
+        """Return the delivered packets; never wait."""
+        return self._network.take(self._name)
+
+    def close(self) -> None:
+        self._network.take(self._name)
+
+
+# --- the whole network -----------------------------------------------------------------------------------------------
 
 RETRIES = 0.01
 """How often, per packet, some node says again what is not acknowledged while others are still busy."""
@@ -114,18 +248,18 @@ class Simulation(NetworkVerbs):
     def restart(self, name: str) -> None:
         """Stop a node and start it again with its stored state; packets on their way to it may be lost."""
         node = self.node(name)
-        node.machine = load(dump(node.machine), self._machine, self._given(name))
+        node.state = load(dump(node.state), self._machine, self._functions_of(name))
 
     def lose(self, name: str) -> None:
         """Stop a node whose store is lost, and start it again in its next incarnation: the facts that were asserted
         there are lost, and changes of rules that no other node has got. Those of the program come again, as a change of
         the network."""
         node = self.node(name)
-        incarnation = node.machine.incarnation + 1
-        node.machine = self._made(name, incarnation, self._next_change())
+        incarnation = node.state.incarnation + 1
+        node.state = self._new_state(name, incarnation, self._next_change())
         for other in self.nodes:
             if other != name:
-                node.machine.meet(other)
+                node.state.meet(other)
 
     # --- running -----------------------------------------------------------------------------------------------------
 
@@ -154,21 +288,17 @@ class Simulation(NetworkVerbs):
         if name is not None:
             self.node(name).turn()
         if self.network.loss and self.network.on_the_way < BUSY and self._random.random() < RETRIES:
-            self._some().resend()
+            self._random_node().resend()
         if self._restarts and self._random.random() < RESTARTS:
-            self.restart(self._some().name)
+            self.restart(self._random_node().name)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the tuples of a relation at all nodes together, as far as they know by now."""
         declared(relation, self.book.program)
-        rows = (row for node in self.nodes.values() for row in node.machine.view(relation))
+        rows = (row for node in self.nodes.values() for row in node.state.view(relation))
         return shown_rows(rows, relation, self.book.program)
-
-    def local(self, name: str) -> set[tuple[Any, ...]]:
-        """Return the same as `network[name]`, with which a proof is checked."""
-        return self[name]
 
     def explain(self, relation: str, values: Iterable[Any], *, at: str | None = None, tries: int = TRIES) -> Proof:
         """Return a proof of a tuple, for which the node `at`, else that of the tuple, asks the others. Packets arrive
@@ -182,10 +312,7 @@ class Simulation(NetworkVerbs):
             raise wrong_argument("`tries`", f"a number from 1 to {MOST_TRIES:,}", tries)
         program = self.book.program
         owner = program.owner(fact_of(relation, values, program)) or next(iter(self.nodes), "")
-        name = owner if at is None else at
-        if not isinstance(name, str) or name not in self.nodes:
-            hint = f"use one of {', '.join(self.nodes)}" if self.nodes else "insert a fact first"
-            raise UsageError(Problem("E0624", f"{quote(name)} is not a node of this network", hint=hint))
+        name = self._known_node(owner if at is None else at, self.nodes)
         node, was_quiet = self.nodes[name], self.quiet
         inquiry = node.begin_inquiry(relation, values)
         left, known = tries, -1
@@ -198,11 +325,6 @@ class Simulation(NetworkVerbs):
         while was_quiet and not self.network.empty:
             self._deliver()
         return node.proof_of(inquiry)
-
-    @property
-    def program(self) -> CheckedProgram:
-        """Return the program with all changes of rules."""
-        return self.book.checked
 
     @property
     def messages(self) -> int:
@@ -222,13 +344,13 @@ class Simulation(NetworkVerbs):
     def node(self, name: str) -> Node:
         """Return the node of this name, a new one for a new name. Raise UsageError (E0624) for a wrong name."""
         if checked_name(name) not in self.nodes:
-            machine = self._made(name)
-            new = Node(name, machine, self.network.transport(name), batch=False)
+            state = self._new_state(name)
+            new = Node(name, state, self.network.transport(name), batch=False)
             new.clock = self._next_change
             others = list(self.nodes.values())
             for node in others:
-                node.machine.meet(name)
-                new.machine.meet(node.name)
+                node.state.meet(name)
+                new.state.meet(node.name)
             self.nodes[name] = new
             if others and self.book.changes:
                 self._random.choice(others).introduce(name)
@@ -236,11 +358,11 @@ class Simulation(NetworkVerbs):
                 new.tell(self.book.changes.values())
         return self.nodes[name]
 
-    def _made(self, name: str, incarnation: int = 0, stamp: int = 0) -> NodeState:
+    def _new_state(self, name: str, incarnation: int = 0, stamp: int = 0) -> NodeState:
         """Return a node at the beginning, with the facts of the program in a change with this stamp. Its secret depends
         on the seed, as everything does."""
         secret = hashlib.sha256(f"{self._seed} {incarnation} {name}".encode()).digest()
-        functors = NodeFunctors(self._given(name))
+        functors = NodeFunctors(self._functions_of(name))
         return self._machine(
             name,
             self.book.text,
@@ -251,7 +373,7 @@ class Simulation(NetworkVerbs):
             stamp=stamp,
         )
 
-    def _given(self, name: str) -> GivenFunctions:
+    def _functions_of(self, name: str) -> GivenFunctions:
         source = self._functors
         return GivenFunctions.of(source(name) if callable(source) else source)
 
@@ -259,9 +381,9 @@ class Simulation(NetworkVerbs):
         source = self._functors
         return source(next(iter(self.nodes), "")) if callable(source) else source
 
-    def _stamped(self, relation: str) -> dict[NodeRow, int]:
-        machines = (node.machine for node in self.nodes.values())
-        return {row: stamp for machine in machines for row, stamp in machine.asserted(relation).items()}
+    def _stamps_of(self, relation: str) -> dict[NodeRow, int]:
+        states = (node.state for node in self.nodes.values())
+        return {row: stamp for state in states for row, stamp in state.asserted(relation).items()}
 
     def _moment(self, stamp: int) -> int:
         return stamp
@@ -270,7 +392,7 @@ class Simulation(NetworkVerbs):
         self.changes += 1
         return self.changes
 
-    def _some(self) -> Node:
+    def _random_node(self) -> Node:
         return self._random.choice(list(self.nodes.values()))
 
     def _base(self, relation: str, rows: Iterable[Any], present: bool) -> None:
@@ -289,4 +411,4 @@ class Simulation(NetworkVerbs):
     def _change(self, changes: Sequence[RuleChange]) -> None:
         self._take(changes, self._next_change())
         if self.nodes:
-            self._some().tell(changes)
+            self._random_node().tell(changes)

@@ -145,7 +145,7 @@ def shown_value(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> An
     return tuple(values) if branch is None else class_of(branch)(*values)
 
 
-def tagged(literal: CoreLiteral) -> CoreLiteral:
+def with_branch_names(literal: CoreLiteral) -> CoreLiteral:
     """Return a literal about values with branches as one about records that begin with the name of the branch. Nodes
     keep and send such values so, because packets and files are JSON."""
     match literal:

@@ -4,17 +4,20 @@ The format is JSON, because nothing in it can run, and because every edge device
 rejects a packet as a whole, with the reason, before it uses any of it: if it is too large, cut off, of another shape or
 of another program, or has a field beyond its bound (`limits`). Members of a support are listed in order, so that equal
 packets are equal bytes.
+
+`Transport` is the base class of what carries packets from node to node. Those with sockets or a broker have modules of
+their own, because they need packages.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tidelog.network.grounds import ROOT
 from tidelog.network.limits import (
     DEEPEST,
     LARGEST_COUNT,
@@ -29,6 +32,7 @@ from tidelog.network.limits import (
     is_name,
 )
 from tidelog.network.messages import (
+    ROOT,
     Ack,
     Ask,
     Base,
@@ -54,6 +58,23 @@ FORMAT = 3
 LARGEST_PACKET = 16 * 2**20
 LONGEST_MARK = 32
 """Characters of what marks a root as ended, and of the digest of that."""
+
+
+class Transport(ABC):
+    """One node's end of a network. It promises nothing: packets may be lost, repeated, reordered and late."""
+
+    @abstractmethod
+    def send(self, receiver: str, data: bytes) -> None:
+        """Send a packet on its way; never wait, and never fail because of the other side."""
+
+    @abstractmethod
+    def receive(self, timeout: float = 0.0) -> list[tuple[str | None, bytes]]:
+        """Return the packets that have come, after waiting at most `timeout` seconds for the first; each with the name
+        of the sender if the transport can prove it, else None."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release everything. Nothing can be sent or received any more."""
 
 
 class RefusedError(Exception):
@@ -127,30 +148,14 @@ def message_to_json(message: Message) -> list[Any]:
             rest = [height, support_to_json(support)] if height is not None else []
             state = [seq, low, *fact, *rest]
             return ["dead", support_to_json(dead), *state] if dead else ["offer", *state]
-        case Ack(seq):
-            return ["ack", seq]
-        case Floor(low):
-            return ["floor", low]
-        case Heard(low):
-            return ["heard", low]
-        case RuleChange(name, version, author, text):
-            return ["change", name, version, author, text]
-        case Noted(name, version, author):
-            return ["noted", name, version, author]
-        case Ask(number):
-            return ["ask", number]
-        case Tell(number, quiet, activity, peers):
-            return ["tell", number, quiet, activity, list(peers)]
-        case Hello():
-            return ["hello"]
         case Met(incarnation, known):
             return ["met", incarnation, known]
         case Base(fact, present, stamp):
             return ["base", *fact, present, *([stamp] if stamp else [])]
-        case Why(number, facts):
-            return ["why", number, list(facts)]
         case Because(number, reasons):
             return ["because", number, list(map(reason_to_json, reasons))]
+        case _:
+            return [_WORDS[type(message)], *vars(message).values()]
 
 
 def message_from_json(parts: Any) -> Message:
@@ -166,7 +171,15 @@ def message_from_json(parts: Any) -> Message:
 
 
 def _from_others(parts: Any) -> Message:
-    return _READERS[_text(parts[0])](*parts[1:])
+    """Return a message of another node. Facts and rules of the node's own user do not come this way."""
+    if type(parts) is not list:
+        raise TypeError
+    word, *rest = parts
+    if word in _READERS:
+        return _READERS[word](*rest)
+    kind, readers = _PLAIN[word]
+    message: Message = kind(*[read(part) for read, part in zip(readers, rest, strict=True)])
+    return message
 
 
 def _offer(seq: Any, low: Any, relation: Any, row: Any, *rest: Any) -> Offer:
@@ -183,42 +196,27 @@ def _with_dead(dead: Any, *rest: Any) -> Offer:
     return Offer(offer.seq, offer.low, offer.fact, offer.height, offer.support, roots)
 
 
-def _change(name: Any, version: Any, author: Any, text: Any) -> RuleChange:
-    source = None if text is None else _text(text, LONGEST_RULE)
-    return RuleChange(_text(name, LONGEST_NAME), _count(version), _name(author), source)
-
-
-def _noted(name: Any, version: Any, author: Any) -> Noted:
-    return Noted(_text(name, LONGEST_NAME), _count(version), _name(author))
-
-
-def _tell(number: Any, quiet: Any, activity: Any, peers: Any) -> Tell:
-    return Tell(_count(number), _flag(quiet), _count(activity), tuple(map(_name, peers)))
-
-
-def _why(number: Any, facts: Any) -> Why:
-    return Why(_count(number), tuple(map(fact_from_json, _list(facts, MOST_ASKED))))
-
-
 def _because(number: Any, reasons: Any) -> Because:
     return Because(_count(number), tuple(map(reason_from_json, _list(reasons, MOST_REASONS))))
 
 
-_READERS: dict[str, Callable[..., Message]] = {
-    "offer": _offer,
-    "dead": _with_dead,
-    "ack": lambda seq: Ack(_count(seq)),
-    "floor": lambda low: Floor(_count(low)),
-    "heard": lambda low: Heard(_count(low)),
-    "change": _change,
-    "noted": _noted,
-    "hello": Hello,
-    "ask": lambda number: Ask(_count(number)),
-    "tell": _tell,
-    "why": _why,
-    "because": _because,
-}
-"""The readers of messages from other nodes; facts and rules of the node's own user do not come this way."""
+_READERS: dict[str, Callable[..., Message]] = {"offer": _offer, "dead": _with_dead, "because": _because}
+
+
+def _rule_name(value: Any) -> str:
+    return _text(value, LONGEST_NAME)
+
+
+def _rule_text(value: Any) -> str | None:
+    return None if value is None else _text(value, LONGEST_RULE)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(map(_name, value))
+
+
+def _asked_facts(value: Any) -> tuple[LocatedTuple, ...]:
+    return _facts(value, MOST_ASKED)
 
 
 # --- reasons ---------------------------------------------------------------------------------------------------------
@@ -337,3 +335,18 @@ def _list(value: Any, most: int) -> list[Any]:
     if type(value) is not list or len(value) > most:
         raise TypeError
     return value
+
+
+_PLAIN: dict[str, tuple[type[Any], tuple[Callable[[Any], Any], ...]]] = {
+    "ack": (Ack, (_count,)),
+    "floor": (Floor, (_count,)),
+    "heard": (Heard, (_count,)),
+    "change": (RuleChange, (_rule_name, _count, _name, _rule_text)),
+    "noted": (Noted, (_rule_name, _count, _name)),
+    "hello": (Hello, ()),
+    "ask": (Ask, (_count,)),
+    "tell": (Tell, (_count, _flag, _count, _names)),
+    "why": (Why, (_count, _asked_facts)),
+}
+"""Messages that are lists of their fields in JSON: the class of each, and what reads its fields."""
+_WORDS = {kind: word for word, (kind, _) in _PLAIN.items()}

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
-from tidelog.network.transport import Transport
-from tidelog.network.wire import LARGEST_PACKET
+from tidelog.network.wire import LARGEST_PACKET, Transport
 
 try:
     import zmq
@@ -87,7 +86,7 @@ class ZeroMQTransport(Transport):
             if receiver not in self._nodes:
                 self.dropped += 1
                 return
-            socket = self._out[receiver] = self._connected(self._nodes[receiver])
+            socket = self._out[receiver] = self._open_socket(self._nodes[receiver])
         try:
             socket.send(data, zmq.NOBLOCK)
         except zmq.Again:
@@ -109,7 +108,7 @@ class ZeroMQTransport(Transport):
         self._guard.stop()
         self._context.destroy(linger=0)
 
-    def _connected(self, node: Address) -> zmq.Socket[bytes]:
+    def _open_socket(self, node: Address) -> zmq.Socket[bytes]:
         socket = self._context.socket(zmq.PUSH)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.SNDHWM, QUEUE)

@@ -1,7 +1,6 @@
 """tidelog in notebooks: the IPython extension, and tables that follow a relation.
 
-cells      `%load_ext tidelog`: cells of rules, short messages for Ctrl-C, names as you type
-bar        the progress of long work below a cell
+cells      `%load_ext tidelog`: cells of rules, bars for long work, short messages for Ctrl-C, names as you type
 following  a table of a relation that changes with it
 """
 

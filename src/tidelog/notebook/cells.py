@@ -10,19 +10,62 @@ from __future__ import annotations
 import os
 import re
 import weakref
+from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType, TracebackType
+from traceback import walk_tb
+from types import TracebackType
 from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import ExecutionInfo, InteractiveShell
 from IPython.core.magic import Magics, cell_magic, magics_class
-from IPython.display import display
+from IPython.display import HTML, DisplayHandle, display
 
+from tidelog.common.markup import progress_bar
 from tidelog.connect import connect
-from tidelog.database.verbs import RelationVerbs
+from tidelog.database.relation_verbs import RelationVerbs
 from tidelog.errors import wrong_argument
-from tidelog.notebook.bar import NotebookBar
+from tidelog.limits.progress import Progress, progress
+
+_PATIENCE = 0.5
+"""Seconds of work before its bar shows."""
+
+
+class NotebookBar:
+    """A bar below a cell, while commits and other work of its thread take long."""
+
+    def __init__(self) -> None:
+        self._cell = ExitStack()
+        self._shown: DisplayHandle | None = None
+
+    def begin(self, _: ExecutionInfo) -> None:
+        """Look after the work of a cell."""
+        self._cell.enter_context(progress(self.show))
+
+    def end(self, _: object) -> None:
+        """Look no more."""
+        self._cell.close()
+        self._remove()
+
+    def show(self, state: Progress) -> None:
+        """Show how far some work has come, once it has taken some time."""
+        if state.ended:
+            self._remove()
+            return
+        if state.seconds < _PATIENCE:
+            return
+        parts = (state.work, state.step, f"{state.rows:,} tuples" if state.rows else "", f"{state.seconds:.0f} s")
+        bar = HTML(progress_bar(", ".join(filter(None, parts)), state.done, state.of))
+        if self._shown is None:
+            self._shown = display(bar, display_id=True)
+        else:
+            self._shown.update(bar)
+
+    def _remove(self) -> None:
+        shown, self._shown = self._shown, None
+        if shown is not None:
+            shown.update(HTML(""))
+
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _FIRST_LINE = re.compile(r"\s*%%tidelog\b[ \t]*(\w*)")
@@ -99,13 +142,7 @@ def show_interrupt(
     tb_offset: int | None = None,
 ) -> list[str]:
     """Show a Ctrl-C that ended work of tidelog as one line, any other as IPython does."""
-    frames = set[str]()
-    here = trace
-    while here is not None:
-        frame: FrameType = here.tb_frame
-        frames.add(frame.f_code.co_filename)
-        here = here.tb_next
-    if any(file.startswith(_PACKAGE) for file in frames):
+    if any(frame.f_code.co_filename.startswith(_PACKAGE) for frame, _ in walk_tb(trace)):
         lines = ["tidelog: interrupted; an epoch that has not ended changes nothing"]
     else:
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import HTML, DisplayHandle, display
 
 from tidelog.common.markup import change_table
-from tidelog.database.verbs import RelationVerbs
+from tidelog.database.relation_verbs import RelationVerbs
 from tidelog.errors import wrong_argument
 
 if TYPE_CHECKING:

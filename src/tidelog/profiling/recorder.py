@@ -1,22 +1,32 @@
 """The clock of an epoch that is recorded: each moment counts for one step, so that the sum is the time on the wall.
 
-The engine names its steps by `with step(…)`. Without a recorder of this thread that does nothing.
+The engine names its steps by `with step(…)`. Without a recorder of this thread that does nothing. Profiles of rules
+follow from the counts of their plans.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tidelog.common.arrays import Words
+from tidelog.kernels import layout
 from tidelog.kernels.compiling import count_as
-from tidelog.profiling.counts import PlanCounts, PlanRuns
-from tidelog.profiling.profile import EpochProfile, IndexProfile, NodeProfile, RuleProfile
-from tidelog.profiling.rules import rules_of
+from tidelog.profiling.counts import CountedPlan, PlanCounts, PlanRuns
+from tidelog.profiling.profile import (
+    EpochProfile,
+    IndexProfile,
+    LevelProfile,
+    NodeProfile,
+    PlanProfile,
+    RuleProfile,
+    merged_plans,
+)
 from tidelog.rules.core import HyperNode
 
 REMEMBERED = 100
@@ -102,7 +112,7 @@ class Recorder:
         if self._visit is not None and not any(each is counts for each in self._visit.counted):
             self._visit.counted.append(counts)
 
-    def again(self) -> None:
+    def restart(self) -> None:
         """Note that the epoch begins once more, and that all it did so far was in vain."""
         self._charge()
         self._steps = {"an attempt in vain": self._last - self._started}
@@ -174,7 +184,7 @@ def begin_again() -> None:
     """Note in the record of this thread, if there is one, that its epoch begins once more."""
     recorder = _current.get()
     if recorder is not None:
-        recorder.again()
+        recorder.restart()
 
 
 class step:  # Used as a function: a generator takes three times as long where nothing is recorded.
@@ -196,3 +206,41 @@ class step:  # Used as a function: a generator takes three times as long where n
 
 
 count_as(lambda: step(MACHINE_CODE))
+
+
+def rules_of(runs: Iterable[PlanRuns]) -> list[RuleProfile]:
+    """Return the profiles of the rules whose plans have run, from the counts of the plans."""
+    found: dict[str, list[PlanProfile]] = {}
+    for run in runs:
+        plan = run.plan
+        found.setdefault(plan.rule.origin, []).append(_plan_of(plan, run.counts))
+    return [
+        RuleProfile(name, sum(plan.seconds for plan in plans), merged_plans(plans), max(plan.runs for plan in plans))
+        for name, plans in found.items()
+    ]
+
+
+def _plan_of(plan: CountedPlan, counts: Words) -> PlanProfile:
+    seconds = float(counts[layout.K_SECONDS]) / 1e9
+    levels = counts[layout.K_LEVELS :].reshape(-1, 4)
+    spent = [_spent(level) for level in levels]
+    scale = min(1.0, seconds / sum(spent)) if any(spent) else 0.0
+    expected = float(levels[0][layout.K_MADE])
+    profiles = []
+    for i, level in enumerate(levels):
+        literal = plan.literals[i]
+        if i and literal is not None and plan.literals[i - 1] != literal:
+            expected *= plan.fanouts.get(literal, 1.0)
+        tried, made = int(level[layout.K_TRIED]), int(level[layout.K_MADE])
+        profiles.append(LevelProfile(plan.text(i), tried, made, expected, spent[i] * scale))
+    changed = int(counts[layout.K_BORN] + counts[layout.K_DIED])
+    new = changed or int(counts[layout.K_ROWS])
+    return PlanProfile(plan.start, int(counts[layout.K_RUNS]), seconds, profiles[-1].made, new, tuple(profiles))
+
+
+def _spent(level: Words) -> float:
+    """Return the seconds of a level as its samples have it."""
+    sampled = int(level[layout.K_SAMPLED])
+    if not sampled:
+        return 0.0
+    return float(level[layout.K_SPENT]) / sampled * float(level[layout.K_TRIED] + level[layout.K_MADE]) / 1e9

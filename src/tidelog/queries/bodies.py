@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from tidelog.errors import Problem, ProgramError
 from tidelog.functions.callables import GivenFunctions
 from tidelog.language import Checker
+from tidelog.language.aggregate_variables import separate
 from tidelog.language.counters import counters_in
 from tidelog.language.declarations import resolve
 from tidelog.language.grounding import grounding_problems
 from tidelog.language.inlining import INLINE
 from tidelog.language.kinds import infer
-from tidelog.language.locals import separate
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -38,12 +38,11 @@ from tidelog.language.syntax import (
     Term,
     Variable,
 )
-from tidelog.language.trees import rebuild, rebuild_term, variables, walk
+from tidelog.language.trees import FreshNames, rebuild, rebuild_term, variables, walk
 from tidelog.queries.evaluation import Evaluation
-from tidelog.queries.parameters import check_names
-from tidelog.queries.pattern import QUERY, with_nodes
+from tidelog.queries.pattern import QUERY, check_names, with_nodes
 from tidelog.rules import Compiler
-from tidelog.rules.path_forms import has_nodes
+from tidelog.rules.paths import has_nodes
 
 GIVEN = "#given"
 """The relation of the values of the parameters."""
@@ -81,7 +80,7 @@ def body_of(
     check_names(names, variables(literals))
     declared = declarations(programs)
     try:
-        return _checked(literals, tuple(names), declared, given)
+        return _checked_body(literals, tuple(names), declared, given)
     except ProgramError as error:
         raise ProgramError(*map(_of_query, error.problems)) from None
 
@@ -101,10 +100,10 @@ def declarations(programs: Iterable[Program]) -> list[Program]:
     ]
 
 
-def _checked(
+def _checked_body(
     literals: tuple[Literal, ...], names: tuple[str, ...], declared: list[Program], given: GivenFunctions
 ) -> BodyQuery:
-    body = (_given(names, names), *_with_targets(literals, names)) if names else literals
+    body = (_parameter_atom(names, names), *_with_targets(literals, names)) if names else literals
     rule = Rule(None, (Atom(QUERY, ()),), body)
     parameters = tuple(Column(name, kind, kind) for name, kind in _kinds_of(names, rule, declared))
     attributes = tuple(Attribute(column.name, column.type) for column in parameters)
@@ -125,7 +124,7 @@ def _checked(
     return BodyQuery(replace(checked, relations=relations, rules=(found,)), columns, parameters)
 
 
-def _given(names: tuple[str, ...], used: Collection[str]) -> Atom:
+def _parameter_atom(names: tuple[str, ...], used: Collection[str]) -> Atom:
     """Return the atom that gives the parameters in `used` their values."""
     return Atom(GIVEN, tuple(Variable(name) if name in used else Anonymous() for name in names))
 
@@ -139,7 +138,7 @@ def _with_targets(literals: Iterable[Literal], names: tuple[str, ...]) -> tuple[
         body = tuple(rebuild(literal, change) for literal in term.body)
         target = term.target and rebuild_term(term.target, change)
         used = set(names).intersection(variables([target], aggregates=False) if target is not None else ())
-        return replace(term, target=target, body=(_given(names, used), *body) if used else body)
+        return replace(term, target=target, body=(_parameter_atom(names, used), *body) if used else body)
 
     return tuple(rebuild(literal, change) for literal in literals)
 
@@ -150,7 +149,7 @@ def _kinds_of(names: tuple[str, ...], rule: Rule, declared: list[Program]) -> li
         return []
     scheme, problems = resolve(declared)
     if not problems:
-        inferred, problems = infer(separate(rule)[0], scheme)
+        inferred, problems = infer(separate(rule, FreshNames(rule)), scheme)
     if problems:
         raise ProgramError(*problems)
     return [(name, inferred.kinds[name]) for name in names]

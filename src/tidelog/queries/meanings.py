@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import replace
 from operator import is_
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from tidelog.errors import Problem, ProgramError, UsageError, wrong_argument
+from tidelog.errors import Problem, ProgramError, UsageError, quote, wrong_argument
 from tidelog.io.values import RANGES
 from tidelog.language import read
 from tidelog.language.inlining import INLINE
 from tidelog.language.reading import is_preprocessed, read_body
-from tidelog.language.syntax import Literal, Program, Value
+from tidelog.language.syntax import Literal, Program, Value, Variable
 from tidelog.queries.bodies import BodyQuery, body_of, declarations
-from tidelog.queries.pattern import Pattern, atom_of, matching
+from tidelog.queries.pattern import Pattern, atom_of, check_names, checked_value, matching
 from tidelog.workspace.workspace import Workspace
 
 Query: TypeAlias = Pattern | BodyQuery
@@ -72,7 +72,7 @@ class Meanings:
         """Return a checked query; `names` are its parameters. Raise ProgramError or UsageError."""
         key = (text, *sorted(names))
         known = self._queries.get(key)
-        return known or self._queries.keep(key, checked_query(parsed(text), names, workspace))
+        return known or self._queries.keep(key, checked_query(parse_query(text), names, workspace))
 
     def atom(self, text: str, workspace: Workspace[Any]) -> Pattern | None:
         """Return the pattern of an atom by that of one with other constants; None for all that needs a closer look.
@@ -104,7 +104,7 @@ def check_text(text: object) -> None:
         raise wrong_argument("a query", "the text of a query, such as 'edge(1, X)'", text)
 
 
-def parsed(text: str) -> tuple[Literal, ...]:
+def parse_query(text: str) -> tuple[Literal, ...]:
     """Return the literals of a query. Raise ProgramError, or UsageError (E0607) for statements."""
     try:
         return read_body(text)
@@ -149,3 +149,24 @@ def _value(literal: str, kind: str) -> Value:
         return float(literal)
     low, high = RANGES.get(kind, (1, 0))
     return value if len(literal) < 20 and low <= (value := int(literal)) <= high else None
+
+
+def deletion(text: str, values: Mapping[str, object], workspace: Workspace[Any]) -> Pattern:
+    """Return the pattern of the facts to retract, with values for its parameters. Raise ProgramError, UsageError
+    (E0611 to E0613), or DataError for a wrong value."""
+    check_text(text)
+    atom = atom_of(parse_query(text))
+    if atom is None or atom.path is not None:
+        message = f"expected one atom of a relation as the pattern of facts to delete, found {quote(text)}"
+        hint = 'write for example db.delete("edge(1, _)"), or db.delete("edge", db.query(…)) for a query'
+        raise UsageError(Problem("E0613", message, hint=hint))
+    names = [term.name if isinstance(term, Variable) else None for term in atom.args]
+    check_names(values, [name for name in names if name is not None])
+    pattern = matching(atom, workspace.programs)
+    kinds = zip(names, workspace.with_tuples(pattern.relation).columns, strict=True)
+    given = tuple(
+        (place, checked_value(values[name], replace(column, name=name), workspace.dictionary))
+        for place, (name, column) in enumerate(kinds)
+        if name is not None and name in values
+    )
+    return replace(pattern, constants=(*pattern.constants, *given))

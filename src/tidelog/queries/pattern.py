@@ -1,24 +1,31 @@
-"""Patterns: an atom whose variables stand for any value, of a relation or along a path. The simplest queries."""
+"""Patterns: an atom whose variables stand for any value, of a relation or along a path. The simplest queries.
+
+The parameters of queries are values of Python, each of the type that its place in the query asks for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import Words
+from tidelog.errors import Problem, UsageError
+from tidelog.io.values import complaint
 from tidelog.language import check
 from tidelog.language.declarations import resolve
-from tidelog.language.facts import constant_value, is_constant
 from tidelog.language.paths import typed
+from tidelog.language.plain_statements import constant_value
 from tidelog.language.syntax import (
     Anonymous,
     Atom,
     Attribute,
     CheckedProgram,
+    Column,
     Declaration,
     Kind,
     Literal,
@@ -27,11 +34,11 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
+from tidelog.language.trees import is_constant
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreAtom, CoreProgram, CoreRule, HyperNode
-from tidelog.rules.edges import body_of
 from tidelog.rules.graph import hyper_nodes
-from tidelog.rules.path_forms import normal_form
+from tidelog.rules.paths import normal_form
 from tidelog.rules.searches import SEARCH, Search
 from tidelog.storage.dictionary import Dictionary
 
@@ -139,7 +146,7 @@ def with_nodes(program: CheckedProgram, committed: CheckedProgram, others: Itera
     return replace(program, domains=domains)
 
 
-def remaining(
+def path_evaluation(
     pattern: Pattern,
     dictionary: Dictionary,
     committed: CheckedProgram,
@@ -152,12 +159,12 @@ def remaining(
     program = with_nodes(pattern.program, committed, others)
     core = compile_program(program)
     if pattern.constants:
-        return _searching(pattern, program, core, dictionary, kept)
+        return _search_from_constant(pattern, program, core, dictionary, kept)
     nodes = tuple(node for node in core.nodes if any(name not in kept for name in node.relations))
     return PathEvaluation(replace(core, nodes=nodes), dict.fromkeys(_read(nodes, kept), frozenset()), {})
 
 
-def _searching(
+def _search_from_constant(
     pattern: Pattern, program: CheckedProgram, core: CoreProgram, dictionary: Dictionary, kept: Container[str]
 ) -> PathEvaluation:
     """Return the evaluation of a pattern with a constant, which begins there."""
@@ -171,11 +178,11 @@ def _searching(
     nodes = hyper_nodes(search.rules, relations)
     word = dictionary.find(value, pattern.kinds[column])
     start = numpy.array([] if word is None else [[word]], numpy.int64).reshape(-1, 1)
-    reads = {name: _beginning(name, search.rules) for name in _read(nodes, kept)}
+    reads = {name: _start_columns(name, search.rules) for name in _read(nodes, kept)}
     return PathEvaluation(CoreProgram(relations, core.records, nodes), reads, {SEARCH: start})
 
 
-def _beginning(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
+def _start_columns(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
     """Return the columns in which rules read a relation where the search begins; none if one reads it elsewhere."""
     columns = set()
     for begin, atom in (rule.body for rule in rules if len(rule.body) == 2):
@@ -191,7 +198,7 @@ def _beginning(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
 def _read(nodes: Iterable[HyperNode], kept: Container[str]) -> list[str]:
     """Return the kept relations that hyper-nodes read."""
     made = {name for node in nodes for name in node.relations}
-    read = dict.fromkeys(name for node in nodes for rule in node.rules for name, _ in body_of(rule))
+    read = dict.fromkeys(name for node in nodes for rule in node.rules for name, _ in rule.reads)
     return [name for name in read if name not in made and name in kept]
 
 
@@ -207,3 +214,27 @@ def _pattern(atom: Literal, kinds: tuple[Kind, ...]) -> Pattern:
         elif not isinstance(term, Anonymous):
             constants.append((column, constant_value(term)))
     return Pattern(atom.relation, kinds, tuple(constants), tuple(equal))
+
+
+def encode_parameters(values: Mapping[str, object], columns: Iterable[Column], dictionary: Dictionary) -> Words:
+    """Return the values of the parameters as one row of words. Raise DataError (E0401 to E0404) for a value that its
+    parameter cannot have; the dictionary may have grown then."""
+    row = [dictionary.encode(checked_value(values[c.name], c, dictionary), c.kind) for c in columns]
+    return numpy.array([row], numpy.int64)
+
+
+def checked_value(value: object, parameter: Column, dictionary: Dictionary) -> Value:
+    """Return the value of a parameter. Raise DataError (E0401 to E0404) if it cannot have it."""
+    found = complaint(value, parameter.kind, dictionary, parameter.type)
+    if found is not None:
+        raise found.at(f"parameter `{parameter.name}`")
+    return value  # type: ignore[return-value]  # it has no complaint
+
+
+def check_names(names: Iterable[str], variables: Collection[str]) -> None:
+    """Raise UsageError (E0612) if a parameter is no variable of the query."""
+    for name in names:
+        if name not in variables:
+            near = get_close_matches(name, variables, 1)
+            hint = f"did you mean {near[0]}?" if near else f"use `{name}` as a variable, or leave its value out"
+            raise UsageError(Problem("E0612", f"the query has no variable `{name}`, which has a value", hint=hint))

@@ -1,27 +1,23 @@
 """RDF: triples in and out, with RDFS and OWL 2 RL kept up to date while data and ontology change (docs/how-to/rdf.md).
 
-    reader      input to columns of terms: documents  a text and its errors;  lines  N-Triples;  xml_documents  RDF/XML;
-                depth  of texts that are nested
-                terms, datatypes  RDF terms as symbols;  values  of literals;  formats  their names, and pyoxigraph
-    data        columns to relations of a database, and back;  names  which relation is which property or class
+    reader      input to columns of terms: documents  a text and its errors;  lines  N-Triples
+    terms       RDF terms as symbols, and datatypes;  formats  their names, and pyoxigraph
+    data        columns to relations of a database, and back;  quads  the graphs of triples
+    names       which relation is which property or class, and prefixes
     tables      the rules, as W3C writes them
-    schema      the consequences of the ontology alone;  matching, lists  patterns over it
-    specialise  tables and schema to rules about relations;  hierarchies  fewer of them;  parts  by what they rest on
-    rules       those in force at the moment
-    guards      rules for schema facts that the data derive;  literals  facts about values that the data ask for
-    prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree;  nodes  what paths lead to itself
-    prefix_table  the prefixes of a store
-    quads       the graphs of triples;  graph_verbs  triples in and out, graph by graph
-    derivations why triples hold: rules with the axioms that they are specialised to;  proofs, wording  their steps and
-                texts;  table_checks  what the tables say to a step;  explaining, verbs  from a triple to an explanation
+    schema      the consequences of the ontology alone, and guards for what data add;  matching  patterns over it
+    specialise  tables and schema to rules about relations;  rules  those in force at the moment
+    literals    their values, and facts about these that the data ask for
+    prefixes    rule text with `foaf:knows(x, y)`;  naming  its syntax tree, and what its paths lead to itself
+    derivations why triples hold: rules with the axioms that they are specialised to, and their texts
+    proofs      of triples, and what the tables say to a step;  explaining  from a triple to an explanation
     justifications  the asserted triples from which inconsistencies follow
-    store       all of it together;  connect  a new one;  change, output  its results
-    graphwise   a store whose named graphs have inferences of their own;  closures  these;  visible  what it shows
+    verbs       of a store: explanations, transactions, triples in and out;  change, output  their results
+    store       all of it together;  connect  a new one;  state  as it was before a commit, and as a folder has it
+    graphwise   a store whose named graphs have inferences of their own;  closures  these, and what it shows
     sparql      queries and updates in SPARQL, over a mirror in pyoxigraph;  plugin  a store for rdflib
-    replacing   blank nodes of two versions of a graph;  serve  a store as a server for SPARQL
-    shapes      views of the violations of shapes of SHACL;  n3  rules in N3;  functions  in Python, which both call
-    transaction changes that are committed together;  earlier  a store as it was before
-    lasting     stores in folders
+    serve       a store as a server for SPARQL
+    shapes      views of the violations of shapes of SHACL;  n3  rules in N3
 
 >>> import tidelog.rdf
 >>> store = tidelog.rdf.connect(rules="rdfs")
@@ -35,16 +31,15 @@ True
 from typing import TYPE_CHECKING
 
 from tidelog.errors import ShapesWarning
-from tidelog.rdf.change import StoreChange
+from tidelog.rdf.change import StoreChange, StoreTransaction
+from tidelog.rdf.closures import GraphwiseChange
 from tidelog.rdf.connect import connect
 from tidelog.rdf.graphwise import GraphwiseStore
 from tidelog.rdf.justifications import Justification, justified
-from tidelog.rdf.shapes.report import ValidationReport, ValidationResult
-from tidelog.rdf.sparql.solutions import Solutions
+from tidelog.rdf.shapes.verbs import ValidationReport, ValidationResult
+from tidelog.rdf.sparql.evaluation import Solutions
 from tidelog.rdf.store import Store
 from tidelog.rdf.terms import TYPE, literal, term
-from tidelog.rdf.transaction import StoreTransaction
-from tidelog.rdf.visible import GraphwiseChange
 
 __all__ = [  # noqa: RUF022 - in the order of all rooms, sorted()
     "GraphwiseChange",

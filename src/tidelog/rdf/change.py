@@ -1,21 +1,24 @@
-"""The change that a commit of a store made."""
+"""The changes of a store: that of a commit, and a block of changes that are committed together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy
 
 from tidelog.common.arrays import Words
-from tidelog.io.relation import Relation, WordRows
+from tidelog.database.transaction import ChangeBlock, Committing, NamedRules
+from tidelog.io.relation import Relation
 from tidelog.language.syntax import Column
 from tidelog.maintain.protocol import Report
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.names import INCONSISTENCY
+from tidelog.rdf.quads import without
 from tidelog.workspace.change import Change, RelationChange
-from tidelog.workspace.copies import Uncopied
+from tidelog.workspace.objects import OF_BLOCKS, EarlierNames, Uncopied
 
 
 class StoreChange(Uncopied):
@@ -100,8 +103,8 @@ class StoreChange(Uncopied):
         for i in range(1, len(self._changes)):
             more, less = self._of(i)
             came, went = (
-                _union(_without(came, less), _without(more, went)),
-                _union(_without(went, more), _without(less, came)),
+                numpy.concatenate([without(came, less), without(more, went)]),
+                numpy.concatenate([without(went, more), without(less, came)]),
             )
         return came, went
 
@@ -118,7 +121,7 @@ class StoreChange(Uncopied):
 
     def _relation(self, name: str, which: int) -> Relation:
         with self._triples.turns.using:  # Predicates and classes may get words.
-            return Relation(name, WordRows(COLUMNS, self._triples.dictionary, self._net[which]))
+            return self._triples.relation(name, self._net[which])
 
     def __repr__(self) -> str:
         seconds = sum(report.seconds for report in self.reports)
@@ -128,13 +131,96 @@ class StoreChange(Uncopied):
         return f"<StoreChange: triples +{came} -{went}; {rules}; {seconds:.3f} s{wrong}>"
 
 
-def _union(one: Words, other: Words) -> Words:
-    return numpy.concatenate([one, other])
+class ChangingStore(Committing[StoreChange], Protocol):
+    """A store as a transaction needs it."""
+
+    def load(self, program: str | os.PathLike[str]) -> None: ...
+    def load_n3(self, rules: str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]: ...
+    @property
+    def rules(self) -> NamedRules: ...
+    def view(self, name: str, text: str, /) -> None: ...
+    def drop_view(self, name: str, /) -> None: ...
+    def shapes(
+        self,
+        data: Any,
+        name: str = ...,
+        format: str | None = None,
+        *,
+        base: str | None = None,
+        inferred: bool = True,
+        strict: bool = False,
+    ) -> None: ...
+    def insert(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None: ...
+    def delete(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None: ...
+    def replace(self, data: Any, name: str, format: str | None = None, *, base: str | None = None) -> None: ...
 
 
-def _without(one: Words, other: Words) -> Words:
-    """Return the rows of one array that the other lacks."""
-    if not len(one) or not len(other):
-        return one
-    there = set(map(tuple, other.tolist()))
-    return one[[tuple(row) not in there for row in one.tolist()]]
+class StoreTransaction(EarlierNames, ChangeBlock[StoreChange]):
+    """The changes of one `with` block over a store. All methods raise UsageError (E0626) outside of the block or in
+    another thread."""
+
+    _earlier_names = OF_BLOCKS
+
+    def __init__(self, store: ChangingStore, commit: Callable[[], StoreChange] | None = None) -> None:
+        super().__init__(store, commit)
+        self._store = store
+
+    @property
+    def _open_store(self) -> ChangingStore:
+        """Return the store. Raise UsageError (E0626) outside of the block or in another thread."""
+        self._check()
+        return self._store
+
+    def load(self, program: str | os.PathLike[str]) -> None:
+        """Add rules, see `Store.load`."""
+        self._open_store.load(program)
+
+    def load_n3(self, rules: str | os.PathLike[str], name: str | None = None) -> tuple[str, ...]:
+        """Add rules in N3, see `Store.load_n3`."""
+        return self._open_store.load_n3(rules, name)
+
+    @property
+    def rules(self) -> NamedRules:
+        """`add`, `replace` and `remove` rules, see `Store.rules`."""
+        return self._open_store.rules
+
+    def view(self, name: str, text: str, /) -> None:
+        """Add a view in SPARQL, see `Store.view`."""
+        self._open_store.view(name, text)
+
+    def drop_view(self, name: str, /) -> None:
+        """Remove a view, see `Store.drop_view`."""
+        self._open_store.drop_view(name)
+
+    def shapes(
+        self,
+        data: Any,
+        name: str = "shapes",
+        format: str | None = None,
+        *,
+        base: str | None = None,
+        inferred: bool = True,
+        strict: bool = False,
+    ) -> None:
+        """Validate by shapes of SHACL, see `Store.shapes`."""
+        self._open_store.shapes(data, name, format, base=base, inferred=inferred, strict=strict)
+
+    def insert(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None:
+        """Assert triples, see `Store.insert`."""
+        self._open_store.insert(data, format, base=base, graph=graph)
+
+    def delete(
+        self, data: Any, format: str | None = None, *, base: str | None = None, graph: str | None = None
+    ) -> None:
+        """Retract triples, see `Store.delete`."""
+        self._open_store.delete(data, format, base=base, graph=graph)
+
+    def replace(self, data: Any, name: str, format: str | None = None, *, base: str | None = None) -> None:
+        """Make the triples of a source those of a graph, see `Store.replace`."""
+        self._open_store.replace(data, name, format, base=base)

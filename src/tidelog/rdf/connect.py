@@ -14,7 +14,7 @@ from tidelog.durable.files import Files
 from tidelog.errors import Problem, UsageError, quote, wrong_argument
 from tidelog.limits.watch import WithinMemory
 from tidelog.rdf.graphwise import GRAPH_BY_GRAPH, UNION, GraphwiseStore, refuse
-from tidelog.rdf.lasting import NOTE, LastingState
+from tidelog.rdf.state import NOTE, LastingState
 from tidelog.rdf.store import Store
 from tidelog.rdf.tables import RULE_SETS, table
 
@@ -82,7 +82,7 @@ def connect(
     if is_rules(folder):
         hint = "write connect(rules=…) for a store in memory, and connect(folder, rules=…) for one that lasts"
         raise UsageError(Problem("E0610", "connect takes a folder first, and these are rules", hint=hint))
-    return opened(folder, sets, programs, rules is None, inference=inference)
+    return open_store(folder, sets, programs, rules is None, inference=inference)
 
 
 def is_rules(value: object) -> bool:
@@ -92,7 +92,7 @@ def is_rules(value: object) -> bool:
 
 
 @_OPENING
-def opened(
+def open_store(
     folder: Rules,
     sets: Sequence[str],
     programs: Sequence[Rules],

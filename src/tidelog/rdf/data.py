@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tidelog.storage.stored import StoredRelation
 
 
-COLUMNS = tuple(Column(name, "symbol", "symbol") for name in ("subject", "predicate", "object"))
+QUAD_COLUMNS = tuple(Column(name, "symbol", "symbol") for name in ("subject", "predicate", "object", "graph"))
+COLUMNS = QUAD_COLUMNS[:3]
 _NO_SUBJECT = ('"', NESTED)
 _NO_SUBJECTS = f"^(?:{'|'.join(map(re.escape, _NO_SUBJECT))})"
 _FEW = 4096  # up to so many terms are looked at one by one
@@ -60,13 +61,13 @@ class Triples:
     def split(self, words: Words) -> Iterator[tuple[str, str, Words]]:
         """Yield triples by property, with `?o` for the object, and those of rdf:type by class; rows as in the
         relation."""
-        for predicate, rows in _groups(words, 1):
-            iri = self._text(predicate)
+        for predicate, places in groups(words[:, 1]):
+            iri, rows = self.text(predicate), words[places]
             if iri != TYPE:
                 yield iri, "?o", numpy.ascontiguousarray(rows[:, [0, 2]])
                 continue
-            for class_, members in _groups(rows, 2):
-                yield TYPE, self._text(class_), numpy.ascontiguousarray(members[:, [0]])
+            for class_, members in groups(rows[:, 2]):
+                yield TYPE, self.text(class_), numpy.ascontiguousarray(rows[members][:, [0]])
 
     def decoded(self, named: Triple, rows: Words) -> Iterator[Triple]:
         """Return the triples of rows of a relation."""
@@ -90,7 +91,7 @@ class Triples:
         rest = self.stored(self._names.property(REST), asserted=False)
         if rest is not None and len(rest):
             for word in numpy.unique(rest.words()[:, 1]):
-                self._names.class_(self._text(int(word)))
+                self._names.class_(self.text(int(word)))
         triples = self.stored(TRIPLE, asserted=False) if self._names.has_triples else None
         if triples is not None and len(triples):
             for predicate, value, _ in self.split(triples.words().astype(numpy.int64)):
@@ -118,7 +119,7 @@ class Triples:
             return numpy.empty((0, 3), numpy.int64)
         words: dict[int, int] = {i: word for i, word in wanted.items() if word is not None}
         parts = [
-            self._whole(words_of(stored, words, arity), which)
+            self._to_triples(words_of(stored, words, arity), which)
             for which, name, arity in self._relations(predicate, value)
             if (stored := self.stored(name, asserted=asserted)) is not None
         ]
@@ -127,20 +128,20 @@ class Triples:
     def types(self, *, asserted: bool) -> Words:
         """Return the terms with a type and their types, as pairs; literals are included."""
         parts = [
-            self.typed(stored.words().astype(numpy.int64), iri)
+            self.with_class(stored.words().astype(numpy.int64), iri)
             for (_, iri), name, _ in self._relations(TYPE, None)
             if (stored := self.stored(name, asserted=asserted)) is not None
         ]
         return numpy.concatenate([numpy.empty((0, 2), numpy.int64), *parts])
 
-    def given(self) -> Iterator[tuple[str, Words]]:
+    def asserted_pairs(self) -> Iterator[tuple[str, Words]]:
         """Yield the asserted triples as pairs of subject and object, for the relation that has them by their property,
-        see `Names.given`."""
+        see `Names.asserted`."""
         for (predicate, class_), name, _ in [*self._relations(None, None)]:
             stored = self.stored(name, asserted=True)
             if stored is not None and len(stored):
                 rows = stored.words().astype(numpy.int64)
-                yield self._names.given(predicate), self.typed(rows, class_) if class_ else rows
+                yield self._names.asserted(predicate), self.with_class(rows, class_) if class_ else rows
 
     def nodes(self, epoch: int, constants: Iterable[str]) -> Words:
         """Return the subjects and objects of all triples as of an epoch, and constants, each as a pair with itself."""
@@ -155,7 +156,7 @@ class Triples:
         more = [self.dictionary.encode(text, "symbol") for text in constants]
         return numpy.column_stack([numpy.union1d(self._nodes[1], numpy.array(more, numpy.int64))] * 2)
 
-    def typed(self, rows: Words, iri: str) -> Words:
+    def with_class(self, rows: Words, iri: str) -> Words:
         """Return the members of a class with the class, as pairs."""
         return numpy.column_stack([rows[:, 0], numpy.full(len(rows), self.dictionary.encode(iri, "symbol"))])
 
@@ -166,13 +167,13 @@ class Triples:
             view, facts = self.stored(name, asserted=False), self.stored(name, asserted=True)
             if view is not None and view is not facts:
                 rows = view.words().astype(numpy.int64)
-                parts.append(self._whole(rows[facts.find(rows) < 0] if facts is not None else rows, which))
+                parts.append(self._to_triples(rows[facts.find(rows) < 0] if facts is not None else rows, which))
         return self._valid(parts)
 
     def of_relations(self, rows: Iterable[tuple[str, Words]]) -> Words:
         """Return rows of relations as triples; leave out relations that are neither properties nor classes."""
         kinds = {name: which for which, name, _ in self._relations(None, None)}
-        return self._valid([self._whole(words, kinds[name]) for name, words in rows if name in kinds])
+        return self._valid([self._to_triples(words, kinds[name]) for name, words in rows if name in kinds])
 
     def count(self, name: str) -> int:
         """Return the number of rows of a relation."""
@@ -204,7 +205,7 @@ class Triples:
         engine = self._database.engine
         return (engine.asserted if asserted else engine.views).get(name)
 
-    def _whole(self, rows: Words, which: tuple[str, str]) -> Words:
+    def _to_triples(self, rows: Words, which: tuple[str, str]) -> Words:
         """Return rows of a relation as triples."""
         encode = self.dictionary.encode
         words = numpy.empty((len(rows), 3), numpy.int64)
@@ -233,15 +234,18 @@ class Triples:
             present = self.dictionary.present("symbol", known, end)  # Words that were given back have no text.
             fresh = numpy.zeros(end - known, bool)
             texts = self.dictionary.decode_column(present, "symbol")
-            fresh[present - known] = pc.match_substring_regex(
-                texts, "^(?:" + "|".join(map(re.escape, _NO_SUBJECT)) + ")"
-            )
+            fresh[present - known] = pc.match_substring_regex(texts, _NO_SUBJECTS)
             flags = numpy.concatenate([flags[:known], fresh])
             self._literals = flags, stamp
         found: NDArray[numpy.bool_] = flags[words]
         return found
 
-    def _text(self, word: int) -> str:
+    def relation(self, name: str, rows: Words) -> Relation:
+        """Return triples, int64 of shape (n, 3), or quads, of shape (n, 4), as a relation."""
+        return Relation(name, WordRows(QUAD_COLUMNS[: rows.shape[1]], self.dictionary, rows))
+
+    def text(self, word: int) -> str:
+        """Return the symbol of a word."""
         return str(self.dictionary.decode(word, "symbol"))
 
 
@@ -255,12 +259,10 @@ def words_of(stored: StoredRelation, wanted: dict[int, int], arity: int) -> Word
     return rows
 
 
-def _groups(words: Words, column: int) -> Iterator[tuple[int, Words]]:
-    """Yield the rows with each word of a column."""
-    if not len(words):
-        return
-    ordered = words[numpy.argsort(words[:, column], kind="stable")]
-    keys = ordered[:, column]
-    starts = numpy.concatenate([[0], numpy.flatnonzero(keys[1:] != keys[:-1]) + 1, [len(keys)]])
-    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        yield int(keys[start]), ordered[start:end]
+def groups(words: Words) -> Iterator[tuple[int, Words]]:
+    """Yield each word with its places."""
+    order = numpy.argsort(words, kind="stable")
+    ordered = words[order]
+    for places in numpy.split(order, numpy.flatnonzero(ordered[1:] != ordered[:-1]) + 1):
+        if len(places):  # There is one part without places if there are no words.
+            yield int(words[places[0]]), places

@@ -3,30 +3,154 @@
 Lines of N-Triples and N-Quads in the canonical form are cut as they are (see `lines`). Of other lines and every other
 text, pyoxigraph makes such lines first. So pyoxigraph decides what is right wherever a text is not of the plainest
 form.
+
+Texts of RDF/XML are checked before. pyoxigraph accepts a truncated text, gives no places, cannot read some
+declarations, and its stack and time do not stand deeply nested elements. Literals of `rdf:parseType="Literal"` keep all
+namespaces that are declared around them; RDF/XML asks for exclusive canonical XML.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import ParseError, canonicalize
+from xml.parsers import expat
 
 import numpy
 
 from tidelog.errors import DataError, Problem, quote
-from tidelog.rdf import xml_documents as xml
-from tidelog.rdf.datatypes import ill_typed
-from tidelog.rdf.depth import TERMS, VALUES, too_deep
 from tidelog.rdf.formats import TITLES, ending_of, load, mistaken
-from tidelog.rdf.lines import TermColumns, TripleColumns, cut, cut_quads, lines_of, plain_parts, united
-from tidelog.rdf.terms import NESTED
+from tidelog.rdf.lines import (
+    TermColumns,
+    TripleColumns,
+    concatenate_columns,
+    lines_of,
+    plain_parts,
+    quad_columns,
+    triple_columns,
+)
+from tidelog.rdf.terms import DEEPEST, NESTED, RDF, TERMS, VALUES, ill_typed, too_deep
 from tidelog.storage.arrow_arrays import mask_to_numpy, text_to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_LARGEST_ENTITY = 100_000
+"""Characters of an entity with those that it names."""
+_ENTITY = re.compile("&([^#;&]+);")
+_QUOTED_ENTITY = re.compile(rb"(<!ENTITY\s+[^\s'\"<>%]+\s+)'([^'<>]*)'")
+"""A declaration in single quotation marks, which XML has and pyoxigraph cannot read."""
+_ELEMENTS = 20_000
+"""Elements around an element. A list that is written as nested nodes has two for each member. The time of pyoxigraph is
+the square of the depth."""
+_CANONICAL = 200
+"""The same in a literal that gets its canonical form, whose time is that square as well."""
+
+
+def refuse_broken(text: bytes, name: str) -> None:
+    """Raise DataError (E0460) for a text that is no XML, is nested too deeply, or has entities of entities without
+    measure."""
+    parser, sizes, depth = expat.ParserCreate(), dict[str, int](), _Depth()
+
+    def refuse(message: str, hint: str) -> None:
+        place = f"{name}:{parser.CurrentLineNumber}:{parser.CurrentColumnNumber + 1}"
+        raise DataError(Problem("E0460", message, place=place, hint=hint))
+
+    def declared(entity: str, is_parameter: bool, value: str | None, *_: object) -> None:
+        if value is None or is_parameter:
+            return
+        sizes[entity] = len(value) + sum(sizes.get(each, 0) for each in _ENTITY.findall(value))
+        if sizes[entity] > _LARGEST_ENTITY:  # pyoxigraph would write it out at once, and expat only where it is used.
+            message = f"the entity {entity} of the document is larger than {_LARGEST_ENTITY:,} characters"
+            refuse(message, "write the text where it is used")
+
+    def started(element: str, attributes: dict[str, str]) -> None:
+        depth.start(element, attributes)
+        if depth.most > _ELEMENTS:
+            refuse(f"elements are nested more than {_ELEMENTS:,} deep", "refer to the inner nodes by rdf:resource")
+        if depth.terms > DEEPEST:
+            refuse(*TERMS)
+
+    parser.EntityDeclHandler = declared
+    parser.StartElementHandler, parser.EndElementHandler = started, depth.end
+    try:
+        parser.Parse(text, True)
+    except (ValueError, LookupError) as error:  # of an encoding that expat cannot read, or that nobody knows
+        hint = "save it as UTF-8"
+        raise DataError(Problem("E0460", f"the text cannot be read: {error}", place=name, hint=hint)) from None
+    except expat.ExpatError as error:
+        broken = f"the text is not XML: {expat.ErrorString(error.code)}"
+        message, hint = mistaken(text, "RDF_XML") or (broken, "check that the text is complete, and its format")
+        place = f"{name}:{error.lineno}:{error.offset + 1}"
+        raise DataError(Problem("E0460", message, place=place, hint=hint)) from None
+
+
+class _Depth:
+    """The most elements that there were around a place, and the triple terms among those around the last one."""
+
+    def __init__(self) -> None:
+        self.terms = self.most = 0
+        self._open: list[bool] = []
+
+    def start(self, _: str, attributes: dict[str, str]) -> None:
+        """Go into an element."""
+        is_term = "Triple" in attributes.values()
+        self.terms += is_term
+        self._open.append(is_term)
+        self.most = max(self.most, len(self._open))
+
+    def end(self, _: str) -> None:
+        """Come out of an element."""
+        self.terms -= self._open.pop()
+
+
+def readable(text: bytes) -> bytes:
+    """Return a text with its entities in double quotation marks, in lines as they are."""
+    start = text.find(b"<!DOCTYPE")
+    end = text.find(b"]", start)
+    if start < 0 or end < 0:
+        return text
+    quoted = _QUOTED_ENTITY.sub(lambda match: b'%b"%b"' % (match[1], match[2].replace(b'"', b"&#34;")), text[start:end])
+    return b"".join((text[:start], quoted, text[end:]))
+
+
+def canonical(quads: Iterable[Any]) -> Iterator[Any]:
+    """Yield quads of pyoxigraph with their literals of XML in canonical form."""
+    oxigraph = load()
+    for quad in quads:
+        found = _canonical(quad.object)
+        yield quad if found is quad.object else oxigraph.Quad(quad.subject, quad.predicate, found, quad.graph_name)
+
+
+def _canonical(term: Any) -> Any:
+    oxigraph = load()
+    if isinstance(term, oxigraph.Triple):
+        inner = _canonical(term.object)
+        return term if inner is term.object else oxigraph.Triple(term.subject, term.predicate, inner)
+    if not isinstance(term, oxigraph.Literal) or term.datatype.value != f"{RDF}XMLLiteral":
+        return term
+    return oxigraph.Literal(_exclusive(term.value), datatype=term.datatype)
+
+
+def _exclusive(text: str) -> str:
+    """Return exclusive canonical XML. Return the text as it is if it is no XML, or nested too deeply."""
+    whole, depth, parser = f"<x>{text}</x>", _Depth(), expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = depth.start, depth.end
+    try:
+        parser.Parse(whole, True)
+        return canonicalize(whole)[3:-4] if depth.most <= _CANONICAL else text
+    except (expat.ExpatError, ParseError):
+        return text
+
+
+# --- texts of all formats --------------------------------------------------------------------------------------------
+
 
 _LONGEST = 300
 """Characters of what a message repeats."""
@@ -81,10 +205,10 @@ class Document:
         subjects, predicates, objects, *graphs = found
         ill = {term: term[term.rindex("<") + 1 : -1] for term in ill_typed(objects.dictionary)}
         names: dict[str, str] = {}
-        subjects, predicates, objects = (self.named(part, names) for part in (subjects, predicates, objects))
+        subjects, predicates, objects = (self.to_symbols(part, names) for part in (subjects, predicates, objects))
         if not graphs or graphs[0].dictionary.to_pylist() in ([], [""]):
             return TripleColumns(subjects, predicates, objects, None, ill, self.prefixes)
-        return TripleColumns(subjects, predicates, objects, self.named(graphs[0], names), ill, self.prefixes)
+        return TripleColumns(subjects, predicates, objects, self.to_symbols(graphs[0], names), ill, self.prefixes)
 
     def of_lines(self, *, has_graphs: bool) -> TermColumns:
         """Return the terms of N-Triples or N-Quads, where each statement has a line. Raise DataError (E0460 to
@@ -95,15 +219,15 @@ class Document:
                 parts.append(replace(self, text=others).of_other())
             except DataError:  # Its place is one in the whole text.
                 parts = [self.of_other()]
-        return united(parts or [(cut_quads if has_graphs else cut)(lines_of(b""))])
+        return concatenate_columns(parts or [(quad_columns if has_graphs else triple_columns)(lines_of(b""))])
 
     def of_other(self) -> TermColumns:
         """Return the terms of a text of any form, as pyoxigraph reads it, with graphs if the format has some. Raise
         DataError (E0460 to E0465)."""
-        written, has_graphs = self.rewritten()
-        return (cut_quads if has_graphs else cut)(lines_of(written))
+        written, has_graphs = self.to_lines()
+        return (quad_columns if has_graphs else triple_columns)(lines_of(written))
 
-    def named(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
+    def to_symbols(self, column: pa.Array, names: dict[str, str]) -> pa.Array:
         """Return the column with the symbols of terms in its dictionary."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -122,29 +246,29 @@ class Document:
                 raise DataError(Problem("E0463", message, place=self.place_of(found), hint=hint))
             texts = symbols.to_pylist()
             for i in numpy.flatnonzero(mask_to_numpy(blank)).tolist():
-                texts[i] = _BLANK_NODE.sub(lambda match: self.renamed(match, names), texts[i])
+                texts[i] = _BLANK_NODE.sub(lambda match: self.new_label(match, names), texts[i])
             symbols = text_to_arrow(texts).cast(pa.string())
         return pa.DictionaryArray.from_arrays(column.indices, symbols)
 
-    def renamed(self, match: re.Match[str], names: dict[str, str]) -> str:
+    def new_label(self, match: re.Match[str], names: dict[str, str]) -> str:
         """Return the new name of a blank node, and any other match as it is."""
         if self.labels is None or match["node"] is None:
             return match[0]
         return names.get(match[0]) or names.setdefault(match[0], self.labels.new())
 
-    def rewritten(self) -> tuple[bytes, bool]:
+    def to_lines(self) -> tuple[bytes, bool]:
         """Return the text as canonical N-Triples, or as N-Quads and True if its format has graphs."""
         oxigraph = load()
         text, is_xml = self.text, self.format == "RDF_XML"
         if is_xml:
-            xml.refuse_broken(text, self.name)
-            text = xml.readable(text)
+            refuse_broken(text, self.name)
+            text = readable(text)
         self.refuse_deep()
         try:
             form = getattr(oxigraph.RdfFormat, self.format)
             quads = parser = oxigraph.parse(text, form, base_iri=self.base)
             if is_xml and b"Literal" in text:
-                quads = xml.canonical(quads)
+                quads = canonical(quads)
             lines = oxigraph.RdfFormat.N_QUADS if form.supports_datasets else oxigraph.RdfFormat.N_TRIPLES
             written: bytes = oxigraph.serialize(quads, format=lines)
             self.prefixes.update(parser.prefixes)

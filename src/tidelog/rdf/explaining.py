@@ -10,13 +10,11 @@ from typing import Any, TypeAlias
 
 from tidelog.database.database import Database
 from tidelog.errors import Problem, UsageError
-from tidelog.explain.absence import Absence, Missing, check_depth
-from tidelog.explain.alternatives import all_proofs, smallest_ends
+from tidelog.explain.absence import Absence, Missing, Rivals, check_depth
+from tidelog.explain.alternatives import Repair, all_proofs, smallest_ends
 from tidelog.explain.blame import Ages, Blame
 from tidelog.explain.derivations import rows_of
 from tidelog.explain.instances import FlatRule
-from tidelog.explain.repair import Repair
-from tidelog.explain.rivals import Rivals
 from tidelog.explain.steps import RowOf
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
@@ -24,14 +22,13 @@ from tidelog.io import encode
 from tidelog.io.relation import with_tuples
 from tidelog.language.syntax import Literal, Value
 from tidelog.limits.watch import Watch
-from tidelog.rdf.derivations import TripleDerivations, TripleSearch
+from tidelog.rdf.derivations import TRIPLES, TripleDerivations, TripleSearch, TripleWording
 from tidelog.rdf.matching import SchemaFacts
-from tidelog.rdf.names import INCONSISTENCY, LITERAL_FACTS, REST, TRIPLE, Names, is_internal
+from tidelog.rdf.names import HIDDEN, INCONSISTENCY, REST, TRIPLE, Names, is_internal
 from tidelog.rdf.proofs import ProofOfTriples, TripleProof, TripleViews
 from tidelog.rdf.rules import Instances
-from tidelog.rdf.tables import AXIOM, CELL, MEMBER, TableRule, Triple
+from tidelog.rdf.tables import TableRule, Triple
 from tidelog.rdf.terms import TYPE, term
-from tidelog.rdf.wording import TRIPLES, TripleWording
 from tidelog.semantics.values import normal
 from tidelog.storage.dictionary import Dictionary
 
@@ -56,10 +53,10 @@ class TripleExplainer:
         search, key = self._search(goal, now)
         return self._proof(key, search, now)(search.proof(key))
 
-    def founded(self, goal: Sequence[Any], now: Now) -> TripleProof:
+    def founded_proof(self, goal: Sequence[Any], now: Now) -> TripleProof:
         """Return the proof that births give, however few derivations there are: for tests."""
         search, key = self._search(goal, now)
-        return self._proof(key, search, now)(search.founded(key))
+        return self._proof(key, search, now)(search.founded_proof(key))
 
     def proofs(self, goal: Sequence[Any], now: Now) -> Iterator[TripleProof]:
         """Yield all proofs, the smallest first."""
@@ -98,7 +95,7 @@ class TripleExplainer:
         check_depth(depth)
         derivations, key, wording = self._absent(goal, now)
         if key is None:
-            relation, values = self._shown(goal)
+            relation, values = self._goal_row(goal)
             return Absence(relation, values, (), (), wording.shown_text(relation, values))
         return TripleMissing(derivations, Rivals(derivations), self._views, now.watch, wording).absence(key, depth)
 
@@ -119,7 +116,7 @@ class TripleExplainer:
 
     def title(self, verb: str, goal: Sequence[Any], now: Now) -> str:
         """Return the name of a question about a triple for messages."""
-        return f"{verb} of {now.wording(self._following(now)).shown_text(*self._shown(goal))}"
+        return f"{verb} of {now.wording(self._following(now)).shown_text(*self._goal_row(goal))}"
 
     def views(self, now: Now) -> TripleViews:
         """Return all triples and facts, for the check of a proof."""
@@ -127,7 +124,7 @@ class TripleExplainer:
 
     def holds(self, goal: Sequence[Any]) -> bool:
         """Return True if a triple, a contradiction, or a tuple of a relation holds at the moment."""
-        key = self._key(*self._shown(goal))
+        key = self._key(*self._goal_row(goal))
         return key is not None and bool(self._views.holds(key.relation, rows_of([key]))[0])
 
     @property
@@ -138,7 +135,7 @@ class TripleExplainer:
 
     def _search(self, goal: Sequence[Any], now: Now) -> tuple[TripleSearch, Key]:
         """Return a search, and what is asked for in words. Raise UsageError (E0670) if it does not hold."""
-        shown = self._shown(goal)
+        shown = self._goal_row(goal)
         derivations = self._following(now)
         key = self._key(*shown)
         if key is None or not derivations.holds(self._views, key):
@@ -149,7 +146,7 @@ class TripleExplainer:
     def _absent(self, goal: Sequence[Any], now: Now) -> tuple[TripleDerivations, Key | None, TripleWording]:
         """Return what is asked for in words, None if no relation could have it. Raise UsageError (E0672) if it
         holds."""
-        shown = self._shown(goal)
+        shown = self._goal_row(goal)
         derivations = self._following(now)
         wording = now.wording(derivations)
         key = self._key(*shown, encoding=True)
@@ -157,7 +154,7 @@ class TripleExplainer:
             raise UsageError(Problem("E0672", f"{wording.shown_text(*shown)} holds", hint="ask `explain` for a proof"))
         return derivations, key, wording
 
-    def _shown(self, goal: Sequence[Any]) -> RowOf:
+    def _goal_row(self, goal: Sequence[Any]) -> RowOf:
         """Return a triple, a contradiction, or a tuple of a relation. Raise UsageError (E0673) for anything else."""
         if len(goal) == 3:
             return TRIPLES, tuple(map(term, goal))
@@ -244,12 +241,14 @@ class TripleMissing(Missing):
         """Yield the rules that could derive a triple, also those of other relations that have the same triple."""
         return self.derivations.rules_for(key)
 
-    def around(self, literal: Literal, bound: Any, words: Any, depth: int) -> tuple[tuple[str, ...], Absence | None]:
+    def near_and_below(
+        self, literal: Literal, bound: Any, words: Any, depth: int
+    ) -> tuple[tuple[str, ...], Absence | None]:
         """Return the tuples near a literal without a match, and why it has none; nothing for internal relations."""
         meaning = self.derivations.names.meaning(getattr(literal, "relation", ""))
-        if meaning is not None and meaning.predicate in (MEMBER, CELL, AXIOM, *LITERAL_FACTS):
+        if meaning is not None and meaning.predicate in HIDDEN:
             return (), None
-        return super().around(literal, bound, words, depth)
+        return super().near_and_below(literal, bound, words, depth)
 
 
 class TripleRepair(Repair):

@@ -78,6 +78,11 @@ def load() -> Any:
     try:
         import pyoxigraph
     except ImportError:
-        message = "this needs pyoxigraph, which is not installed"
-        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
+        raise missing("pyoxigraph") from None
     return pyoxigraph
+
+
+def missing(library: str) -> SetupError:
+    """Return the error (E0790) about a library that is not installed."""
+    message = f"this needs {library}, which is not installed"
+    return SetupError(Problem("E0790", message, hint=how_to_install("rdf")))

@@ -2,7 +2,6 @@
 
 The store itself has the asserted quads and no rules. `closures` has what follows in each graph, in memory: so the store
 in a folder has the quads only, and the closures are made when it is opened. A commit changes both, or neither.
-`visible` has the changes and the mirror of what both show together.
 """
 
 from __future__ import annotations
@@ -21,25 +20,23 @@ from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output
 from tidelog.rdf.change import StoreChange
-from tidelog.rdf.closures import GraphClosures
-from tidelog.rdf.earlier import EarlierState
-from tidelog.rdf.graph_verbs import StoredQuad, graph_name
+from tidelog.rdf.closures import ClosedMirror, GraphClosures, GraphwiseChange
 from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATION_COLUMNS, JUSTIFICATIONS, following
-from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.names import GRAPH
-from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, PendingQuads, without
+from tidelog.rdf.quads import DEFAULT, PendingQuads, without
 from tidelog.rdf.sparql.evaluation import FoundTerms, SparqlPlan, symbol_of
 from tidelog.rdf.sparql.mirror import MEMORY, OFF, Mirror, MirrorCopy
+from tidelog.rdf.sparql.texts import is_query, is_update
 from tidelog.rdf.sparql.updating import UpdateDraft
-from tidelog.rdf.sparql.words import is_query, is_update
+from tidelog.rdf.state import EarlierState, LastingState
 from tidelog.rdf.store import Store
 from tidelog.rdf.tables import TableRule
 from tidelog.rdf.terms import term
-from tidelog.rdf.visible import ClosedMirror, GraphwiseChange
+from tidelog.rdf.verbs import StoredQuad, graph_name
 
 if TYPE_CHECKING:
     from tidelog.explain.absence import Absence
-    from tidelog.explain.enumeration import Enumeration
+    from tidelog.explain.questions import Enumeration
     from tidelog.rdf.proofs import TripleProof
 
 UNION, GRAPH_BY_GRAPH = "union", "graph"
@@ -88,16 +85,16 @@ class GraphwiseStore(Store):
     def _earlier(self) -> EarlierState:
         return GraphwiseEarlier(self) if self._is_ready else super()._earlier()
 
-    def _evaluated(self, interrupts: Interrupts, earlier: EarlierState) -> StoreChange:
+    def _evaluate(self, interrupts: Interrupts, earlier: EarlierState) -> StoreChange:
         if not isinstance(earlier, GraphwiseEarlier):
-            return super()._evaluated(interrupts, earlier)
+            return super()._evaluate(interrupts, earlier)
         words = [each.words for each in self._pending]
         triples = numpy.unique(numpy.concatenate([numpy.empty((0, 3), numpy.int64), *words]), axis=0)
         before = self._closures.asserted(triples)
-        change = super()._evaluated(interrupts, earlier)
+        change = super()._evaluate(interrupts, earlier)
         try:
             after = self._closures.asserted(triples)
-            earlier.touched = self._closures.touched(before, after)
+            earlier.touched = self._closures.graphs_to_align(before, after)
             changes = self._closures.align(earlier.touched)
             return GraphwiseChange(change, self._closures.net(changes, before, after))
         except BaseException:
@@ -159,7 +156,7 @@ class GraphwiseStore(Store):
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
             rows = self._closures.visible(terms, graph_name(graph))
-            return Relation("quads", WordRows(QUAD_COLUMNS, self._triples.dictionary, rows))
+            return self._triples.relation("quads", rows)
 
     def triples(
         self, subject: Any = None, predicate: Any = None, object: Any = None, *, inferred: bool = True
@@ -169,18 +166,18 @@ class GraphwiseStore(Store):
             return super().triples(subject, predicate, object, inferred=False)
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
-            return self._relation("triples", numpy.unique(self._closures.visible(terms)[:, :3], axis=0))
+            return self._triples.relation("triples", numpy.unique(self._closures.visible(terms)[:, :3], axis=0))
 
     def inferred(self) -> Relation:
         """Return the triples that follow in some graph and were asserted in none."""
         with self._using(), reading_within_memory:
             visible = numpy.unique(self._closures.visible(_ALL)[:, :3], axis=0)
             asserted = self._triples.matching(None, None, None, asserted=True)
-            return self._relation("inferred", without(visible, asserted))
+            return self._triples.relation("inferred", without(visible, asserted))
 
-    def _written(self, format: str, inferred: bool) -> bytes:
+    def _serialize(self, format: str, inferred: bool) -> bytes:
         if not inferred or not output.has_graphs(format):
-            return super()._written(format, inferred)
+            return super()._serialize(format, inferred)
         return output.text(self.quads(inferred=True), None, format, self.prefixes)
 
     def inconsistencies(self, graph: Any = None) -> Relation:
@@ -222,13 +219,13 @@ class GraphwiseStore(Store):
         self._check_usable()
         views = {INCONSISTENCIES: self.inconsistencies, JUSTIFICATIONS: self.justifications}
         if view is None:
-            return self._subscribers.add("triples", _heard, callable_one(callback))
+            return self._subscribers.add("triples", _visible_change, callable_one(callback))
         if not isinstance(view, str) or view not in views:
             refuse(f"the view {quote_name(view)}", "subscribe to the store, to inconsistencies or to justifications")
         return self._subscribers.add(view, following(views[view]), callable_one(callback))
 
     def __getitem__(self, name: str) -> Relation:
-        if self._is_own(name, INCONSISTENCIES):
+        if self._is_view(name, INCONSISTENCIES):
             return self.inconsistencies()
         return super().__getitem__(name)
 
@@ -322,7 +319,7 @@ class GraphwiseStore(Store):
         refuse("a certificate", "call `check`")
 
 
-def _heard(change: StoreChange) -> StoreChange | None:
+def _visible_change(change: StoreChange) -> StoreChange | None:
     return change if isinstance(change, GraphwiseChange) and any(map(len, change._quads)) else None
 
 

@@ -54,22 +54,22 @@ class Justifications:
 
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = dictionary
-        self._made: tuple[int, Words] = -1, numpy.empty((0, len(JUSTIFICATION_COLUMNS)), numpy.int64)
+        self._of_epoch: tuple[int, Words] = -1, numpy.empty((0, len(JUSTIFICATION_COLUMNS)), numpy.int64)
         dictionary.hold(self)
 
     def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Yield the words of the view, which the dictionary keeps."""
-        yield JUSTIFICATION_COLUMNS, self._made[1]
+        yield JUSTIFICATION_COLUMNS, self._of_epoch[1]
 
-    def of(self, epoch: int, found: Relation, proven: Callable[[tuple[Any, ...]], StoredTriples]) -> Relation:
+    def as_of(self, epoch: int, found: Relation, proven: Callable[[tuple[Any, ...]], StoredTriples]) -> Relation:
         """Return the view as of an epoch whose inconsistencies were `found`; `proven` gives the triples of each."""
-        if self._made[0] != epoch:
+        if self._of_epoch[0] != epoch:
             encode = self._dictionary.encode
             rows = [
                 [encode(str(part), "symbol") for part in (*row, *triple)] for row in found for triple in proven(row)
             ]
-            self._made = epoch, numpy.array(rows, numpy.int64).reshape(-1, len(JUSTIFICATION_COLUMNS))
-        return Relation(JUSTIFICATIONS, WordRows(JUSTIFICATION_COLUMNS, self._dictionary, self._made[1]))
+            self._of_epoch = epoch, numpy.array(rows, numpy.int64).reshape(-1, len(JUSTIFICATION_COLUMNS))
+        return Relation(JUSTIFICATIONS, WordRows(JUSTIFICATION_COLUMNS, self._dictionary, self._of_epoch[1]))
 
 
 def following(view: Callable[[], Relation]) -> Callable[[StoreChange], RelationChange | None]:

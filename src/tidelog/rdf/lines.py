@@ -87,7 +87,7 @@ def _plain_part(text: bytes, has_graphs: bool) -> tuple[TermColumns | None, byte
     except pa.ArrowInvalid:
         return None, text
     plain = pc.match_substring_regex(lines, _LINE_OF_QUAD if has_graphs else _LINE)
-    to_columns = cut_quads if has_graphs else cut
+    to_columns = quad_columns if has_graphs else triple_columns
     if any(each in text for each in _OTHER):
         for each in _OTHER:
             plain = pc.and_(plain, pc.invert(pc.match_substring(lines, each.decode())))
@@ -97,7 +97,7 @@ def _plain_part(text: bytes, has_graphs: bool) -> tuple[TermColumns | None, byte
     return to_columns(pc.filter(lines, plain)), others.buffers()[2].to_pybytes()
 
 
-def united(parts: Sequence[TermColumns]) -> TermColumns:
+def concatenate_columns(parts: Sequence[TermColumns]) -> TermColumns:
     """Return the columns of several parts as one of each kind."""
     import pyarrow as pa
 
@@ -118,7 +118,7 @@ def lines_of(text: bytes) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(starts), pa.py_buffer(text))
 
 
-def cut(lines: pa.Array) -> TermColumns:
+def triple_columns(lines: pa.Array) -> TermColumns:
     """Return the subjects, predicates and objects of lines of canonical N-Triples, as the text spells them."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -130,7 +130,7 @@ def cut(lines: pa.Array) -> TermColumns:
     return subjects, predicates, pa.DictionaryArray.from_arrays(objects.indices, terms)
 
 
-def cut_quads(lines: pa.Array) -> TermColumns:
+def quad_columns(lines: pa.Array) -> TermColumns:
     """Return the subjects, predicates, objects and graphs of lines of canonical N-Quads, as the text spells them, but
     leave out the graph of inferred triples."""
     import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Schema facts, matched with patterns in Python because they are few."""
+"""Schema facts, matched with patterns in Python because they are few; and the lists of RDF among them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from tidelog.rdf.tables import Triple
-from tidelog.rdf.terms import TYPE, XSD
+from tidelog.rdf.tables import TableRule, Triple
+from tidelog.rdf.terms import LIST_FIRST, LIST_REST, NIL, OWL, SAME_AS, TYPE, XSD
 
 Binding = dict[str, str]
 Pair = tuple[str, str]
@@ -50,7 +50,7 @@ class SchemaFacts:
         return self.pairs.get(key, ())
 
 
-def substituted(triple: Triple, binding: Binding) -> Triple:
+def substitute(triple: Triple, binding: Binding) -> Triple:
     """Return a pattern with its variables replaced by a binding."""
     return Triple(*(binding.get(term, term) for term in triple.terms))
 
@@ -62,7 +62,7 @@ def matches(
     if not patterns:
         yield binding, ()
         return
-    pattern = substituted(patterns[0], binding)
+    pattern = substitute(patterns[0], binding)
     for subject, value in facts.matching(pattern):
         more = dict(binding)
         if _fits(pattern.subject, subject, more) and _fits(pattern.object, value, more):
@@ -85,3 +85,60 @@ def _fits(pattern: str, term: str, binding: Binding) -> bool:
         number = _COUNT.fullmatch(term)
         return number is not None and number[1] == pattern
     return pattern == term
+
+
+INTERSECTION, CHAIN, KEY = f"{OWL}intersectionOf", f"{OWL}propertyChainAxiom", f"{OWL}hasKey"
+
+
+def without_cells(triples: Sequence[Triple]) -> Iterator[tuple[Triple, tuple[str, ...] | None]]:
+    """Yield triples without those of the cells of lists; with a list as its object, one has the members as well."""
+    firsts = {each.subject: each.object for each in reversed(triples) if each.predicate == LIST_FIRST}
+    rests = {each.subject: each.object for each in reversed(triples) if each.predicate == LIST_REST}
+    for each in triples:
+        if each.predicate in (LIST_FIRST, LIST_REST):
+            continue
+        cell, members = each.object, dict[str, str]()
+        while cell in firsts and cell not in members:
+            members[cell] = firsts[cell]
+            cell = rests.get(cell, NIL)
+        yield each, tuple(members.values()) if members else None
+
+
+def list_rules(facts: SchemaFacts) -> Iterator[tuple[TableRule, tuple[Triple, ...]]]:
+    """Yield the rules of all lists among the facts that intersect classes, chain properties or make a key, each with
+    the facts that it rests on."""
+    for predicate in (INTERSECTION, CHAIN, KEY):
+        for subject, head in facts.pairs.get(predicate, ()):
+            for members, cells in _lists(facts, head):
+                if members:
+                    yield _rule(predicate, subject, members), (Triple(subject, predicate, head), *cells)
+
+
+def _rule(predicate: str, subject: str, members: tuple[str, ...]) -> TableRule:
+    numbered = list(enumerate(members))
+    if predicate == INTERSECTION:
+        types = tuple(Triple("?x", TYPE, member) for member in members)
+        return TableRule("cls-int1", types, Triple("?x", TYPE, subject))
+    if predicate == CHAIN:
+        steps = tuple(Triple(f"?x{i}", member, f"?x{i + 1}") for i, member in numbered)
+        return TableRule("prp-spo2", steps, Triple("?x0", subject, f"?x{len(members)}"))
+    values = tuple(Triple(who, member, f"?z{i}") for i, member in numbered for who in ("?x", "?y"))
+    both = (Triple("?x", TYPE, subject), Triple("?y", TYPE, subject))
+    return TableRule("prp-key", (*both, *values), Triple("?x", SAME_AS, "?y"), (("?x", "?y"),))
+
+
+def _lists(facts: SchemaFacts, head: str) -> Iterator[tuple[tuple[str, ...], tuple[Triple, ...]]]:
+    """Yield the lists that begin with a cell, and the triples of each. There is one, unless the data are malformed; a
+    list that leads back into itself does not count."""
+    waiting: list[tuple[str, tuple[str, ...], tuple[Triple, ...]]] = [(head, (), ())]
+    while waiting:
+        cell, members, cells = waiting.pop()
+        if cell == NIL:
+            yield members, cells
+            continue
+        if any(triple.subject == cell for triple in cells):
+            continue
+        for _, member in facts.matching(Triple(cell, LIST_FIRST, "?m")):
+            for _, rest in facts.matching(Triple(cell, LIST_REST, "?r")):
+                here = (Triple(cell, LIST_FIRST, member), Triple(cell, LIST_REST, rest))
+                waiting.append((rest, (*members, member), (*cells, *here)))

@@ -4,17 +4,23 @@ The triple `s p o` is the tuple (s, o) of the property p, and `s rdf:type c` the
 named after the last part of the IRI: `pːknows`, `aːPerson`, with a number if several end the same. The colon is a
 letter (U+02D0), so these are valid names that nobody types by chance. Rule text has `foaf:knows(x, y)`, see `prefixes`.
 REST holds the types that rules derive with a variable as class, until the class has a relation of its own.
+
+`PrefixTable` has the prefixes of a store, which rule text, SPARQL and Turtle share: each is one that Turtle can
+declare.
 """
 
 from __future__ import annotations
 
 import re
+from collections import UserDict
 from collections.abc import Iterable, Mapping, Set
+from typing import Any, Self
 
 from tidelog.common.source import Span
-from tidelog.errors import Problem, UsageError
+from tidelog.errors import DataError, Problem, UsageError, quote, wrong_argument
 from tidelog.language.lexer import NO_NODES
 from tidelog.language.syntax import Attribute, Declaration
+from tidelog.rdf.formats import load
 from tidelog.rdf.tables import AXIOM, CELL, FALSE, MEMBER, Triple
 from tidelog.rdf.terms import TYPE
 
@@ -37,7 +43,9 @@ GIVEN = "tidelog:given:"
 ILL, OUTSIDE, UNLIKE, EQUAL = (f"tidelog:{name}" for name in ("ill", "outside", "unlike", "equal"))
 LITERAL_FACTS = (ILL, OUTSIDE, UNLIKE, EQUAL)
 """The properties of facts about literals, see `literals`."""
-INTERNAL = frozenset([MEMBER, CELL, AXIOM, REST, ITSELF, *LITERAL_FACTS])
+HIDDEN = (MEMBER, CELL, AXIOM, *LITERAL_FACTS)
+"""The properties whose tuples explanations do not show as triples."""
+INTERNAL = frozenset([*HIDDEN, REST, ITSELF])
 """The properties that no triple of a user has, with those of GIVEN."""
 _CLASS = "a"
 """How the names of the relations of classes begin."""
@@ -85,7 +93,7 @@ class Names:
             self._meanings[found] = Triple("?s", TYPE, iri)
         return found
 
-    def given(self, iri: str) -> str:
+    def asserted(self, iri: str) -> str:
         """Return the relation of the asserted triples of a property, types among them."""
         return self.property(f"{GIVEN}{iri}")
 
@@ -143,3 +151,86 @@ def unknown_prefix(prefix: str, known: Iterable[str], span: Span) -> UsageError:
     """Return the error about a prefix that nobody has declared."""
     hint = f"write @prefix {prefix}: <…> . in the program; known are {', '.join(f'{name}:' for name in sorted(known))}"
     return UsageError(Problem("E0661", f"the prefix {prefix}: is not declared", span, hint=hint))
+
+
+# --- prefixes --------------------------------------------------------------------------------------------------------
+
+
+class PrefixTable(UserDict[str, str]):
+    """Prefixes with their IRIs, of which `known` need no check. Setting another one raises UsageError (E0635) for what
+    is no text, and as `check_prefix`."""
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        super().__init__()
+        self.data = dict(known)
+        self._before: dict[str, str | None] = {}
+        """Those that programs declare which wait for a commit, with the IRIs before; None where there was none."""
+
+    def declare(self, known: Mapping[str, str]) -> None:
+        """Add the prefixes of a program, until `keep` or `withdraw`."""
+        for prefix, iri in known.items():
+            if self.data.get(prefix) != iri:
+                self._before.setdefault(prefix, self.data.get(prefix))
+                self.data[prefix] = iri
+
+    def keep(self) -> None:
+        """Keep what programs have declared: they are committed."""
+        self._before.clear()
+
+    def withdraw(self) -> None:
+        """Take back what programs have declared: they are dropped."""
+        for prefix, iri in self._before.items():
+            if iri is None:
+                self.data.pop(prefix, None)
+            else:
+                self.data[prefix] = iri
+        self._before.clear()
+
+    def __delitem__(self, prefix: str) -> None:
+        super().__delitem__(prefix)
+        self._before.pop(prefix, None)
+
+    def __setitem__(self, prefix: str, iri: str) -> None:
+        """Set a prefix."""
+        for what, text in {"a prefix": prefix, "the IRI of a prefix": iri}.items():
+            given: object = text
+            if not isinstance(given, str):
+                raise wrong_argument(what, "a text", text)
+        check_prefix(prefix, iri)
+        self.data[str(prefix)] = str(iri)
+        self._before.pop(prefix, None)
+
+    def __ior__(self, others: Any) -> Self:  # type: ignore[override, misc]  # That of UserDict has no checks.
+        """Set some prefixes."""
+        self.update(others)
+        return self
+
+
+def prefix_table(given: Mapping[str, str]) -> PrefixTable:
+    """Return prefixes that a user sets. Raise UsageError (E0635) for another value, and as `PrefixTable`."""
+    if isinstance(given, PrefixTable):
+        return given
+    if not isinstance(given, Mapping):
+        raise wrong_argument("`prefixes`", "a dict of texts", given)
+    table = PrefixTable({})
+    table.update(given)
+    return table
+
+
+def check_prefix(prefix: str, iri: str, span: Span | None = None) -> None:
+    """Raise UsageError (E0661) for a text that no prefix can be, DataError (E0461) for an IRI that is not absolute."""
+    oxigraph = load()
+    try:
+        parser = oxigraph.parse(f"@prefix {prefix}: <x:> .".encode(), oxigraph.RdfFormat.TURTLE)
+        is_prefix = not any(True for _ in parser) and parser.prefixes == {prefix: "x:"}
+    except (SyntaxError, UnicodeEncodeError):
+        is_prefix = False
+    if not is_prefix:
+        hint = "use letters, digits, `_`, `-` and `.`, a letter first; or the empty text"
+        raise UsageError(Problem("E0661", f"{quote(prefix)} cannot be a prefix", span, hint=hint))
+    try:
+        oxigraph.NamedNode(iri)
+    except ValueError:
+        message = f"the IRI of the prefix {prefix}: is not absolute: {quote(iri)}"
+        hint = "write it in full, like http://example.org/"
+        raise DataError(Problem("E0461", message, span, hint=hint)) from None

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from tidelog.durable.whole_files import write_whole
-from tidelog.errors import DataError, Problem, SetupError, UsageError, how_to_install, wrong_argument
+from tidelog.errors import DataError, Problem, UsageError, wrong_argument
 from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
-from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load
+from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load, missing
 from tidelog.rdf.terms import NESTED
 from tidelog.storage.dictionary import Dictionary
 
@@ -133,8 +133,7 @@ def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
     try:
         import rdflib
     except ImportError:
-        message = "this needs rdflib, which is not installed"
-        raise SetupError(Problem("E0790", message, hint=how_to_install("rdf"))) from None
+        raise missing("rdflib") from None
     graph = rdflib.Graph()
     for prefix, iri in prefixes.items():
         graph.bind(prefix, iri)

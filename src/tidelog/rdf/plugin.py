@@ -21,13 +21,13 @@ from rdflib.store import Store as AnyStore
 
 from tidelog.errors import Problem, UsageError, quote, wrong_argument
 from tidelog.rdf.connect import connect, is_rules
-from tidelog.rdf.graph_verbs import StoredQuad, changed
 from tidelog.rdf.output import node_of
-from tidelog.rdf.sparql.solutions import Solutions
-from tidelog.rdf.sparql.words import words
+from tidelog.rdf.sparql.evaluation import Solutions
+from tidelog.rdf.sparql.texts import words
 from tidelog.rdf.store import Store
 from tidelog.rdf.tables import RULE_SETS
 from tidelog.rdf.terms import term
+from tidelog.rdf.verbs import StoredQuad, apply_changes
 from tidelog.store import is_marked
 
 _DEFAULT = "urn:x-rdflib:default"
@@ -61,7 +61,7 @@ class RdflibStore(AnyStore):
         a tuple of a folder and rules. Return NO_STORE if there is no store and `create` is False. Raise as
         `tidelog.rdf.connect`.
         """
-        folder, rules = _configured(configuration)
+        folder, rules = _folder_and_rules(configuration)
         if folder is not None and not create and not is_marked(Path(folder)):
             return NO_STORE
         if self._is_own:
@@ -93,7 +93,7 @@ class RdflibStore(AnyStore):
     def remove(self, triple: Any, context: Any = None) -> None:
         """Retract the asserted triples that match, from one graph or all. Those that follow stay."""
         self._flush()
-        for quad in self._asserted(triple, context):
+        for quad in self._asserted_quads(triple, context):
             self._changes[quad] = False
 
     def remove_graph(self, graph: Any) -> None:
@@ -128,7 +128,7 @@ class RdflibStore(AnyStore):
 
     def _apply(self, changes: Mapping[StoredQuad, bool]) -> None:
         with self.store.transaction() as block:
-            changed(block, changes)
+            apply_changes(block, changes)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class RdflibStore(AnyStore):
         """Yield the triples that match: of the default graph and what follows, of a named graph, or all of them."""
         self._flush()
         graphs: dict[tuple[str, ...], list[str]] = {}
-        for *triple, graph in self._asserted(triple_pattern, context):
+        for *triple, graph in self._asserted_quads(triple_pattern, context):
             graphs.setdefault(tuple(triple), []).append(graph)
         if context is None or not _name(context):
             asserted = self.store.triples(*triple_pattern, inferred=False)
@@ -147,7 +147,7 @@ class RdflibStore(AnyStore):
             nodes = tuple(known.get(each) or known.setdefault(each, _node(each)) for each in symbols)
             yield nodes, iter([self._graph(name) for name in names or [""]])
 
-    def _asserted(self, pattern: Any, context: Any) -> list[StoredQuad]:
+    def _asserted_quads(self, pattern: Any, context: Any) -> list[StoredQuad]:
         """Return the asserted quads that match, of one graph or all."""
         subject, predicate, value = pattern
         graph = None if context is None else _name(context)
@@ -176,7 +176,7 @@ class RdflibStore(AnyStore):
     def query(self, query: Any, initNs: Any, initBindings: Any, queryGraph: Any, **options: Any) -> Result:
         """Return the answer of `Store.query` over the default graph. rdflib itself evaluates a query that is prepared,
         has values of variables, or is about one named graph or the union of all."""
-        text = self._own(query, initNs, initBindings, queryGraph)
+        text = self._own_text(query, initNs, initBindings, queryGraph)
         found = self.store.query(text, **options)
         if not isinstance(found, Solutions):
             raise wrong_argument("a query", "a query in SPARQL", query)
@@ -197,10 +197,10 @@ class RdflibStore(AnyStore):
 
     def update(self, update: Any, initNs: Any, initBindings: Any, queryGraph: Any, **options: Any) -> None:
         """Run an update of `Store.update` over the default graph; rdflib evaluates others itself, as for `query`."""
-        text = self._own(update, initNs, initBindings, queryGraph)
+        text = self._own_text(update, initNs, initBindings, queryGraph)
         self._changes = self.store.drafted(text, **options)
 
-    def _own(self, text: Any, prefixes: Mapping[str, Any], values: Any, graph: Any) -> str:
+    def _own_text(self, text: Any, prefixes: Mapping[str, Any], values: Any, graph: Any) -> str:
         """Return a text with the prefixes that it uses. Raise NotImplementedError, by which a store of rdflib leaves a
         query to rdflib's own evaluator, for one of a single named graph or with values of variables."""
         if not isinstance(text, str) or values or graph == "__UNION__" or (graph and _name(graph)):
@@ -229,7 +229,7 @@ class RdflibStore(AnyStore):
         yield from self._prefixes.items()
 
 
-def _configured(configuration: Any) -> tuple[Any, Any]:
+def _folder_and_rules(configuration: Any) -> tuple[Any, Any]:
     """Return the folder and the rules of a configuration, see `RdflibStore.open`."""
     given = list(configuration) if isinstance(configuration, (tuple, list)) else [configuration]
     if given and isinstance(given[0], (str, os.PathLike)) and str(given[0]) and not is_rules(given[0]):

@@ -20,17 +20,14 @@ from tidelog.common.source import SourceText, Span
 from tidelog.errors import DataError, Problem, ProgramError
 from tidelog.language import read as read_program
 from tidelog.language.components import expand
-from tidelog.language.literals import string
 from tidelog.language.reading import file_text, read_body
 from tidelog.language.syntax import Literal, Program, Rule
-from tidelog.rdf.datatypes import ill_typed
+from tidelog.language.terms import string_value
 from tidelog.rdf.formats import FORMATS, ending_of, load
-from tidelog.rdf.names import COLON, TRIPLE, Names, unknown_prefix
-from tidelog.rdf.naming import Naming, rebuilt
-from tidelog.rdf.nodes import rule_with_constants
-from tidelog.rdf.prefix_table import check_prefix
-from tidelog.rdf.sparql.words import asks, is_update
-from tidelog.rdf.terms import literal
+from tidelog.rdf.names import COLON, TRIPLE, Names, check_prefix, unknown_prefix
+from tidelog.rdf.naming import Naming, rebuilt, rule_with_constants
+from tidelog.rdf.sparql.texts import asks, is_update
+from tidelog.rdf.terms import ill_typed, literal
 
 _CHARACTER = r'[^\s<>"{}|^`\\]'
 
@@ -84,9 +81,9 @@ def read(
     is_plain = blank == text and not words.symbols and TRIPLE not in text  # There is nothing to rename or to place.
     if not is_plain:
         own_triples = TRIPLE in there and not names.has_triples
-        parsed = Naming(words.symbols, names, own_triples).named(parsed)
+        parsed = Naming(words.symbols, names, own_triples).rename(parsed)
     parsed = replace(parsed, rules=tuple(rule_with_constants(rule) for rule in parsed.rules))
-    return parsed if is_plain else _placed(parsed, source), known
+    return parsed if is_plain else _with_places(parsed, source), known
 
 
 def is_plain(text: str, prefixes: Mapping[str, str]) -> bool:
@@ -121,7 +118,7 @@ def query(
         _refuse_unknown_prefix(source, text, prefixes, around=":-")
         return None
     own_triples = TRIPLE in declared and not names.has_triples
-    named: tuple[Literal, ...] = Naming(words.symbols, names, own_triples).named(body)
+    named: tuple[Literal, ...] = Naming(words.symbols, names, own_triples).rename(body)
     return named
 
 
@@ -168,7 +165,7 @@ class _Words:
         if datatype is None and match["language"] is None:
             return None
         span = Span(self._source, match.start(), match.end())
-        text, problem = string(match["string"], replace(span, end=match.end("string")))
+        text, problem = string_value(match["string"], replace(span, end=match.end("string")))
         if problem is not None:
             raise ProgramError(problem)
         try:
@@ -183,7 +180,7 @@ class _Words:
     def original(self, problem: Problem) -> Problem:
         """Return a problem in the terms and with the places of the original text."""
         message = re.sub(rf"\w*{COLON}\w+", lambda match: self._spelled.get(match[0], match[0]), problem.message)
-        placed: Problem = _placed(replace(problem, message=message), self._source)
+        placed: Problem = _with_places(replace(problem, message=message), self._source)
         return placed
 
 
@@ -218,8 +215,8 @@ def _refuse_prefix_as_label(
         raise unknown_prefix(rule.name, known, Span(source, span.start - len(rule.name) - 1, span.end))
 
 
-def _placed(node: Any, source: SourceText) -> Any:
+def _with_places(node: Any, source: SourceText) -> Any:
     """Return a tree or problem with its places in another source of the same length."""
     if isinstance(node, Span):
         return replace(node, source=source, end=min(node.end, len(source.text)))
-    return rebuilt(node, lambda part: _placed(part, source))
+    return rebuilt(node, lambda part: _with_places(part, source))

@@ -4,7 +4,7 @@ Rules see the union of all graphs, so a triple is asserted if at least one graph
 alone needs nothing more. For all others the relation GRAPH has a row for each graph, with the empty text as the name of
 the default graph. It is there from the first named graph on.
 
-`PendingQuads` is a change that waits for a commit, of triples in graphs. `resolved` turns changes into changes of
+`PendingQuads` is a change that waits for a commit, of triples in graphs. `resolve` turns changes into changes of
 triples and of GRAPH, in proportion to the changes.
 """
 
@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 from tidelog.common.arrays import Words
 from tidelog.database.database import Database
 from tidelog.language.syntax import Column, Program
-from tidelog.rdf.data import COLUMNS, Triples
+from tidelog.rdf.data import COLUMNS, QUAD_COLUMNS, Triples, groups
 from tidelog.rdf.lines import TripleColumns
 from tidelog.rdf.names import GRAPH, Names, declaration
 from tidelog.rdf.terms import TYPE
 
-QUAD_COLUMNS = (*COLUMNS, Column("graph", "symbol", "symbol"))
 DEFAULT = ""
 """The name of the default graph."""
 Flags = NDArray[numpy.bool_]
@@ -78,14 +77,14 @@ class Quads:
 
     # --- in ------------------------------------------------------------------------------------------------------
 
-    def resolved(self, pending: Sequence[PendingQuads]) -> tuple[list[PendingQuads], FactCalls]:
+    def resolve(self, pending: Sequence[PendingQuads]) -> tuple[list[PendingQuads], FactCalls]:
         """Return changes as changes of triples, without graphs, and the rows of GRAPH to assert and to retract.
 
         Of several changes of one triple in one graph, the last one counts.
         """
         if not pending or (not self._triples.count(GRAPH) and all(each.graphs is None for each in pending)):
             return list(pending), []
-        triples, of_change = _numbered(numpy.concatenate([each.words for each in pending]))
+        triples, of_change = _distinct_rows(numpy.concatenate([each.words for each in pending]))
         known = self.rows_of(triples)
         default = self._triples.dictionary.encode(DEFAULT, "symbol")
         numbers = _places(triples, known[:, :3])
@@ -135,7 +134,7 @@ class Quads:
 
     def matching(self, triples: Words, graph: str | None) -> Words:
         """Return distinct asserted triples with their graphs, int64 of shape (n, 4): those of one graph, or all."""
-        rows = self.of(triples)
+        rows = self.with_graphs(triples)
         return rows if graph is None else rows[rows[:, 3] == self._triples.dictionary.encode(graph, "symbol")]
 
     def graphs(self) -> tuple[str, ...]:
@@ -143,7 +142,7 @@ class Quads:
         names = numpy.unique(self.rows()[:, 3])
         return tuple(sorted(name for name in self._triples.dictionary.strings(names) if name != DEFAULT))
 
-    def of(self, triples: Words) -> Words:
+    def with_graphs(self, triples: Words) -> Words:
         """Return distinct asserted triples with their graphs, int64 of shape (n, 4)."""
         rows = self.rows_of(triples)
         alone = numpy.ones(len(triples), bool)
@@ -153,32 +152,32 @@ class Quads:
 
     def asserted(self, triples: Words) -> Flags:
         """Return for each triple whether it is asserted."""
-        return self._there(triples, asserted=True)
+        return self._are_stored(triples, asserted=True)
 
     def visible(self, triples: Words) -> Flags:
         """Return for each triple whether it is asserted or follows."""
-        return self._there(triples, asserted=False)
+        return self._are_stored(triples, asserted=False)
 
     def siblings(self, triples: Words) -> Words:
         """Return the triples, asserted or inferred, with the subject and the predicate of some triples."""
         parts = [triples[:0]]
-        for predicate, numbers in _groups(triples[:, 1]):
-            name = self._names.properties.get(self._text(predicate))
+        for predicate, numbers in groups(triples[:, 1]):
+            name = self._names.properties.get(self._triples.text(predicate))
             stored = None if name is None else self._triples.stored(name, asserted=False)
             if stored is not None:
                 rows = stored.rows_with((0,), numpy.unique(triples[numbers, 0]).reshape(-1, 1)).astype(numpy.int64)
                 parts.append(numpy.column_stack([rows[:, 0], numpy.full(len(rows), predicate), rows[:, 1]]))
         return numpy.concatenate(parts)
 
-    def _there(self, triples: Words, *, asserted: bool) -> Flags:
+    def _are_stored(self, triples: Words, *, asserted: bool) -> Flags:
         found = numpy.zeros(len(triples), bool)
-        for predicate, numbers in _groups(triples[:, 1]):
-            iri = self._text(predicate)
+        for predicate, numbers in groups(triples[:, 1]):
+            iri = self._triples.text(predicate)
             if iri != TYPE:
                 self._look(found, self._names.properties.get(iri), triples[:, [0, 2]], numbers, asserted)
                 continue
-            for class_, members in _groups(triples[numbers, 2]):
-                name = self._names.classes.get(self._text(class_))
+            for class_, members in groups(triples[numbers, 2]):
+                name = self._names.classes.get(self._triples.text(class_))
                 self._look(found, name, triples[:, [0]], numbers[members], asserted)
         return found
 
@@ -191,9 +190,6 @@ class Quads:
             found[numbers] = [stored.has(row) for row in wanted.tolist()]
         else:
             found[numbers] = stored.find(wanted) >= 0
-
-    def _text(self, word: int) -> str:
-        return str(self._triples.dictionary.decode(word, "symbol"))
 
 
 class _Events:
@@ -225,7 +221,7 @@ class _Events:
         return events[:, 0], events[:, 1], events[:, 3] == 1
 
 
-def _numbered(rows: Words) -> tuple[Words, Words]:
+def _distinct_rows(rows: Words) -> tuple[Words, Words]:
     """Return the distinct rows, and for each row the number of its own."""
     distinct, numbers = numpy.unique(rows, axis=0, return_inverse=True)
     return numpy.ascontiguousarray(distinct), numbers.reshape(-1)
@@ -233,7 +229,7 @@ def _numbered(rows: Words) -> tuple[Words, Words]:
 
 def _places(distinct: Words, rows: Words) -> Words:
     """Return for each row its number among distinct rows, which include it."""
-    _, numbers = _numbered(numpy.concatenate([distinct, rows]))
+    _, numbers = _distinct_rows(numpy.concatenate([distinct, rows]))
     place_of = numpy.zeros(len(distinct), numpy.int64)
     place_of[numbers[: len(distinct)]] = numpy.arange(len(distinct))
     return place_of[numbers[len(distinct) :]]
@@ -241,21 +237,10 @@ def _places(distinct: Words, rows: Words) -> Words:
 
 def is_among(rows: Words, others: Words) -> Flags:
     """Return for each row whether it is one of others."""
-    _, numbers = _numbered(numpy.concatenate([rows, others]))
+    _, numbers = _distinct_rows(numpy.concatenate([rows, others]))
     return numpy.isin(numbers[: len(rows)], numbers[len(rows) :])
 
 
 def without(rows: Words, others: Words) -> Words:
     """Return the rows that others lack."""
     return rows[~is_among(rows, others)]
-
-
-def _groups(words: Words) -> Iterator[tuple[int, Words]]:
-    """Yield each word with its places."""
-    if not len(words):
-        return
-    order = numpy.argsort(words, kind="stable")
-    keys = words[order]
-    starts = numpy.flatnonzero(numpy.concatenate([numpy.ones(len(keys[:1]), bool), keys[1:] != keys[:-1]]))
-    for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(keys)], strict=True):
-        yield int(keys[start]), order[start:end]

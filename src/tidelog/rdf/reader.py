@@ -21,10 +21,10 @@ from tidelog.errors import DataError, Problem, quote, surrogate_in
 from tidelog.io.encode import at_hand, encode
 from tidelog.io.relation import Relation
 from tidelog.language.syntax import RelationType
+from tidelog.rdf.data import QUAD_COLUMNS
 from tidelog.rdf.documents import ONE_BY_ONE, Document, Labels, place
 from tidelog.rdf.formats import FORMATS, ending_of, format_of, is_packed
 from tidelog.rdf.lines import TripleColumns
-from tidelog.rdf.quads import QUAD_COLUMNS
 from tidelog.rdf.terms import NESTED, ntriples, term
 from tidelog.storage.dictionary import Dictionary
 
@@ -83,12 +83,12 @@ def _text(data: str | bytes | os.PathLike[str], format: str | None) -> tuple[byt
     ending = ending_of(data)
     is_path = isinstance(data, os.PathLike) or ("\n" not in data and ending in FORMATS and "<" not in data)
     if not is_path:
-        return _encoded(str(data)), TEXT, format or "turtle"
+        return _utf8(str(data)), TEXT, format or "turtle"
     path = Path(data)
     try:
         found = path.read_bytes()
         if is_packed(path):
-            found = _unpacked(found, str(path))
+            found = _unpack(found, str(path))
     except FileNotFoundError:
         hint = "download it first; tidelog fetches nothing from the web" if "://" in str(data) else "check the path"
         raise DataError(Problem("E0410", "the file does not exist", place=str(data), hint=hint)) from None
@@ -99,7 +99,7 @@ def _text(data: str | bytes | os.PathLike[str], format: str | None) -> tuple[byt
     return found, str(path), format or (ending if ending in FORMATS else "turtle")
 
 
-def _unpacked(packed: bytes, name: str) -> bytes:
+def _unpack(packed: bytes, name: str) -> bytes:
     """Return what gzip has packed. Raise ValueError and zlib.error for anything else, DataError (E0411) for a file that
     unpacks to so much more than its size that somebody wants to fill the memory."""
     most = max(_UNPACKED, _RATIO * len(packed))
@@ -120,7 +120,7 @@ def _unpacked(packed: bytes, name: str) -> bytes:
     return b"".join(found)
 
 
-def _encoded(text: str) -> bytes:
+def _utf8(text: str) -> bytes:
     if (start := surrogate_in(text)) is not None:
         message = f"the text is not valid Unicode: found {text[start]!r}"
         where = f"{TEXT}:{place(text[:start])}"
@@ -151,7 +151,7 @@ def _lines_of_frame(frame: Any) -> tuple[bytes, bool]:
             texts.append("")
             continue
         try:
-            texts.append(_written(symbol))
+            texts.append(_term_text(symbol))
         except DataError as error:
             hint = "use the text of an IRI, `_:name`, or a literal as N-Triples has it"
             where = f"{ONE_BY_ONE}, row {numpy.argwhere(places == number)[0][0]}"
@@ -186,7 +186,7 @@ def _lines(triples: object) -> tuple[bytes, bool]:
             raise DataError(Problem("E0465", f"expected a triple, found {quote(triple)}", place=place, hint=hint))
         has_graphs |= len(parts) == 4
         try:
-            lines.append(" ".join([known.get(part) or known.setdefault(part, _written(part)) for part in parts]))
+            lines.append(" ".join([known.get(part) or known.setdefault(part, _term_text(part)) for part in parts]))
         except (DataError, TypeError) as error:
             found = (
                 error.problems[0].message if isinstance(error, DataError) else f"expected a term, found {quote(triple)}"
@@ -212,7 +212,7 @@ def _parts(given: object) -> Sequence[Any]:
     return parts
 
 
-def _written(value: Any) -> str:
+def _term_text(value: Any) -> str:
     """Return a term as N-Triples has it. Raise DataError (E0465) for a text that would not stay one term."""
     symbol = term(value)
     if not symbol.startswith(('"', NESTED)) and _NO_TERM.search(symbol.removeprefix("_:")):

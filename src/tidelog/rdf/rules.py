@@ -1,21 +1,114 @@
 """The rules that a store needs at the moment, given its schema, its properties and classes, and the schema facts of its
-data. A rule keeps its name as long as it exists."""
+data. A rule keeps its name as long as it exists.
+
+The instances of a table are in parts, each of which rests on the facts of a few properties: after a change of the
+ontology only the parts of the changed properties are made again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import is_
+from typing import TypeAlias
 
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Rule, Variable
 from tidelog.rdf.literals import instances_of_literals
-from tidelog.rdf.matching import SchemaFacts
+from tidelog.rdf.matching import CHAIN, INTERSECTION, KEY, SchemaFacts
 from tidelog.rdf.names import REST, TRIPLE, Names, is_internal
 from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.parts import RuleKeys, RulePart, instances_of_members, sources
-from tidelog.rdf.specialise import RuleInstance, reflexive
-from tidelog.rdf.tables import AXIOM, TableRule, Triple
-from tidelog.rdf.terms import TYPE, is_iri
+from tidelog.rdf.specialise import (
+    InstancesOfRule,
+    RuleInstance,
+    binding_atoms,
+    expand_variables,
+    instances_of_lists,
+    is_generic,
+    named,
+    reads_same,
+    reflexive_instances,
+    relevant_instances,
+)
+from tidelog.rdf.tables import AXIOM, TableRule, Triple, of_member
+from tidelog.rdf.terms import LIST_FIRST, LIST_REST, TYPE, is_iri
+
+RuleKeys: TypeAlias = Mapping[object, None]
+"""The keys of rules, in order."""
+
+
+@dataclass(frozen=True)
+class RuleSource:
+    """A maker of instances from the facts of some properties."""
+
+    predicates: tuple[str, ...]
+    instances: Callable[[SchemaFacts], Iterator[RuleInstance]]
+
+
+def sources(table: Iterable[TableRule]) -> dict[object, RuleSource]:
+    """Return the sources of the rules of a table that are not generic, and of its lists."""
+    found: dict[object, RuleSource] = {}
+    for number, rule in enumerate(table):
+        if not is_generic(rule):
+            predicates = tuple(dict.fromkeys(triple.predicate for triple in binding_atoms(rule)))
+            found[number] = RuleSource(predicates, InstancesOfRule(rule))
+    found["lists"] = RuleSource((INTERSECTION, CHAIN, KEY, LIST_FIRST, LIST_REST), instances_of_lists)
+    return found
+
+
+def instances_of_members(properties: Iterable[str]) -> Iterator[RuleInstance]:
+    """Yield the axiomatic triples of the membership properties of containers, `rdf:_1` and so on, among some
+    properties."""
+    for rule in (rule for name in properties for rule in of_member(name)):
+        yield RuleInstance(rule.name, rule.head, rule.body, ())
+
+
+class RulePart:
+    """The instances from one source. What depends on them alone is found once."""
+
+    def __init__(self, instances: tuple[RuleInstance, ...]) -> None:
+        self.instances = instances
+        self._wanted: tuple[object, RuleKeys] = None, {}
+
+    @cached_property
+    def reads_same(self) -> bool:
+        """Return True if an instance reads owl:sameAs like any other property."""
+        return any(map(reads_same, self.instances))
+
+    @cached_property
+    def derives_types(self) -> bool:
+        """Return True if an instance derives types with a variable as class."""
+        return any(each.head.predicate == TYPE and each.head.object[0] == "?" for each in self.instances)
+
+    @cached_property
+    def properties(self) -> Set[str]:
+        """Return the properties that instances name."""
+        return named(self.instances)[0].keys()
+
+    @cached_property
+    def classes(self) -> Set[str]:
+        """Return the classes that instances name."""
+        return named(self.instances)[1].keys()
+
+    @cached_property
+    def _open(self) -> tuple[RuleInstance, ...]:
+        return tuple(each for each in self.instances if each.is_open)
+
+    def opens(self, alive: Set[str]) -> bool:
+        """Return True if an instance stands for one about each property or class."""
+        return any(True for _ in relevant_instances(self._open, alive))
+
+    def wanted(self, alive: frozenset[str], properties: frozenset[str], classes: frozenset[str]) -> RuleKeys:
+        """Return the instances that can derive something new, about all properties and classes: the same object as long
+        as these are the same."""
+        known = (alive, properties, classes) if self.opens(alive) else (alive,)
+        if self._wanted[0] != known:
+            found = expand_variables(relevant_instances(self.instances, alive), properties, classes)
+            self._wanted = known, dict.fromkeys(relevant_instances(found, alive))
+        return self._wanted[1]
+
+
+# --- the rules in force ----------------------------------------------------------------------------------------------
 
 
 class Instances:
@@ -29,9 +122,9 @@ class Instances:
     def __init__(self, table: Iterable[TableRule], names: Names) -> None:
         self.current: dict[object, Rule] = {}
         self._names = names
-        self._made_for: object = None
+        self._current_for: object = None
         self._sources = sources(table)
-        self._made: dict[object, tuple[tuple[object, ...], RulePart]] = {}
+        self._parts: dict[object, tuple[tuple[object, ...], RulePart]] = {}
         """The parts of instances by their source, with the lists of facts that each rests on."""
         self._wanted: dict[object, RuleKeys] | None = None
         """The rules of each part as of `current`; None if these are others."""
@@ -58,7 +151,7 @@ class Instances:
             own = self._names_of_current
             theirs = [rule for rule in program.rules if rule.name not in own]
             self._program, self._views = program, self._views_of(theirs)
-        if self._made_for == (facts, guards, alive, self._views, *self._sizes):
+        if self._current_for == (facts, guards, alive, self._views, *self._sizes):
             return [], []
         wanted = self._wanted_for(facts, guards, alive)
         gone, new = self._difference(wanted)
@@ -72,7 +165,7 @@ class Instances:
                 del self.current[key]
             self._own = self.current, own
         self._wanted = wanted
-        self._made_for = facts, guards, alive, self._views, *self._sizes
+        self._current_for = facts, guards, alive, self._views, *self._sizes
         return names, list(more.values())
 
     @property
@@ -104,7 +197,7 @@ class Instances:
         self._count = count
         is_missing = any(key not in self.current for each in wanted.values() for key in each)
         if not unclaimed and not is_missing:
-            self._wanted, self._made_for = wanted, (facts, guards, alive, self._views, *self._sizes)
+            self._wanted, self._current_for = wanted, (facts, guards, alive, self._views, *self._sizes)
         return [str(rule.name) for rule in unclaimed.values()], is_missing
 
     def _wanted_for(
@@ -114,9 +207,9 @@ class Instances:
         parts: dict[object, RulePart] = {}
         for source, make in self._sources.items():
             rests_on = tuple(facts.pairs.get(name) for name in make.predicates)
-            before = self._made.get(source)
+            before = self._parts.get(source)
             if before is None or not all(map(is_, before[0], rests_on)):
-                before = self._made[source] = rests_on, RulePart(tuple(make.instances(facts)))
+                before = self._parts[source] = rests_on, RulePart(tuple(make.instances(facts)))
             parts[source] = before[1]
         parts["guards"] = RulePart(guards)
         parts["literals"] = RulePart(tuple(instances_of_literals(self._names)))
@@ -124,7 +217,7 @@ class Instances:
             parts["members"] = RulePart(tuple(instances_of_members(self._names.properties)))
         if any(part.reads_same for part in parts.values()):
             parts["reflexive"] = RulePart(
-                tuple(reflexive([each for part in parts.values() for each in part.instances]))
+                tuple(reflexive_instances([each for part in parts.values() for each in part.instances]))
             )
         views, types = self._views, any(part.derives_types for part in parts.values())
         properties, classes = frozenset[str](), frozenset[str]()
@@ -158,9 +251,9 @@ class Instances:
             if before.get(source) is not wanted.get(source)
         ]
         # Nearly all keys are the same objects, whose hashes need not be computed once more.
-        lost = {key: None for old, new in changed for key in _others(old, new) if key not in new}
+        lost = {key: None for old, new in changed for key in _new_keys(old, new) if key not in new}
         gone = [key for key in lost if not any(key in each for each in wanted.values())]
-        more = {key: None for old, new in changed for key in _others(new, old) if key not in self.current}
+        more = {key: None for old, new in changed for key in _new_keys(new, old) if key not in self.current}
         return gone, list(more)
 
     def _views_of(self, theirs: list[Rule]) -> _Views:
@@ -185,7 +278,7 @@ class Instances:
     def restore(self, current: dict[object, Rule]) -> None:
         """Go back to earlier rules."""
         self.current = current
-        self._made_for = self._wanted = None
+        self._current_for = self._wanted = None
 
     def _rule(self, key: object) -> Rule:
         self._count += 1
@@ -217,7 +310,7 @@ class Instances:
             yield from ((True, *pair) for pair in pairs)
 
 
-def _others(keys: RuleKeys, known: RuleKeys) -> Iterator[object]:
+def _new_keys(keys: RuleKeys, known: RuleKeys) -> Iterator[object]:
     """Yield the keys that are not among the known ones as the same objects."""
     same = set(map(id, known))
     return (key for key in keys if id(key) not in same)

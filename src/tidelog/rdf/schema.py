@@ -4,6 +4,15 @@ It is a small database of its own with the generic rules of a table, maintained 
 other rules are known before the engine looks at the data. `reduced` leaves out facts that instances need not know
 twice: it has the steps of the hierarchies, not their closures, and only the asserted domains and ranges. The steps that
 follow are relations of that database too, derived by copies of the rules that derive a hierarchy.
+
+`reduced_steps` leaves out steps of a hierarchy of classes or properties that others imply, for rules that take one step
+at a time. Restrictions that say the same are below each other, each below all others: of n such classes n steps in a
+circle say as much as n * (n - 1). Between circles one step is enough, and none where others lead the same way. Asserted
+steps stay, because a user looks for the rules of these.
+
+`guards` gives the rules that hold as long as certain facts about the schema follow from the data. `Schema` has only the
+consequences of schema triples. Data can add to it: a rule derives a subclass, a member of a user's class becomes a
+transitive property, two classes are the same. The instances that rest on such facts keep them in their bodies.
 """
 
 from __future__ import annotations
@@ -11,15 +20,67 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import is_
 
+import numpy
+
 from tidelog.database.database import Database
 from tidelog.language.syntax import Program
-from tidelog.rdf.hierarchies import fewer
 from tidelog.rdf.matching import Pair, SchemaFacts
 from tidelog.rdf.names import GIVEN, Names
-from tidelog.rdf.specialise import fixed_rules, is_generic, is_schema
+from tidelog.rdf.specialise import RuleInstance, fixed_rules, instances, is_generic, is_schema
 from tidelog.rdf.tables import AXIOM, FALSE, MEMBER, TableRule, Triple
-from tidelog.rdf.terms import OWL, RDFS, TYPE
+from tidelog.rdf.terms import OWL, RDFS, SAME_AS, TYPE
+from tidelog.rules.graph import components
 from tidelog.workspace.change import Change
+
+
+def reduced_steps(asserted: Iterable[Pair], derived: Iterable[Pair]) -> list[Pair]:
+    """Return all asserted steps, and steps that together with these have the closure of all; none of a class to
+    itself."""
+    fixed = dict.fromkeys(step for step in asserted if step[0] != step[1])
+    more = [step for step in dict.fromkeys(derived) if step[0] != step[1] and step not in fixed]
+    above: dict[str, dict[str, None]] = {}
+    for low, high in (*fixed, *more):
+        above.setdefault(low, {})[high] = None
+        above.setdefault(high, {})
+    circles = components(above)
+    number = {name: i for i, circle in enumerate(circles) for name in circle}
+    found = dict(fixed)
+    for circle in circles:
+        if len(circle) > 1 and not _connects(circle, fixed):
+            ordered = sorted(circle)
+            found.update(dict.fromkeys(zip(ordered, [*ordered[1:], ordered[0]], strict=True)))
+    reached: list[int] = []
+    between: list[dict[int, Pair | None]] = [{} for _ in circles]
+    for step in more:
+        between[number[step[0]]].setdefault(number[step[1]], step)
+    for step in fixed:
+        between[number[step[0]]][number[step[1]]] = None  # It is there in any case.
+    # Circles come after all those that are above them. The nearest ones lead to most others, so they go first.
+    for i, targets in enumerate(between):
+        reach = 1 << i
+        for j in (j for j, each in targets.items() if each is None and j != i):
+            reach |= reached[j]
+        for j in sorted(targets, reverse=True):
+            nearest = targets[j]
+            if nearest is not None and not reach >> j & 1:
+                reach |= reached[j]
+                found[nearest] = None
+        reached.append(reach)
+    return list(found)
+
+
+def _connects(circle: list[str], steps: dict[Pair, None]) -> bool:
+    """Return True if steps alone lead from each member of a circle to each other one."""
+    members = set(circle)
+    inside = [step for step in steps if step[0] in members and step[1] in members]
+    above: dict[str, dict[str, None]] = {name: {} for name in circle}
+    for low, high in inside:
+        above[low][high] = None
+    return len(components(above)) == 1
+
+
+# --- the consequences of the ontology --------------------------------------------------------------------------------
+
 
 _SUB_CLASS, _SUB_PROPERTY = f"{RDFS}subClassOf", f"{RDFS}subPropertyOf"
 _ASSERTED = (f"{OWL}equivalentClass", f"{OWL}equivalentProperty", f"{RDFS}domain", f"{RDFS}range")
@@ -55,7 +116,7 @@ class Schema:
         for name in (*sorted(self.properties), MEMBER, *(f"{_STEP}{name}" for name in _HIERARCHIES)):
             self._names.property(name)
         for name in _ASSERTED:
-            self._names.given(name)
+            self._names.asserted(name)
         for name in sorted(self.classes):
             self._names.class_(name)
         self._database.load(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
@@ -87,7 +148,7 @@ class Schema:
                 relation, row = self._names.relation(triple)
                 rows.setdefault(relation, []).append(row)
                 if triple.predicate in _ASSERTED:
-                    rows.setdefault(self._names.given(triple.predicate), []).append(row)
+                    rows.setdefault(self._names.asserted(triple.predicate), []).append(row)
             for relation, data in rows.items():
                 getattr(self._database, verb)(relation, data)
         self._changes.append(self._database.commit())
@@ -159,7 +220,8 @@ class Schema:
         closure = set(facts.pairs.get(predicate, ()))
         below = {low for low, high in steps if high in declared and high != _THING and (high, low) not in closure}
         kept = set(asserted)
-        return fewer(asserted, [step for step in steps if step[1] != _THING or step in kept or step[0] not in below])
+        derived = [step for step in steps if step[1] != _THING or step in kept or step[0] not in below]
+        return reduced_steps(asserted, derived)
 
 
 def _rules_of_steps(rules: Iterable[TableRule]) -> Iterator[TableRule]:
@@ -190,8 +252,68 @@ def _about_schema(rule: TableRule) -> bool:
     return rule.head.predicate != FALSE and all(is_schema(each) or each.predicate == MEMBER for each in triples)
 
 
-def added(facts: SchemaFacts, known: SchemaFacts) -> Iterator[Triple]:
+def new_facts(facts: SchemaFacts, known: SchemaFacts) -> Iterator[Triple]:
     """Yield the facts that are not known."""
     for predicate, pairs in facts.pairs.items():
         there = set(known.pairs.get(predicate, ()))
         yield from (Triple(subject, predicate, value) for subject, value in pairs if (subject, value) not in there)
+
+
+# --- guards ----------------------------------------------------------------------------------------------------------
+
+
+def guards(
+    table: tuple[TableRule, ...], database: Database, names: Names, known: SchemaFacts
+) -> tuple[RuleInstance, ...]:
+    """Return the instances that rest on facts of the views of a database beside the `known` ones."""
+    same = _equal_names(database, names)
+    if not same and not _has_more_facts(database, names, known):
+        return ()
+    facts = _facts(database, names, known).changed({SAME_AS: same})
+    new = set(new_facts(facts, known))
+    if not new:
+        return ()
+    return tuple(dict.fromkeys(each for each in instances(table, facts, guarded=True) if not new.isdisjoint(each.body)))
+
+
+def _has_more_facts(database: Database, names: Names, known: SchemaFacts) -> bool:
+    """Return True if a view has more schema facts than the known ones."""
+    properties = ((names.properties.get(iri), len(pairs)) for iri, pairs in known.pairs.items() if iri != TYPE)
+    classes = ((names.classes.get(iri), known.members.get(iri, 0)) for iri in known.classes)
+    return any(_size(database, name) > size for name, size in (*properties, *classes))
+
+
+def _size(database: Database, name: str | None) -> int:
+    stored = database.engine.views.get(name) if name is not None else None
+    return len(stored) if stored is not None else 0
+
+
+def _facts(database: Database, names: Names, known: SchemaFacts) -> SchemaFacts:
+    """Return the schema facts in the views."""
+    pairs: dict[str, list[Pair]] = {}
+    for iri in known.pairs:
+        name = names.properties.get(iri)
+        if iri != TYPE and _size(database, name):
+            pairs[iri] = list(database[str(name)])  # type: ignore[arg-type]
+    pairs[TYPE] = [
+        (str(row[0]), iri)
+        for iri in known.classes
+        if _size(database, names.classes.get(iri))
+        for row in database[names.classes[iri]]
+    ]
+    return SchemaFacts(pairs, known.classes)
+
+
+def _equal_names(database: Database, names: Names) -> list[Pair]:
+    """Return the properties and classes that are the same as something else."""
+    name = names.property(SAME_AS)
+    if not _size(database, name):
+        return []
+    stored = database.engine.views.get(name)
+    assert stored is not None
+    texts = {*names.properties, *names.classes, TYPE}
+    words = [word for text in texts if (word := database.workspace.dictionary.find(text, "symbol")) is not None]
+    rows = stored.words()
+    rows = rows[numpy.isin(rows[:, 0], words)]
+    left, right = (database.workspace.dictionary.strings(column) for column in rows.T)
+    return [pair for pair in zip(left, right, strict=True) if pair[0] != pair[1]]

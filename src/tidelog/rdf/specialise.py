@@ -16,8 +16,7 @@ from itertools import chain, count
 from typing import NamedTuple
 
 from tidelog.language.syntax import Atom, Comparison, Constant, Rule, Term, Variable
-from tidelog.rdf.lists import list_rules
-from tidelog.rdf.matching import Binding, Pair, SchemaFacts, matches, substituted
+from tidelog.rdf.matching import Binding, Pair, SchemaFacts, list_rules, matches, substitute
 from tidelog.rdf.names import EQUAL, INCONSISTENCY, ITSELF, REST, Names, is_internal
 from tidelog.rdf.tables import FALSE, MEMBER, TableRule, Triple
 from tidelog.rdf.terms import OWL, SAME_AS, TYPE
@@ -109,9 +108,9 @@ def instances(table: Iterable[TableRule], facts: SchemaFacts, *, guarded: bool =
 
 def instances_of(rule: TableRule, facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
     """Yield the instances of one rule."""
-    about, rest = _parted(rule)
+    about, rest = _split_binding_atoms(rule)
     for binding, used in matches(about, facts, {}):
-        yield from _bound(rest, binding, used * guarded)
+        yield from _bind_rule(rest, binding, used * guarded)
 
 
 class InstancesOfRule:
@@ -119,7 +118,7 @@ class InstancesOfRule:
     ontology brings few others."""
 
     def __init__(self, rule: TableRule) -> None:
-        self._about, self._rest = _parted(rule)
+        self._about, self._rest = _split_binding_atoms(rule)
         self._known: dict[object, tuple[RuleInstance, ...]] = {}
         """By the facts about the schema that they are for, or by a pair where each is for one fact."""
 
@@ -134,7 +133,7 @@ class InstancesOfRule:
             }
         else:
             self._known = {
-                used: known.get(used) or tuple(_bound(self._rest, binding, ()))
+                used: known.get(used) or tuple(_bind_rule(self._rest, binding, ()))
                 for binding, used in matches(self._about, facts, {})
             }
         return chain.from_iterable(self._known.values())
@@ -142,10 +141,10 @@ class InstancesOfRule:
     def _of_pair(self, pattern: Triple, pair: Pair, facts: SchemaFacts) -> tuple[RuleInstance, ...]:
         """Return the instances for one fact."""
         one = SchemaFacts({pattern.predicate: [pair]}, facts.classes)
-        return tuple(each for binding, _ in matches([pattern], one, {}) for each in _bound(self._rest, binding, ()))
+        return tuple(each for binding, _ in matches([pattern], one, {}) for each in _bind_rule(self._rest, binding, ()))
 
 
-def _parted(rule: TableRule) -> tuple[list[Triple], TableRule]:
+def _split_binding_atoms(rule: TableRule) -> tuple[list[Triple], TableRule]:
     """Return the atoms of a rule that bind its properties and classes, and the rule without them."""
     about = binding_atoms(rule)
     body = tuple(triple for triple in rule.body if triple not in about)
@@ -155,24 +154,24 @@ def _parted(rule: TableRule) -> tuple[list[Triple], TableRule]:
 def instances_of_lists(facts: SchemaFacts, *, guarded: bool = False) -> Iterator[RuleInstance]:
     """Yield the instances of the rules of lists."""
     for rule, used in list_rules(facts):
-        yield from _bound(rule, {}, used * guarded)
+        yield from _bind_rule(rule, {}, used * guarded)
 
 
-def _bound(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Iterator[RuleInstance]:
+def _bind_rule(rule: TableRule, binding: Binding, guards: tuple[Triple, ...]) -> Iterator[RuleInstance]:
     """Yield the instance of a rule for a binding, with guards before its body; None if terms that must differ are
     equal."""
-    head = substituted(rule.head, binding)
+    head = substitute(rule.head, binding)
     pairs = [(binding.get(one, one), binding.get(other, other)) for one, other in rule.unequal]
     if head.predicate == SAME_AS:  # what eq-ref says is left out
         pairs = [pair for pair in pairs if pair != (head.subject, head.object)] + [(head.subject, head.object)]
     if any(one == other for one, other in pairs):
         return
     unequal = tuple(pair for pair in pairs if pair[0].startswith("?") or pair[1].startswith("?"))
-    body = tuple(dict.fromkeys(substituted(triple, binding) for triple in rule.body))
+    body = tuple(dict.fromkeys(substitute(triple, binding) for triple in rule.body))
     yield RuleInstance(rule.name, head, (*guards, *body), unequal)
 
 
-def relevant(found: Iterable[RuleInstance], alive: Set[str]) -> Iterator[RuleInstance]:
+def relevant_instances(found: Iterable[RuleInstance], alive: Set[str]) -> Iterator[RuleInstance]:
     """Yield the instances that can derive something new. Instances of equality count only if SAME_AS is `alive`, those
     about members of owl:Nothing only if NOTHING is."""
     for each in found:
@@ -183,7 +182,7 @@ def relevant(found: Iterable[RuleInstance], alive: Set[str]) -> Iterator[RuleIns
             yield each
 
 
-def reflexive(found: Iterable[RuleInstance]) -> Iterator[RuleInstance]:
+def reflexive_instances(found: Iterable[RuleInstance]) -> Iterator[RuleInstance]:
     """Yield the consequences of equality with oneself, for instances that read owl:sameAs like any other property:
     instances that derive ITSELF, and those that read owl:sameAs again, with ITSELF."""
     known = list(found)
@@ -192,7 +191,7 @@ def reflexive(found: Iterable[RuleInstance]) -> Iterator[RuleInstance]:
     said = [
         one._replace(head=one.head._replace(predicate=ITSELF))
         for each in known
-        if each.head.predicate == SAME_AS and (one := _unified(each.head, each, each.unequal[:-1])) is not None
+        if each.head.predicate == SAME_AS and (one := _unify_ends(each.head, each, each.unequal[:-1])) is not None
     ]
     said.append(RuleInstance("eq-trans", Triple("?x", ITSELF, "?x"), (Triple("?x", SAME_AS, "?y"),), ()))
     waiting = [each for each in (*known, *said[:-1]) if reads_same(each)]
@@ -200,7 +199,7 @@ def reflexive(found: Iterable[RuleInstance]) -> Iterator[RuleInstance]:
     while waiting:
         each = waiting.pop()
         for i, triple in enumerate(each.body):
-            if _says_same(triple) and (one := _unified(triple, each, each.unequal)) is not None:
+            if _says_same(triple) and (one := _unify_ends(triple, each, each.unequal)) is not None:
                 body = (*one.body[:i], one.body[i]._replace(predicate=ITSELF), *one.body[i + 1 :])
                 waiting.append(one._replace(body=body))
                 yield waiting[-1]
@@ -216,7 +215,7 @@ def _says_same(triple: Triple) -> bool:
     return triple.predicate == SAME_AS and (triple.subject.startswith("?") or triple.object.startswith("?"))
 
 
-def _unified(triple: Triple, each: RuleInstance, unequal: Iterable[tuple[str, str]]) -> RuleInstance | None:
+def _unify_ends(triple: Triple, each: RuleInstance, unequal: Iterable[tuple[str, str]]) -> RuleInstance | None:
     """Return an instance for the case that the subject and the object of one of its triples are the same, None if they
     cannot be. Of the terms that must differ only `unequal` counts."""
     kept, other = triple.subject, triple.object
@@ -228,11 +227,11 @@ def _unified(triple: Triple, each: RuleInstance, unequal: Iterable[tuple[str, st
     pairs = tuple((binding.get(a, a), binding.get(b, b)) for a, b in unequal)
     if any(a == b for a, b in pairs):
         return None
-    body = tuple(substituted(part, binding) for part in each.body)
-    return RuleInstance(each.table, substituted(each.head, binding), body, pairs)
+    body = tuple(substitute(part, binding) for part in each.body)
+    return RuleInstance(each.table, substitute(each.head, binding), body, pairs)
 
 
-def expanded(found: Iterable[RuleInstance], properties: Set[str], classes: Set[str]) -> Iterator[RuleInstance]:
+def expand_variables(found: Iterable[RuleInstance], properties: Set[str], classes: Set[str]) -> Iterator[RuleInstance]:
     """Yield instances with all properties, or all classes, in place of a variable for these."""
     for each in found:
         place = next((triple for triple in each.body if _open(triple)), None)
@@ -247,8 +246,8 @@ def expanded(found: Iterable[RuleInstance], properties: Set[str], classes: Set[s
         else:
             choices = [{place.object: name} for name in classes]
         for binding in choices:
-            more = _bound(TableRule(each.table, each.body, each.head, each.unequal), binding, ())
-            yield from expanded(more, properties, classes)
+            more = _bind_rule(TableRule(each.table, each.body, each.head, each.unequal), binding, ())
+            yield from expand_variables(more, properties, classes)
 
 
 def named(found: Iterable[RuleInstance]) -> tuple[dict[str, None], dict[str, None]]:

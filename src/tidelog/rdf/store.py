@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace as with_values
-from functools import cached_property, partial
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -24,7 +24,6 @@ from tidelog.common.source import SourceText
 from tidelog.database.database import Database
 from tidelog.database.verbs import callable_one
 from tidelog.errors import Problem, ProgramError, UsageError, flag, quote, wrong_argument
-from tidelog.explain.questions import EXPLANATION
 from tidelog.io.relation import Relation, WordRows
 from tidelog.language.paths import repeats
 from tidelog.language.reading import ProgramText
@@ -36,37 +35,31 @@ from tidelog.profiling.profile import Profile
 from tidelog.queries.answers import NAME, answer
 from tidelog.queries.bodies import GIVEN as PARAMETERS
 from tidelog.queries.bodies import body_of
-from tidelog.queries.parameters import encoded
-from tidelog.queries.pattern import atom_of, matching
+from tidelog.queries.pattern import atom_of, encode_parameters, matching
 from tidelog.rdf import prefixes
-from tidelog.rdf.change import StoreChange
+from tidelog.rdf.change import StoreChange, StoreTransaction
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
-from tidelog.rdf.earlier import EarlierState
-from tidelog.rdf.guards import guards
 from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATIONS, Justifications, following
-from tidelog.rdf.lasting import LastingState
 from tidelog.rdf.literals import Literals
-from tidelog.rdf.n3.verbs import N3Verbs, is_n3
-from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, declaration
-from tidelog.rdf.naming import derives, reads
-from tidelog.rdf.nodes import body_with_constants, constant_ends
-from tidelog.rdf.prefix_table import PrefixTable
+from tidelog.rdf.n3 import N3Verbs, is_n3
+from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, PrefixTable, declaration
+from tidelog.rdf.naming import body_with_constants, constant_ends, derives, reads
 from tidelog.rdf.quads import FactCalls, PendingQuads, Quads
 from tidelog.rdf.rules import Instances
-from tidelog.rdf.schema import Schema
+from tidelog.rdf.schema import Schema, guards
 from tidelog.rdf.sparql.mirror import Mirror
-from tidelog.rdf.sparql.words import is_query, is_update
+from tidelog.rdf.sparql.texts import is_query, is_update
 from tidelog.rdf.specialise import NOTHING, RuleInstance, fixed_rules, is_generic
+from tidelog.rdf.state import EarlierState, LastingState
 from tidelog.rdf.tables import AXIOM, TableRule, Triple
 from tidelog.rdf.terms import PREFIXES, SAME_AS, TYPE, term
-from tidelog.rdf.transaction import StoreTransaction
 from tidelog.workspace.change import Change, RelationChange
 from tidelog.workspace.options import THE_QUERY, DatabaseOptions
 from tidelog.workspace.programs import Reading, behind
 
 if TYPE_CHECKING:
-    from tidelog.rdf.explaining import Now, TripleExplainer
+    pass
 
 
 class Store(N3Verbs):
@@ -91,7 +84,7 @@ class Store(N3Verbs):
         if lasting is not None:
             lasting.name(self._names, self._database)
         self._names.property(REST)
-        self._names.given(TYPE)
+        self._names.asserted(TYPE)
         self._database._pending_reads.is_on = False  # Of changes that wait, the store warns.
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
@@ -166,7 +159,7 @@ class Store(N3Verbs):
         try:
             self._database.load(reading, replace=replace)
         except ProgramError as error:
-            problems = (_hinted(problem) for problem in error.problems)
+            problems = (_add_hint(problem) for problem in error.problems)
             raise ProgramError(*problems) from None
         self._asks_nodes |= any(
             repeat.op != "+"
@@ -210,16 +203,16 @@ class Store(N3Verbs):
         relation (E0601).
         """
         self._check_usable()
-        if self._is_own(view, JUSTIFICATIONS):
+        if self._is_view(view, JUSTIFICATIONS):
             return self._subscribers.add(JUSTIFICATIONS, following(self.justifications), callable_one(callback))
         name = None if view is None else self._database.workspace.relation(self._own(view)).name
         return self._subscribers.add(name or "triples", partial(_part, name), callable_one(callback))
 
     def _own(self, view: str) -> str:
         """Return the relation of a view."""
-        return INCONSISTENCY if self._is_own(view, INCONSISTENCIES) else view
+        return INCONSISTENCY if self._is_view(view, INCONSISTENCIES) else view
 
-    def _is_own(self, name: object, view: str) -> bool:
+    def _is_view(self, name: object, view: str) -> bool:
         """Return True for the name of a view of the store, unless a program declares a relation of that name."""
         return isinstance(name, str) and name == view and view not in self._database.relations
 
@@ -255,7 +248,7 @@ class Store(N3Verbs):
         with changing_within_memory:
             has_facts = bool(self._database.workspace.facts)
             earlier = self._earlier()
-            change = self._evaluated(interrupts, earlier)
+            change = self._evaluate(interrupts, earlier)
             if self._lasting is not None:
                 self._lasting.publish(self, earlier, interrupts)
             pending, self._pending = self._pending, []
@@ -268,24 +261,24 @@ class Store(N3Verbs):
         """Return the state before a commit."""
         return EarlierState(self)
 
-    def _evaluated(self, interrupts: Interrupts, earlier: EarlierState) -> StoreChange:
+    def _evaluate(self, interrupts: Interrupts, earlier: EarlierState) -> StoreChange:
         """Evaluate the pending changes, or undo everything and raise."""
         added: list[str] = []
         removed: list[str] = []
         self._database.numbered = self._epochs + 1
         try:
             given, self._has_given = self._has_given, self._asks_nodes
-            pending, quads = self._quads.resolved(self._pending)
-            facts = [*self._given(given), *self._facts(pending), *quads]
+            pending, quads = self._quads.resolve(self._pending)
+            facts = [*self._earlier_facts(given), *self._facts(pending), *quads]
             earlier.undo = [*self._inverse(facts)]
             earlier.note_ages()
             while True:
-                names, rules = self._put(facts)
+                names, rules = self._put_changes(facts)
                 added += [str(rule.name) for rule in rules]
                 removed += names
                 earlier.changes.append(self._database.commit())
                 facts, found = (
-                    self._judged(earlier.changes[-1]),
+                    self._literal_facts(earlier.changes[-1]),
                     guards(self._table, self._database, self._names, self._known),
                 )
                 earlier.undo += self._inverse(facts)
@@ -303,7 +296,7 @@ class Store(N3Verbs):
             self._check_usable()
             with changing_within_memory:
                 earlier = self._earlier()
-                change = self._evaluated(interrupts, earlier)
+                change = self._evaluate(interrupts, earlier)
                 try:
                     look()
                 finally:
@@ -328,15 +321,15 @@ class Store(N3Verbs):
                 if predicate != TYPE and asserts:
                     yield from self._literals.of_rows(predicate, rows)
                 if self._has_given:
-                    pairs = self._triples.typed(rows, value) if predicate == TYPE else rows
-                    yield self._names.given(predicate), asserts, pairs
+                    pairs = self._triples.with_class(rows, value) if predicate == TYPE else rows
+                    yield self._names.asserted(predicate), asserts, pairs
         if any((triple in schema) != (triple in self._schema.triples) for triple in named):
             self._use(schema, named)
 
-    def _given(self, known: bool) -> Iterator[tuple[str, bool, Words]]:
+    def _earlier_facts(self, known: bool) -> Iterator[tuple[str, bool, Words]]:
         """Return the asserted triples of earlier commits, when paths ask for nodes for the first time."""
         if self._has_given and not known:
-            yield from ((name, True, rows) for name, rows in self._triples.given())
+            yield from ((name, True, rows) for name, rows in self._triples.asserted_pairs())
 
     def _use(self, schema: dict[Triple, None], among: Iterable[Triple] | None = None) -> None:
         """Go to other asserted triples of the schema, see `Schema.change`."""
@@ -352,7 +345,7 @@ class Store(N3Verbs):
             there = stored.find(rows) >= 0 if stored is not None else numpy.zeros(len(rows), bool)
             yield name, not asserts, rows[there != asserts]
 
-    def _put(self, facts: FactCalls) -> tuple[list[str], list[Rule]]:
+    def _put_changes(self, facts: FactCalls) -> tuple[list[str], list[Rule]]:
         """Put changed facts, and the rules to remove and to add, into the database; return these rules."""
         database = self._database
         changed = {name for name, _, _ in facts}
@@ -370,7 +363,7 @@ class Store(N3Verbs):
         """Yield the classes or properties that rules read only if they have members, with their relations."""
         return (SAME_AS, self._names.property(SAME_AS)), (NOTHING, self._names.class_(NOTHING))
 
-    def _judged(self, change: Change) -> FactCalls:
+    def _literal_facts(self, change: Change) -> FactCalls:
         """Return facts about the literals that an epoch has made the same, or has put into datatypes."""
         same = self._names.property(SAME_AS)
         derives = same in change and any(rule.heads[0].relation == same for rule in self._instances.current.values())
@@ -408,12 +401,13 @@ class Store(N3Verbs):
         self._note_read()
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
-            return self._relation("triples", self._triples.matching(*terms, asserted=not flag("inferred", inferred)))
+            rows = self._triples.matching(*terms, asserted=not flag("inferred", inferred))
+            return self._triples.relation("triples", rows)
 
     def inferred(self) -> Relation:
         """Return the triples that follow and were not asserted."""
         with self._using(), reading_within_memory:
-            return self._relation("inferred", self._triples.inferred())
+            return self._triples.relation("inferred", self._triples.inferred())
 
     def inconsistencies(self) -> Relation:
         """Return the contradictions: the rule, and the up to three terms that clash; empty texts behind them.
@@ -450,27 +444,27 @@ class Store(N3Verbs):
                 return of_all
             if atom.path is None:
                 return self._database.query(str(atom))
-            workspace, rows = self._database.workspace, self._beside(body, constant_ends(body))
+            workspace, rows = self._database.workspace, self._extra_rows(body, constant_ends(body))
             pattern = matching(atom, workspace.programs)
             return answer(pattern, workspace, self._database.engine, self._options, rows, self._without_nodes())
 
     def _of_body(self, body: tuple[Literal, ...], parameters: Mapping[str, Any]) -> Relation:
         """Return the answer to a query that is not one atom."""
         body = body_with_constants(body, parameters)
-        rows, workspace = self._beside(body), self._database.workspace
+        rows, workspace = self._extra_rows(body), self._database.workspace
         triples = () if TRIPLE in self._database.relations else (Program(declarations=(declaration(TRIPLE, "spo"),)),)
         asked = body_of(body, parameters, (*workspace.programs, *triples), workspace.given)
         if parameters:
             kinds = {column.name: column.kind for column in asked.parameters}
             terms = {name: term(each) if kinds[name] == "symbol" else each for name, each in parameters.items()}
-            rows[PARAMETERS] = encoded(terms, asked.parameters, workspace.dictionary)
+            rows[PARAMETERS] = encode_parameters(terms, asked.parameters, workspace.dictionary)
         evaluation = asked.evaluation(workspace.committed.checked, self._without_nodes(), tuple(rows))
         watch = self._options.watch(work=THE_QUERY)
         with guarded(watch):
             found = evaluation.rows(self._database.engine, rows, watch)
         return Relation(NAME, WordRows(asked.columns, workspace.dictionary, found))
 
-    def _beside(self, body: tuple[Literal, ...], constants: Iterable[str] = ()) -> dict[str, Words]:
+    def _extra_rows(self, body: tuple[Literal, ...], constants: Iterable[str] = ()) -> dict[str, Words]:
         """Return rows of relations that a query reads and that are not there: types, all triples, and nodes, with
         `constants`."""
         names = {atom.relation for atom in atoms(body) if atom.path is None}
@@ -480,7 +474,7 @@ class Store(N3Verbs):
             rows[types] = self._triples.types(asserted=False)
             asks = any(repeat.op != "+" for atom in atoms(body) for repeat in repeats(atom.path))
             nodes = self._triples.nodes(self._epochs, constants) if asks else numpy.empty((0, 2), numpy.int64)
-            rows[self._names.given(TYPE)] = nodes
+            rows[self._names.asserted(TYPE)] = nodes
         elif types in names:
             rows[types] = self._triples.matching(None, TYPE, None, asserted=False)[:, [0, 2]]
         if TRIPLE in names and (self._names.has_triples or TRIPLE not in self._database.relations):
@@ -489,8 +483,8 @@ class Store(N3Verbs):
         return rows
 
     def _without_nodes(self) -> tuple[str, ...]:
-        """Return the relations that give no nodes to a query: all but that of `_beside`, which has the nodes."""
-        own = self._names.given(TYPE)
+        """Return the relations that give no nodes to a query: all but that of `_extra_rows`, which has the nodes."""
+        own = self._names.asserted(TYPE)
         return tuple(name for name in self._names.properties.values() if name != own)
 
     def _of_all(self, atom: Atom) -> Relation | None:
@@ -514,29 +508,11 @@ class Store(N3Verbs):
     def _block(self, commit: Callable[[], StoreChange] | None) -> StoreTransaction:
         return StoreTransaction(self, commit)
 
-    @cached_property
-    def _explainer(self) -> TripleExplainer:
-        from tidelog.rdf.explaining import TripleExplainer
-
-        return TripleExplainer(self._database, self._names, self._table, self._instances)
-
-    def _now(self) -> Now:
-        from tidelog.rdf.explaining import Now
-
-        return Now(self._options.watch(work=EXPLANATION), self.prefixes, self._known)
-
-    @property
-    def _time_limit(self) -> float | None:
-        return self._options.timeout
-
-    def _epoch_number(self) -> int:
-        return self._epochs
-
     def __getitem__(self, name: str) -> Relation:
         """Return a relation that a program declares, "inconsistencies" or "justifications". Raise UsageError (E0601)
         for an unknown name."""
         self._note_read()
-        if self._is_own(name, JUSTIFICATIONS):
+        if self._is_view(name, JUSTIFICATIONS):
             return self.justifications()
         return self._database[self._own(name)]
 
@@ -574,9 +550,6 @@ class Store(N3Verbs):
         """Write the last commit to a new folder as a certificate, see `Database.save_certificate`."""
         self._database.save_certificate(folder)
 
-    def _relation(self, name: str, words: Words) -> Relation:
-        return Relation(name, WordRows(COLUMNS, self._database.workspace.dictionary, words))
-
     def __repr__(self) -> str:
         wrong = self._triples.count(INCONSISTENCY)
         more = f", {wrong:,} inconsistencies" if wrong else ""
@@ -591,7 +564,7 @@ def _part(view: str | None, change: StoreChange) -> StoreChange | RelationChange
     return part if len(part.inserted) or len(part.deleted) else None
 
 
-def _hinted(problem: Problem) -> Problem:
+def _add_hint(problem: Problem) -> Problem:
     """Return a problem of types, with a hint if it is about the value of a property."""
     if problem.code != "E0211" or f"`p{COLON}" not in problem.message:
         return problem

@@ -7,7 +7,7 @@ cls-nothing1, rdfs1; axiomatic triples, rdfD2, rdfs4 and rdfs8 are a table of th
 (dt-not-type, dt-diff, see `literals`; dt-eq is a table of its own; dt-type1, dt-type2), and those that follow from
 others here: cls-int2 from scm-int and cax-sco, cls-uni from scm-uni, cax-eqc1 and cax-eqc2 from scm-eqc1, prp-eqp1 and
 prp-eqp2 from scm-eqp1. Rules over the members of lists of any length (cls-int1, prp-spo2, prp-key) are
-written by `lists`.
+written by `matching`.
 
 `?x != ?z` in rules about owl:sameAs leaves out what eq-ref would say. `tidelog:member` connects a list that is
 complete with each of its members, `tidelog:cell` one whose members differ with each of its cells: of two members that

@@ -4,6 +4,10 @@ literal comes out as it went in, with its datatype and spelling.
 
 Texts of RDF have been read by pyoxigraph before they come here; `term` also takes the terms of pyoxigraph and rdflib,
 and Python's numbers, dates, times and truth values.
+
+`ill_typed` finds literals that are wrong in themselves (rule dt-not-type of OWL 2 RL): one regular expression for each
+datatype of XML Schema checks a whole column. `too_deep` finds texts that are nested too deeply: pyoxigraph reads them
+by recursion, and the process ends when its stack does.
 """
 
 from __future__ import annotations
@@ -12,11 +16,16 @@ import re
 from datetime import date, datetime, time
 from decimal import Decimal
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy
 
 from tidelog.errors import DataError, Problem, quote, wrong_argument
-from tidelog.rdf.depth import TERMS, too_deep
 from tidelog.rdf.formats import load
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -29,6 +38,7 @@ IS_RESOURCE, IS_LITERAL = ' >= "@"', ' < "@"'
 PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
 TYPE = f"{RDF}type"
 SAME_AS = f"{OWL}sameAs"
+LIST_FIRST, LIST_REST, NIL = f"{RDF}first", f"{RDF}rest", f"{RDF}nil"
 
 _ESCAPES = str.maketrans(
     {
@@ -146,3 +156,108 @@ def shown_term(rdflib_term: Any) -> str:
         return str(rdflib_term.n3())
     except Exception:  # It has no class of its own.
         return str(rdflib_term)
+
+
+# --- literals and their datatypes ------------------------------------------------------------------------------------
+
+
+_INTEGER = r"[+-]?[0-9]+"
+_REAL = r"(?:[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN)"
+_ZONE = r"(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))?"
+_DATE = r"-?(?:[1-9][0-9]{3,}|0[0-9]{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_TIME = r"(?:(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?|24:00:00(?:\.0+)?)"
+SPELLINGS = {
+    "integer": _INTEGER,
+    "decimal": r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)",
+    "double": _REAL,
+    "float": _REAL,
+    "boolean": "true|false|0|1",
+    "dateTime": f"{_DATE}T{_TIME}{_ZONE}",
+    "dateTimeStamp": f"{_DATE}T{_TIME}(?:Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))",
+    "date": f"{_DATE}{_ZONE}",
+    "time": f"{_TIME}{_ZONE}",
+    "hexBinary": "(?:[0-9A-Fa-f]{2})*",
+}
+_DIGITS = 40
+_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+RANGES: dict[str, tuple[int | None, int | None]] = {
+    "nonNegativeInteger": (0, None),
+    "positiveInteger": (1, None),
+    "nonPositiveInteger": (None, 0),
+    "negativeInteger": (None, -1),
+    **{name: (-(1 << bits - 1), (1 << bits - 1) - 1) for name, bits in _BITS.items()},
+    **{f"unsigned{name.capitalize()}": (0, (1 << bits) - 1) for name, bits in _BITS.items()},
+}
+NUMBERS = {
+    **dict.fromkeys((f"{XSD}{name}" for name in ("decimal", "double", "float")), "to_float"),
+    **dict.fromkeys((f"{XSD}{name}" for name in ("integer", *RANGES)), "to_number"),
+}
+"""Datatypes of numbers, and the functor that reads one."""
+
+
+def ill_typed(literals: pa.Array) -> list[str]:
+    """Return the distinct terms of a column that are literals outside of their datatype."""
+    import pyarrow.compute as pc
+
+    typed = literals.filter(pc.match_substring(literals, f'"^^<{XSD}'))
+    wrong: list[str] = []
+    for name, spelling in {**SPELLINGS, **dict.fromkeys(RANGES, _INTEGER)}.items():
+        of_type = typed.filter(pc.ends_with(typed, f'"^^<{XSD}{name}>'))
+        if not len(of_type):
+            continue
+        right = pc.match_substring_regex(of_type, f'^"(?:{spelling})"')
+        wrong += of_type.filter(pc.invert(right)).to_pylist()
+        if name in RANGES:
+            wrong += [text for text in of_type.filter(right).to_pylist() if not _is_in_range(text, *RANGES[name])]
+    return wrong
+
+
+def _is_in_range(text: str, low: int | None, high: int | None) -> bool:
+    """Return True if the number of an integer literal, which may have any number of digits, is within bounds."""
+    spelled = text[1 : text.index('"', 1)]
+    digits = spelled.lstrip("+-0")
+    size = int(digits or "0") if len(digits) < _DIGITS else 10**_DIGITS
+    number = -size if spelled.startswith("-") else size
+    return (low is None or number >= low) and (high is None or number <= high)
+
+
+# --- texts that are nested -------------------------------------------------------------------------------------------
+
+
+DEEPEST = 500
+"""Triple terms around a triple term, or objects and arrays around a value of JSON."""
+TERMS = f"triple terms are nested more than {DEEPEST} deep", "give names to the inner ones by rdf:reifies"
+VALUES = f"objects and arrays are nested more than {DEEPEST} deep", "give inner nodes an @id, and list them in @graph"
+"""Messages and their hints."""
+_STRING = rb'"(?:[^"\\]|\\.)*"'
+_STRINGS = re.compile(_STRING, re.DOTALL)
+_JSON = re.compile(_STRING + rb"|(?P<open>[{\[])|(?P<close>[}\]])", re.DOTALL)
+_TURTLE = re.compile(
+    rb'\\.|"""(?:[^"\\]|\\.|"(?!""))*"""|' + rb"'''(?:[^'\\]|\\.|'(?!''))*'''|" + _STRING + rb"|'(?:[^'\\]|\\.)*'"
+    rb"|#[^\r\n]*|(?P<open><<\()|(?P<close>\)>>)|<[^<>\"{}|^`\s]*>",
+    re.DOTALL,
+)
+"""The brackets of triple terms, and all that may contain such brackets without their meaning."""
+_OPEN, _CLOSE = (numpy.frombuffer(brackets, numpy.uint8) for brackets in (b"{[", b"}]"))
+
+
+def too_deep(text: bytes, format: str) -> int | None:
+    """Return where a text is nested more than DEEPEST deep, as an offset, None if it nowhere is. Texts of RDF/XML have
+    a check of their own, see `documents`."""
+    is_json = format == "JSON_LD"
+    most = _json_depth(text) if is_json else text.count(b"<<(")
+    depth = 0
+    for match in (_JSON if is_json else _TURTLE).finditer(text if most > DEEPEST else b""):
+        depth += (match.lastgroup == "open") - (match.lastgroup == "close")
+        if depth > DEEPEST:
+            return match.start()
+    return None
+
+
+def _json_depth(text: bytes) -> int:
+    """Return the depth of a text of JSON."""
+    if text.count(b"{") + text.count(b"[") <= DEEPEST:
+        return 0
+    letters = numpy.frombuffer(_STRINGS.sub(b"", text), numpy.uint8)
+    steps = numpy.isin(letters, _OPEN).astype(numpy.int8) - numpy.isin(letters, _CLOSE)
+    return int(steps.cumsum(dtype=numpy.int64).max(initial=0))

@@ -3,9 +3,8 @@ tests.
 
     selections     relations that select, by definition
     paths          regular paths as operations on relations
-    counters       numbers of substitutions
     substitutions  the substitutions that satisfy a body of the checked program
-    naive          checked program + facts -> the least model
+    naive          checked program + facts -> the least model, with the numbers of counters
     seminaive      core program + facts -> the least model with the birth and count of each tuple
 
 `naive` reads syntax trees and knows nothing of the rewrites in `rules/`, so that it can judge them; `seminaive` reads

@@ -7,28 +7,121 @@ Conditions of subsumption rules belong to the recursion of their relation.
 
 Relations with choice-domains are evaluated in rounds, all of them and their recursion at once: a round brings the facts
 and consequences of the rounds before, and shows those that are free, the least first (`_choose`).
+
+The numbers of counters are in a table, by the substitutions of the rule. The literals without a counter, as far as they
+can be evaluated, say which substitutions there are. Each counter of the rule then has a number for each of them. All
+relations that the rule reads are complete by then (`strata`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from itertools import count
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tidelog.errors import InternalError, Problem
-from tidelog.language.counters import counters_in
-from tidelog.language.paths import steps
-from tidelog.language.syntax import Aggregate, Atom, CheckedProgram, Literal, Negation, Rule, Term
-from tidelog.language.trees import parts, variables, whole
-from tidelog.reference.counters import Counted, counted
+from tidelog.language.counters import COUNTER, counters_in
+from tidelog.language.functors import several
+from tidelog.language.paths import readings
+from tidelog.language.syntax import (
+    Aggregate,
+    Atom,
+    CheckedProgram,
+    Comparison,
+    Functor,
+    Literal,
+    Negation,
+    Rule,
+    Term,
+    Variable,
+)
+from tidelog.language.trees import alternatives as alternatives_of
+from tidelog.language.trees import parts, rebuild, rebuild_atom, rebuild_term, variables, whole
 from tidelog.reference.paths import WithPaths
 from tidelog.reference.selections import Domains, chosen, recursions, selected, selections
 from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
+from tidelog.rules.grounding import evaluable
+from tidelog.semantics.literals import Substitution
 from tidelog.semantics.values import Row, normal_row
+
+# --- counters ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Counted:
+    """A rule with counters: `heads` with variables in their places; for each alternative the literals that say which
+    substitutions there are, and those that need the numbers; and the numbers so far."""
+
+    heads: tuple[Atom, ...]
+    alternatives: tuple[tuple[tuple[Literal, ...], tuple[Literal, ...]], ...]
+    places: tuple[str, ...]
+    scope: frozenset[str]
+    numbers: dict[Any, int] = field(default_factory=dict)
+
+    def rows(self, head: Atom, tables: Mapping[str, set[Row]], numbers: Iterator[int]) -> Iterator[Row]:
+        """Yield the tuples of a head; new substitutions take the next `numbers`."""
+        scope = RuleScope(self.scope, tables)
+        for alternative, (steady, rest) in enumerate(self.alternatives):
+            names = variables(steady, aggregates=False)
+            found = {tuple(each[name] for name in names): each for each in solve(steady, {}, scope)}
+            for values in sorted(found, key=lambda row: tuple(map(_rank, row))):
+                bound: Substitution = dict(found[values])
+                for place in self.places:
+                    key = alternative, place, values
+                    if key not in self.numbers:
+                        self.numbers[key] = next(numbers)
+                    bound[place] = self.numbers[key]
+                for each in solve(rest, bound, scope):
+                    yield from combinations(head.args, each, scope)
+
+
+def counted(rule: Rule) -> Counted | None:
+    """Return a rule, whose `_` have names, with its counters apart; None for a rule without one."""
+    if next(counters_in(whole(rule)), None) is None:
+        return None
+    fresh, places, calls = count(), list[str](), list[Comparison]()
+
+    def number(term: Term) -> Term | None:
+        if isinstance(term, Aggregate):
+            return term
+        if not isinstance(term, Functor):
+            return None
+        if term.name == COUNTER:
+            places.append(f"#{next(fresh)}")
+            return Variable(places[-1])
+        if term.declared is None and not several(term.name, len(term.args)):
+            return None
+        value = Variable(f"#{next(fresh)}")
+        args = tuple(rebuild_term(arg, number) for arg in term.args)
+        calls.append(Comparison("=", value, Functor(term.name, args, term.kind, term.result, term.declared)))
+        return value
+
+    alternatives = []
+    names = frozenset(variables(whole(rule), aggregates=False))
+    heads = tuple(rebuild_atom(head, number) for head in rule.heads)
+    for body in alternatives_of(rule.body):
+        rest = [rebuild(literal, number) for literal in body] + calls
+        given = set(places)
+        steady = evaluable([literal for literal in rest if given.isdisjoint(variables([literal]))], names)
+        alternatives.append((steady, tuple(literal for literal in rest if literal not in steady)))
+    named = {variable.name for call in calls for variable in [call.left] if isinstance(variable, Variable)}
+    return Counted(heads, tuple(alternatives), tuple(places), names | named | {*places})
+
+
+def _rank(value: Any) -> tuple[Any, ...]:
+    """Return a key that orders the values of a column."""
+    return (1, value) if isinstance(value, str | int | float) else (0, repr(value))
+
+
+# --- evaluation -------------------------------------------------------------------------------------------------------
+
 
 ChosenRows: TypeAlias = Mapping[str, Set[Row]]
 """Tuples of relations with choice-domains."""
+Consequences: TypeAlias = tuple[str, Callable[[], set[Row]]]
+"""A relation, and what gives the tuples that a rule now derives for it from the tables as they are."""
 
 
 def evaluate(
@@ -63,9 +156,9 @@ def with_candidates(
     candidates: dict[str, set[Row]] = {name: set() for name, each in shown.items() if each.form == "choice"}
     for stratum in strata(checked):
         consequences = [
-            CountedConsequences(head, counters[i], readable, numbers)
+            _counted_consequences(head, counters[i], readable, numbers)
             if i in counters
-            else Consequences(head, rule, readable)
+            else _consequences(head, rule, readable)
             for i, rule in enumerate(rules)
             for head in counters.get(i, rule).heads
             if head.relation in stratum
@@ -75,7 +168,7 @@ def with_candidates(
             _choose(stratum, consequences, tables, candidates, domains, choices)
         while True:
             before = {name: set(tables[name]) for name in stratum}
-            new = [(each.relation, row) for each in consequences for row in each.rows() - tables[each.relation]]
+            new = [(relation, row) for relation, rows in consequences for row in rows() - tables[relation]]
             for relation, row in new:
                 if relation not in candidates:
                     tables[relation].add(row)
@@ -95,7 +188,7 @@ def with_candidates(
 
 def _choose(
     stratum: set[str],
-    consequences: Sequence[Consequences | CountedConsequences],
+    consequences: Sequence[Consequences],
     tables: dict[str, set[Row]],
     candidates: dict[str, set[Row]],
     domains: Mapping[str, Domains],
@@ -106,8 +199,8 @@ def _choose(
     for name in stratum:
         tables[name].clear()
     while True:
-        for each in consequences:
-            born[each.relation] |= each.rows()
+        for relation, consequence in consequences:
+            born[relation] |= consequence()
         for name, rows in born.items():
             rows -= candidates[name] if name in domains else tables[name]
         if not any(born.values()):
@@ -122,31 +215,21 @@ def _choose(
         born = {name: set() for name in stratum}
 
 
-class Consequences:
-    """The consequences for one head of a rule, from the tables as they are."""
+def _consequences(head: Atom, rule: Rule, tables: Mapping[str, set[Row]]) -> Consequences:
+    """Return the consequences for one head of a rule."""
+    scope = RuleScope(frozenset(variables(whole(rule), aggregates=False)), tables)
 
-    def __init__(self, head: Atom, rule: Rule, tables: Mapping[str, set[Row]]) -> None:
-        self.relation = head.relation
-        self.args = head.args
-        self.body = rule.body
-        self.scope = RuleScope(frozenset(variables(whole(rule), aggregates=False)), tables)
+    def rows() -> set[Row]:
+        return {row for found in solve(rule.body, {}, scope) for row in combinations(head.args, found, scope)}
 
-    def rows(self) -> set[Row]:
-        return {row for found in solve(self.body, {}, self.scope) for row in combinations(self.args, found, self.scope)}
+    return head.relation, rows
 
 
-class CountedConsequences:
-    """The same for a rule with counters, whose new substitutions take the next `numbers`."""
-
-    def __init__(self, head: Atom, rule: Counted, tables: Mapping[str, set[Row]], numbers: Iterator[int]) -> None:
-        self.relation = head.relation
-        self.head = head
-        self.rule = rule
-        self.tables = tables
-        self.numbers = numbers
-
-    def rows(self) -> set[Row]:
-        return set(self.rule.rows(self.head, self.tables, self.numbers))
+def _counted_consequences(
+    head: Atom, rule: Counted, tables: Mapping[str, set[Row]], numbers: Iterator[int]
+) -> Consequences:
+    """Return the same for a rule with counters, whose new substitutions take the next `numbers`."""
+    return head.relation, lambda: set(rule.rows(head, tables, numbers))
 
 
 def strata(checked: CheckedProgram) -> list[set[str]]:
@@ -192,6 +275,6 @@ def strata(checked: CheckedProgram) -> list[set[str]]:
 def reads(node: Term | Literal, negative: bool = False) -> Iterator[tuple[str, bool]]:
     """Yield the relations that occur in `node`, each with True if it does so under a negation or an aggregate."""
     if isinstance(node, Atom):
-        yield from ((each.relation, negative) for each in (steps(node.path) if node.path is not None else (node,)))
+        yield from ((each.relation, negative) for each in readings(node))
     for part in parts(node):
         yield from reads(part, negative or isinstance(node, Negation | Aggregate))

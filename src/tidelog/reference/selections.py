@@ -14,7 +14,7 @@ from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import Atom, CheckedProgram
 from tidelog.language.trees import variables, whole
 from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
-from tidelog.rules.components import components
+from tidelog.rules.graph import components
 from tidelog.semantics.values import Row
 
 Domains: TypeAlias = tuple[tuple[int, ...], ...]

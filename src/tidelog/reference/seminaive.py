@@ -38,7 +38,7 @@ from tidelog.rules.core import (
 )
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.literals import Substitution, is_bound, step, value_of
-from tidelog.semantics.user_aggregates import folded
+from tidelog.semantics.user_aggregates import fold_group
 from tidelog.semantics.values import NoValueError, Row, normal_row
 
 CountedTable: TypeAlias = dict[Row, tuple[int, int]]
@@ -200,7 +200,7 @@ def aggregate_rows(rule: AggregateRule, tables: Mapping[str, CountedTable]) -> I
         inside = [row for row in tables[rule.inner] if row[: rule.groups] == group[: rule.groups]]
         if rule.own is not None:
             operands = slice(rule.groups, rule.groups + len(rule.own.operands))
-            value = folded(rule.own, [row[operands] for row in inside])
+            value = fold_group(rule.own, [row[operands] for row in inside])
             if value is not None:
                 yield (*group[: rule.groups], value)
             continue

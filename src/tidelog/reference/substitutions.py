@@ -39,12 +39,12 @@ from tidelog.language.syntax import (
     Value,
     Variable,
 )
-from tidelog.language.trees import parts, rebuild, rebuild_atom, rebuild_term, variables
+from tidelog.language.trees import in_aggregates, parts, rebuild, rebuild_atom, rebuild_term, variables
 from tidelog.rules.core import OwnAggregate
 from tidelog.semantics.aggregates import aggregate
 from tidelog.semantics.functors import apply, holds
 from tidelog.semantics.literals import Substitution
-from tidelog.semantics.user_aggregates import folded
+from tidelog.semantics.user_aggregates import fold_group
 from tidelog.semantics.user_functors import values_of
 from tidelog.semantics.values import NoValueError, Row, cast, normal
 
@@ -140,12 +140,7 @@ def name_wildcards(rule: Rule) -> Rule:
             return next(fresh)
         return rebuild_term(term, computed) if isinstance(term, Functor | Aggregate) else None
 
-    def computed(term: Term) -> Term | None:
-        if not isinstance(term, Aggregate):
-            return None
-        target = None if term.target is None else rebuild_term(term.target, computed)
-        return replace(term, target=target, body=tuple(map(literal, term.body)))
-
+    computed = in_aggregates(lambda body: tuple(map(literal, body)))
     heads = tuple(rebuild_atom(head, computed) for head in rule.heads)
     return replace(rule, heads=heads, body=tuple(map(literal, rule.body)))
 
@@ -195,7 +190,7 @@ def aggregate_values(term: Aggregate, bound: Substitution, scope: RuleScope) -> 
     distinct = {tuple(found[name] for name in names): found for found in solve(term.body, given, inner)}.values()
     if term.declared is not None and term.target is not None:
         own = OwnAggregate(term.declared, term.start, ())
-        value = folded(own, [row for found in distinct for row in values(term.target, found, inner)])
+        value = fold_group(own, [row for found in distinct for row in values(term.target, found, inner)])
         yield from () if value is None else (value,)
         return
     if term.target is None:

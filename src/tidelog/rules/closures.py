@@ -1,4 +1,4 @@
-"""Hyper-nodes that are transitive closures, recognised by their shape.
+"""Hyper-nodes that are transitive closures, and aggregates over these, recognised by their shape.
 
 A hyper-node of one binary relation t is a closure of the union E of its base rules when its recursive rules are among
     t(x, z) :- t(x, y), t(y, z).                                  non-linear
@@ -8,11 +8,21 @@ and all that compose have `x != z` or none has. A base rule that is no plain cop
 relation of its own, which the closure then reads. Linear rules over a base other than the edges that they step along
 are no closure: they visit only nodes behind the base (docs/theory.md has figures). Section 6 of the paper on
 Regular Datalog asks for such operators; ZodiacEdge's slowest rules (its Section 5.3) are of this kind.
+
+An engine folds the components of a closure, not its pairs. In `c = min y : { con(x, y) }` with a closure `con` the
+members of a group are pairs of the closure (see aggregates.py):
+
+    #inner.r.min1(x, y) :- #outer.r.min1(x), con(x, y).
+
+Nodes of one component reach the same nodes, so that they share a value. The aggregates are those whose value for a node
+follows from values of the components that it reaches: count, and sum of integers, because these components are
+disjoint; min, max, and any. Groups are the first nodes, the second ones, or for a count all pairs together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -27,6 +37,7 @@ from tidelog.rules.core import (
     EdgeForm,
     EdgeSource,
     HyperNode,
+    MembersShape,
     RelationInfo,
 )
 
@@ -35,7 +46,7 @@ BASE = "#base."
 
 
 @dataclass(frozen=True)
-class Looked:
+class RecognisedNode:
     """A recursive hyper-node as it was looked at, the one that derives the base of the closure that it is, if that
     takes one, and itself, marked if it is a closure."""
 
@@ -44,13 +55,13 @@ class Looked:
     marked: HyperNode
 
 
-Known = Mapping[int, Looked]
+Known = Mapping[int, RecognisedNode]
 """Knowledge of recursive hyper-nodes, by their identity: they live as long as their entries."""
 
 
-def looked_at(nodes: Iterable[HyperNode], known: Known) -> dict[int, Looked]:
+def recognise(nodes: Iterable[HyperNode], known: Known) -> dict[int, RecognisedNode]:
     """Return what is known of the recursive hyper-nodes among `nodes` that are not `known` yet."""
-    return {id(node): known.get(id(node)) or _looked(node) for node in nodes if node.recursive}
+    return {id(node): known.get(id(node)) or _recognise(node) for node in nodes if node.recursive}
 
 
 def with_closures(
@@ -62,7 +73,7 @@ def with_closures(
     closures: set[str] = set()
     for node in nodes:
         if node.recursive:
-            looked = known.get(id(node)) or _looked(node)
+            looked = known.get(id(node)) or _recognise(node)
             if looked.base is not None:
                 auxiliary = looked.base.relations[0]
                 relations[auxiliary] = replace(relations[node.relations[0]], name=auxiliary, auxiliary=True)
@@ -70,24 +81,24 @@ def with_closures(
             node = looked.marked
             if node.closure is not None:
                 closures.add(node.relations[0])
-        mirrors = _mirrored(node, closures) if closures else None
+        mirrors = _mirror_of(node, closures) if closures else None
         marked.append(replace(node, mirrors=mirrors) if mirrors is not None else node)
     return tuple(marked)
 
 
-def _looked(node: HyperNode) -> Looked:
+def _recognise(node: HyperNode) -> RecognisedNode:
     """Return the facts about a recursive hyper-node."""
     closure, others = _closure(node)
     if closure is None:
-        return Looked(node, None, node)
+        return RecognisedNode(node, None, node)
     if not others:
-        return Looked(node, None, replace(node, closure=closure))
+        return RecognisedNode(node, None, replace(node, closure=closure))
     name, first = node.relations[0], others[0]
     auxiliary = f"{BASE}{name}"
     moved = tuple(replace(rule, head=replace(rule.head, relation=auxiliary)) for rule in others)
     copy = CoreRule(auxiliary, first.origin, _pair(name, first), (_pair(auxiliary, first),), first.span)
     rules = (*(rule for rule in node.rules if rule not in others), copy)
-    return Looked(node, HyperNode((auxiliary,), moved, False), replace(node, rules=rules, closure=closure))
+    return RecognisedNode(node, HyperNode((auxiliary,), moved, False), replace(node, rules=rules, closure=closure))
 
 
 def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[CoreRule]]:
@@ -172,7 +183,7 @@ def copied(rule: CoreRule) -> EdgeSource | None:
     return None
 
 
-def _mirrored(node: HyperNode, closures: set[str]) -> str | None:
+def _mirror_of(node: HyperNode, closures: set[str]) -> str | None:
     """Return the closure of a path that a relation shows under its own name, if it contains nothing else."""
     if len(node.rules) != 1 or isinstance(rule := node.rules[0], AggregateRule):
         return None
@@ -199,3 +210,52 @@ def _reads(literal: CoreLiteral, name: str) -> bool:
 def _pair(name: str, rule: CoreRule) -> CoreAtom:
     """Return the atom of a binary relation with two variables of the kinds that a rule derives."""
     return CoreAtom(name, tuple(CoreVariable(f"#{i}", arg.kind) for i, arg in enumerate(rule.head.args)))
+
+
+# --- aggregates over closures -----------------------------------------------------------------------------------------
+
+
+_INTEGERS = ("number", "unsigned")
+_FOLDED = {"sum": _INTEGERS, "min": _INTEGERS, "max": _INTEGERS, "any": (*_INTEGERS, "symbol")}
+"""The kinds of values that aggregates fold by components; a count has no value."""
+
+
+def with_folds(nodes: tuple[HyperNode, ...]) -> tuple[HyperNode, ...]:
+    """Return the hyper-nodes with marks on the members of groups that are pairs of a closure, and on their
+    aggregates."""
+    closed = {name for node in nodes if node.closure or node.mirrors for name in node.relations}
+    aggregates = {rule.inner: rule for node in nodes for rule in node.aggregates} if closed else {}
+    if not aggregates:
+        return nodes
+    readers = Counter(name for node in nodes for name in node.reads if name in aggregates)
+    found: dict[str, str] = {}
+    marked = []
+    for node in nodes:
+        name, rule = node.relations[0], node.rules[0] if len(node.rules) == 1 else None
+        if readers[name] == 1 and isinstance(rule, CoreRule):
+            members = _members(rule, aggregates[name], closed)
+            if members is not None:
+                found[name] = members.closure
+                node = replace(node, members=members)
+        elif isinstance(rule, AggregateRule) and rule.inner in found:
+            node = replace(node, folds=found[rule.inner])
+        marked.append(node)
+    return tuple(marked)
+
+
+def _members(rule: CoreRule, aggregate: AggregateRule, closed: Set[str]) -> MembersShape | None:
+    """Return the shape of the members of groups, if they are pairs of one of the closures `closed`."""
+    if aggregate.op != "count" and aggregate.kind not in _FOLDED.get(aggregate.op, ()):
+        return None
+    atoms = [literal for literal in rule.body if isinstance(literal, CoreAtom) and not literal.negated]
+    if len(atoms) != 2 or len(rule.body) != 2:
+        return None
+    outer, pair = sorted(atoms, key=lambda atom: atom.relation != aggregate.outer)
+    head = rule.head.args
+    if outer.relation != aggregate.outer or outer.args != head[: aggregate.groups] or pair.relation not in closed:
+        return None
+    if len(head) != 2 or not all(isinstance(arg, CoreVariable) for arg in head) or pair.args not in (head, head[::-1]):
+        return None
+    if aggregate.groups != 1 and (aggregate.groups or aggregate.op != "count"):
+        return None
+    return MembersShape(pair.relation, outer.relation, pair.args != head)

@@ -1,7 +1,7 @@
 """From a checked program to the core program: the rewrites in their order, then the rule graph.
 
-Each rewrite takes one rule and returns the rules that replace it. Auxiliary rules that it needs besides are left on
-the bench, and go through all rewrites in turn. Projections come last, when it is known which relations are closures;
+Each rewrite takes one rule and returns the rules that replace it. Auxiliary rules that it needs besides are left in
+the state, and go through all rewrites in turn. Projections come last, when it is known which relations are closures;
 the rule graph without them is that of the program as it is written.
 """
 
@@ -21,39 +21,28 @@ from tidelog.errors import ProgramError
 from tidelog.language.selections import Selection, selections_of
 from tidelog.language.syntax import (
     Aggregate,
-    Atom,
     CheckedProgram,
     FunctorType,
     RecordType,
     RelationType,
     Rule,
 )
-from tidelog.language.trees import walk, whole
+from tidelog.language.trees import has_path, walk, whole
 from tidelog.rules import core
-from tidelog.rules.aggregates import aggregates
-from tidelog.rules.anonymous import anonymous
-from tidelog.rules.arguments import arguments
-from tidelog.rules.bench import Bench
-from tidelog.rules.casts import casts
-from tidelog.rules.closures import BASE, Known, looked_at, with_closures
+from tidelog.rules.aggregates import aggregates, arguments
+from tidelog.rules.anonymous import anonymous, negations
+from tidelog.rules.closures import BASE, Known, recognise, with_closures, with_folds
+from tidelog.rules.core import AnyRule
 from tidelog.rules.counters import counters
 from tidelog.rules.demand import on_demand
-from tidelog.rules.disjunctions import disjunctions
-from tidelog.rules.edges import AnyRule
-from tidelog.rules.equalities import equalities
-from tidelog.rules.flat import is_flat
-from tidelog.rules.folds import with_folds
-from tidelog.rules.graph import Nodes, hyper_nodes
-from tidelog.rules.growing import Graph, graph_of
+from tidelog.rules.disjunctions import disjunctions, heads
+from tidelog.rules.graph import Graph, Nodes, graph_of, hyper_nodes
 from tidelog.rules.growth import check_growth
-from tidelog.rules.heads import heads
-from tidelog.rules.negations import negations
-from tidelog.rules.nesting import nesting
+from tidelog.rules.nesting import casts, nesting
 from tidelog.rules.paths import paths
-from tidelog.rules.pieces import pieces
-from tidelog.rules.projected import Projected, with_projections
-from tidelog.rules.reached import Bounded
-from tidelog.rules.recursions import Recursions, reads_of
+from tidelog.rules.projections import Projected, with_projections
+from tidelog.rules.recursions import Bounded, Recursions, reads_of
+from tidelog.rules.rewrite_state import RewriteState
 from tidelog.rules.selections import (
     candidates_of,
     conditions,
@@ -62,9 +51,10 @@ from tidelog.rules.selections import (
     with_dropping,
     with_selections,
 )
-from tidelog.rules.translation import translation
+from tidelog.rules.text_pieces import text_pieces
+from tidelog.rules.translation import equalities, is_flat, translation
 
-Rewrite: TypeAlias = Callable[[Rule, Bench], tuple[Rule, ...]]
+Rewrite: TypeAlias = Callable[[Rule, RewriteState], tuple[Rule, ...]]
 Columns: TypeAlias = tuple[tuple[str, int], ...]
 """Relations and positions in them."""
 
@@ -75,7 +65,7 @@ REWRITES: tuple[Rewrite, ...] = (
     arguments,
     counters,
     aggregates,
-    pieces,
+    text_pieces,
     anonymous,
     heads,
     negations,
@@ -225,10 +215,10 @@ class Compiler:
         for rule, names, types in chain(texts, recursions.of_values(checked.relations)):
             each = known.get(id(rule))
             if each is None or (
-                each.context != _ANYWHERE and not _sees(each, recursions, shared, nodes, types, checked.records)
+                each.context != _ANYWHERE and not _is_valid(each, recursions, shared, nodes, types, checked.records)
             ):
                 look()
-                each = _compiled(rule, names, types, checked.records, recursions, shared, nodes)
+                each = _compile_rule(rule, names, types, checked.records, recursions, shared, nodes)
             compiled[id(rule)] = each
             rules += each.rules
             if each.auxiliary:
@@ -251,7 +241,7 @@ class Compiler:
             rules, selecting = with_selections(rules, own, selections, relations, last.selecting)
             rules += _conditions(selections, checked, own, relations, shared, nodes)
         written = graph_of(rules, relations, last.written)
-        closures = looked_at(written.nodes, last.closures)
+        closures = recognise(written.nodes, last.closures)
         found = with_closures(written.nodes, relations, closures)
         final = Graph()
         projected = Projected()
@@ -266,23 +256,23 @@ class Compiler:
                 for name in bases:
                     del relations[name]
                 final = graph_of(projected.projected, relations, last.final)
-                closures |= looked_at(final.nodes, last.closures)
+                closures |= recognise(final.nodes, last.closures)
                 found = with_closures(final.nodes, relations, closures)
-        found = tuple([_kept(last.nodes.get(node.relations), node) for node in with_folds(found)])
+        found = tuple([_reuse_node(last.nodes.get(node.relations), node) for node in with_folds(found)])
         kept = written, final, closures, recursions, plain, selecting, {node.relations: node for node in found}, prefix
         self._last = CompilerState(compiled, projected, *kept)
         candidates = {**{name: candidates_of(name) for name in selections}, **recursions.facts}
         dropping, obstacles = with_dropping(found, selections, relations, joined)
-        dropping = tuple([_kept(last.dropping.get(node.relations), node) for node in dropping])
+        dropping = tuple([_reuse_node(last.dropping.get(node.relations), node) for node in dropping])
         dropped = {node.relations: node for node in dropping}
         self._last = replace(self._last, dropping=dropped, types=checked.relations, infos=infos)
-        facts, functors = checked.facts, _called(checked, found)
+        facts, functors = checked.facts, _called_functors(checked, found)
         return core.CoreProgram(
             relations, checked.records, found, facts, candidates, functors, dropping=dropping, obstacles=obstacles
         )
 
 
-def _called(checked: CheckedProgram, nodes: Iterable[core.HyperNode]) -> dict[str, FunctorType]:
+def _called_functors(checked: CheckedProgram, nodes: Iterable[core.HyperNode]) -> dict[str, FunctorType]:
     """Return the functors and aggregates in Python that rules call."""
     if not checked.functors:
         return {}
@@ -338,14 +328,14 @@ def _conditions(
     together = dict(shared)
     known = {**checked.relations, **added}
     for rule in rules:
-        bench = Bench(rule.name or "", known, checked.records, shared=together, nodes=nodes)
-        yield from _named_apart(_rewritten(rule, bench))
-        yield from bench.aggregates
-        relations.update(bench.auxiliary)
+        state = RewriteState(rule.name or "", known, checked.records, shared=together, nodes=nodes)
+        yield from _with_unique_names(_core_rules(rule, state))
+        yield from state.aggregates
+        relations.update(state.auxiliary)
     relations.update(together)
 
 
-def _compiled(
+def _compile_rule(
     rule: Rule,
     reads: tuple[str, ...],
     types: Mapping[str, RelationType],
@@ -356,23 +346,23 @@ def _compiled(
 ) -> _Compiled:
     """Return the core rules of a rule in a program in which the rules before it have `shared` relations."""
     if is_flat(rule):
-        flat = Bench(rule.name or "", types, records)
-        return _Compiled(rule, _ANYWHERE, tuple(_rewritten(rule, flat)), {}, {}, reads)
+        flat = RewriteState(rule.name or "", types, records)
+        return _Compiled(rule, _ANYWHERE, tuple(_core_rules(rule, flat)), {}, {}, reads)
     aggregate = any(isinstance(part, Aggregate) for part in walk(whole(rule)))
     reach = recursions.of(rule) if aggregate else frozenset[str]()
     asked: list[Bounded] = []
 
     def bounded() -> Bounded:
         values = recursions.values_of(rule, types, records)
-        bench.relations = {**types, **values.relations}
+        state.relations = {**types, **values.relations}
         asked.append(values.columns)
         return values.columns
 
-    bench = Bench(rule.name or "", types, records, reach, shared=dict(shared), nodes=nodes, bounded=bounded)
-    rules = _named_apart(_rewritten(rule, bench))
-    added = {name: info for name, info in bench.shared.items() if name not in shared}
+    state = RewriteState(rule.name or "", types, records, reach, shared=dict(shared), nodes=nodes, bounded=bounded)
+    rules = _with_unique_names(_core_rules(rule, state))
+    added = {name: info for name, info in state.shared.items() if name not in shared}
     context = _context(rule, reach if aggregate else None, shared, nodes, asked[0] if asked else None)
-    return _Compiled(rule, context, (*rules, *bench.aggregates), bench.auxiliary, added, reads)
+    return _Compiled(rule, context, (*rules, *state.aggregates), state.auxiliary, added, reads)
 
 
 def _context(
@@ -383,11 +373,11 @@ def _context(
     bounded: Bounded | None,
 ) -> _Context:
     """Return the context that the rewrite of a rule depends on."""
-    path = any(isinstance(part, Atom) and part.path is not None for part in walk(whole(rule)))
+    path = has_path(whole(rule))
     return reach, frozenset(shared) if path else None, nodes if path else None, bounded
 
 
-def _sees(
+def _is_valid(
     known: _Compiled,
     recursions: Recursions,
     shared: Mapping[str, core.RelationInfo],
@@ -404,7 +394,7 @@ def _sees(
     return (names is None or names == shared.keys()) and (columns is None or columns == nodes)
 
 
-def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
+def _reuse_node(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
     """Return the old hyper-node if the new one consists of the same rules."""
     if old is new:
         return new
@@ -413,20 +403,20 @@ def _kept(old: core.HyperNode | None, new: core.HyperNode) -> core.HyperNode:
     return old if old == new else new
 
 
-def _rewritten(rule: Rule, bench: Bench) -> Iterator[core.CoreRule]:
+def _core_rules(rule: Rule, state: RewriteState) -> Iterator[core.CoreRule]:
     """Return the core rules of a user's rule and of everything that it needs."""
-    bench.pending.append(rule)
-    while bench.pending:
-        rules: tuple[Rule, ...] = (bench.pending.pop(0),)
+    state.pending.append(rule)
+    while state.pending:
+        rules: tuple[Rule, ...] = (state.pending.pop(0),)
         for rewrite in () if is_flat(rules[0]) else REWRITES:
-            rules = tuple([rewritten for each in rules for rewritten in rewrite(each, bench)])
+            rules = tuple([rewritten for each in rules for rewritten in rewrite(each, state)])
         for each in rules:
-            solved = equalities(translation(each, bench))
+            solved = equalities(translation(each, state))
             if solved is not None:
                 yield solved
 
 
-def _named_apart(rules: Iterable[core.CoreRule]) -> list[core.CoreRule]:
+def _with_unique_names(rules: Iterable[core.CoreRule]) -> list[core.CoreRule]:
     """Return the rules with numbers behind the names that several of them have."""
     rules = list(rules)
     total = Counter(rule.name for rule in rules)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import typing
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tidelog.common.source import Span
 from tidelog.language.aggregates import AggregateName
+from tidelog.language.functors import TESTS, several
 from tidelog.language.syntax import BranchType, Column, Fact, FunctorType, Kind, RecordType, Term
-from tidelog.rules import printer
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class CoreVariable:
     kind: Kind
 
     def __str__(self) -> str:
-        return printer.value_text(self)
+        return "_" if self.name.startswith("#_") else self.name
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,12 @@ class CoreConstant:
     kind: Kind
 
     def __str__(self) -> str:
-        return printer.value_text(self)
+        if self.value is None:
+            return "nil"
+        if isinstance(self.value, str):
+            escaped = self.value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+            return f'"{escaped}"'
+        return str(self.value)
 
 
 CoreValue: TypeAlias = CoreVariable | CoreConstant
@@ -45,6 +50,10 @@ CoreValue: TypeAlias = CoreVariable | CoreConstant
 
 def _names(values: Iterable[CoreValue]) -> frozenset[str]:
     return frozenset([value.name for value in values if isinstance(value, CoreVariable)])
+
+
+def _list(values: Iterable[object]) -> str:
+    return ", ".join(map(str, values))
 
 
 @dataclass(frozen=True)
@@ -61,16 +70,17 @@ class CoreAtom:
 
     @property
     def values(self) -> tuple[CoreValue, ...]:
-        """The variables and constants of the literal, from left to right."""
+        """The variables and constants of the literal, from left to right; other literals have the same property."""
         return self.args
 
     @property
     def needs(self) -> tuple[CoreValue, ...]:
-        """The values that have to be there before the literal can be evaluated; a positive atom can be at any time."""
+        """The values that have to be there before the literal can be evaluated, also of others; a positive atom can be
+        at any time."""
         return self.args if self.negated else ()
 
     def __str__(self) -> str:
-        return printer.atom_text(self)
+        return f"{'!' if self.negated else ''}{self.relation}({_list(self.args)})"
 
 
 @dataclass(frozen=True)
@@ -85,16 +95,21 @@ class CoreComparison:
 
     @property
     def values(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return self.left, self.right
 
     @property
     def needs(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return self.left, self.right
 
     def __str__(self) -> str:
-        return printer.comparison_text(self)
+        if self.op.lstrip("!") in TESTS:
+            return f"{self.op}({self.left}, {self.right})"
+        return f"{self.left} {self.op} {self.right}"
+
+
+_INFIX = frozenset(
+    ("+", "-", "*", "/", "%", "^", "band", "bor", "bxor", "bshl", "bshr", "bshru", "land", "lor", "lxor")
+)
 
 
 @dataclass(frozen=True)
@@ -116,16 +131,29 @@ class Computation:
 
     @property
     def values(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return self.target, *self.args
 
     @property
     def needs(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return self.args
 
     def __str__(self) -> str:
-        return printer.computation_text(self)
+        match self.functor, self.args:
+            case "neg", (arg,):
+                return f"{self.target} = -{arg}"
+            case "as", (arg,):
+                return f"{self.target} = as({arg}, {self.target.kind})"
+            case functor, (left, right) if functor in _INFIX:
+                return f"{self.target} = {left} {functor} {right}"
+        return f"{self.target} = {self.functor}({_list(self.args)})"
+
+
+def _record_text(record: CoreValue, fields: tuple[CoreValue, ...], branch: BranchType | None) -> str:
+    """Return `record = [fields]`, or `record = $branch(…)` with the fields that the branch has."""
+    if branch is None:
+        return f"{record} = [{_list(fields)}]"
+    parts = _list(fields[place] for place in branch.places)
+    return f"{record} = ${branch.name}" + (f"({parts})" if parts else "")
 
 
 @dataclass(frozen=True)
@@ -141,16 +169,14 @@ class Pack:
 
     @property
     def values(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return self.target, *self.args
 
     @property
     def needs(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return self.args
 
     def __str__(self) -> str:
-        return printer.pack_text(self.target, self.args, self.branch)
+        return _record_text(self.target, self.args, self.branch)
 
 
 @dataclass(frozen=True)
@@ -165,16 +191,14 @@ class Unpack:
 
     @property
     def values(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return self.source, *self.targets
 
     @property
     def needs(self) -> tuple[CoreValue, ...]:
-        """As those of `CoreAtom`."""
         return (self.source,)
 
     def __str__(self) -> str:
-        return printer.pack_text(self.source, self.targets, self.branch)
+        return _record_text(self.source, self.targets, self.branch)
 
 
 CoreLiteral: TypeAlias = CoreAtom | CoreComparison | Computation | Pack | Unpack
@@ -217,7 +241,8 @@ class CoreRule:
         )
 
     def __str__(self) -> str:
-        return printer.rule_text(self)
+        body = f" :- {_list(self.body)}" if self.body else ""
+        return f"{self.name}: {self.head}{body}."
 
 
 NUMBERED = "#counter."
@@ -277,7 +302,7 @@ class AggregateRule:
         return (self.outer, True), (self.inner, True)
 
     def __str__(self) -> str:
-        return printer.aggregate_text(self)
+        return f"{self.head}: {self.word} of {self.inner} for each tuple of {self.outer}."
 
 
 @dataclass(frozen=True)
@@ -344,6 +369,9 @@ class NodeSelection:
     domains: tuple[tuple[int, ...], ...] = ()
 
 
+NodeKind: TypeAlias = Literal["members", "mirrors", "closure", "counter", "aggregate", "rules"]
+
+
 @dataclass(frozen=True)
 class HyperNode:
     """A strongly connected component of the rule graph, with all rules of the relations that it derives.
@@ -369,6 +397,20 @@ class HyperNode:
     def chooses(self) -> bool:
         """Return True if its selections are choices."""
         return any(each.domains for each in self.selects)
+
+    @cached_property
+    def kind(self) -> NodeKind:
+        """The kind, by which an engine chooses how to maintain it: the members of groups are pairs of a closure, it
+        shows a closure, is one, numbers the substitutions of an aggregate, aggregates, or has ordinary rules."""
+        if self.members is not None:
+            return "members"
+        if self.mirrors is not None:
+            return "mirrors"
+        if self.closure is not None:
+            return "closure"
+        if not self.aggregates:
+            return "rules"
+        return "counter" if any(rule.op == "autoinc" for rule in self.aggregates) else "aggregate"
 
     @cached_property
     def aggregates(self) -> tuple[AggregateRule, ...]:
@@ -450,3 +492,43 @@ class CoreProgram:
             return self.nodes
         place = {part.relations: node for node in chosen for part in node.whole}
         return tuple({id(each): each for node in self.nodes for each in [place.get(node.relations, node)]}.values())
+
+
+AnyRule: TypeAlias = CoreRule | AggregateRule
+
+
+def head_of(rule: AnyRule) -> str:
+    """Return the relation that a rule derives."""
+    return rule.head if isinstance(rule, AggregateRule) else rule.head.relation
+
+
+def variables_of(literal: CoreLiteral) -> Iterator[CoreVariable]:
+    """Return the variables of a literal, from left to right, one for each place."""
+    return (value for value in literal.values if isinstance(value, CoreVariable))
+
+
+def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) -> CoreLiteral:
+    """Return the literal with each value changed."""
+
+    def each(given: Iterable[CoreValue]) -> tuple[CoreValue, ...]:
+        return tuple(map(change, given))
+
+    match literal:
+        case CoreAtom(relation=relation, args=args, negated=negated, span=span):
+            return CoreAtom(relation, each(args), negated, span)
+        case CoreComparison(op=op, kind=kind, left=left, right=right, span=span):
+            return CoreComparison(op, kind, change(left), change(right), span)
+        case Computation(target=target, functor=functor, kind=kind, args=args, declared=declared, span=span):
+            return Computation(change(target), functor, kind, each(args), declared, span)
+        case Pack(target=target, kind=kind, args=args, branch=branch, span=span):
+            return Pack(change(target), kind, each(args), branch, span)
+        case Unpack(source=source, kind=kind, targets=targets, branch=branch, span=span):
+            return Unpack(change(source), kind, each(targets), branch, span)
+
+
+def is_several(literal: CoreLiteral) -> bool:
+    """Return True if a literal may compute several values of a functor. A rule does not know which function there will
+    be for a functor in Python."""
+    if not isinstance(literal, Computation):
+        return False
+    return literal.declared is not None or several(literal.functor, len(literal.args))

@@ -19,36 +19,36 @@ from tidelog.language.counters import COUNTER, counters_in
 from tidelog.language.functors import several
 from tidelog.language.syntax import Aggregate, Atom, Comparison, Functor, Literal, Rule, Term, Variable
 from tidelog.language.trees import rebuild, rebuild_atom, rebuild_term, variables, whole
-from tidelog.rules.anonymous import named
-from tidelog.rules.bench import Bench
+from tidelog.rules.anonymous import name_wildcards
 from tidelog.rules.core import NUMBERED, AggregateRule
 from tidelog.rules.grounding import evaluable
+from tidelog.rules.rewrite_state import RewriteState
 
 
-def counters(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
-    """Return the rule with a variable and an atom for each counter; the bench gets the rules that define the atom."""
+def counters(rule: Rule, state: RewriteState) -> tuple[Rule, ...]:
+    """Return the rule with a variable and an atom for each counter; the state gets the rules that define the atom."""
     if next(counters_in(whole(rule)), None) is None:
         return (rule,)
-    rule = with_variables(rule, bench)
+    rule = with_variables(rule, state)
     plain = [literal for literal in rule.body if next(counters_in([literal]), None) is None]
     steady = evaluable(plain, frozenset(variables(whole(rule), aggregates=False)))
     names = variables(steady, aggregates=False)
-    columns = [(name, bench.kind(name, rule)) for name in names]
+    columns = [(name, state.kind(name, rule)) for name in names]
     substitution = tuple(map(Variable, names))
-    stem = f"{bench.origin}.{bench.number('counter')}"
-    inner = bench.relation(f"#substitution.{stem}", columns)
-    bench.pending.append(replace(rule, name=inner, heads=(Atom(inner, substitution, span=rule.span),), body=steady))
+    stem = f"{state.origin}.{state.number('counter')}"
+    inner = state.relation(f"#substitution.{stem}", columns)
+    state.pending.append(replace(rule, name=inner, heads=(Atom(inner, substitution, span=rule.span),), body=steady))
     atoms: list[Literal] = []
 
     def number(term: Term) -> Term | None:
         if not isinstance(term, Functor) or term.name != COUNTER:
             return None
-        value = bench.variable("number", "number")
+        value = state.variable("number", "number")
         suffix = f".{len(atoms) + 1}" if atoms else ""
-        head = bench.relation(f"{NUMBERED}{stem}{suffix}", [*columns, (value.name, "number")])
+        head = state.relation(f"{NUMBERED}{stem}{suffix}", [*columns, (value.name, "number")])
         groups = len(columns)
-        bench.aggregates.append(
-            AggregateRule(head, bench.origin, head, "autoinc", "number", groups, inner, inner, span=term.span)
+        state.aggregates.append(
+            AggregateRule(head, state.origin, head, "autoinc", "number", groups, inner, inner, span=term.span)
         )
         atoms.append(Atom(head, (*substitution, value), span=term.span))
         return value
@@ -59,7 +59,7 @@ def counters(rule: Rule, bench: Bench) -> tuple[Rule, ...]:
     return (replace(rule, heads=heads, body=(*atoms, *rest)),)
 
 
-def with_variables(rule: Rule, bench: Bench) -> Rule:
+def with_variables(rule: Rule, state: RewriteState) -> Rule:
     """Return the rule with a variable for each `_` of positive atoms, and for each call with several values, which
     then take part in substitutions."""
     calls: list[Literal] = []
@@ -70,14 +70,14 @@ def with_variables(rule: Rule, bench: Bench) -> Rule:
         if not isinstance(term, Functor) or not (term.declared is not None or several(term.name, len(term.args))):
             return None
         kind = term.result or "number"
-        value = bench.variable("v", kind)
+        value = state.variable("v", kind)
         call = replace(term, args=tuple([rebuild_term(arg, taken) for arg in term.args]))
         calls.append(Comparison("=", value, call, kind=kind, span=term.span))
         return value
 
     heads = tuple([rebuild_atom(head, taken) for head in rule.heads])
     body = tuple([literal if _gives_variable(literal) else rebuild(literal, taken) for literal in rule.body])
-    return replace(rule, heads=heads, body=named((*body, *calls), bench))
+    return replace(rule, heads=heads, body=name_wildcards((*body, *calls), state))
 
 
 def _gives_variable(literal: Literal) -> bool:

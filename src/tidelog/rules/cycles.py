@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from tidelog.common.source import Span
 from tidelog.errors import Problem, ProgramError
-from tidelog.rules.core import AggregateRule, CoreRule, RelationInfo
-from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.rules.literals import variables_of
+from tidelog.rules.core import AggregateRule, AnyRule, CoreRule, RelationInfo, head_of, variables_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,7 @@ def check_strata(groups: Iterable[list[str]], rules: Sequence[AnyRule], relation
     wrong = {
         group_of[body]
         for rule in rules
-        for body, negative in body_of(rule)
+        for body, negative in rule.reads
         if negative and group_of.get(body) == group_of[head_of(rule)]
     }
     if not wrong:
@@ -37,10 +35,10 @@ def check_strata(groups: Iterable[list[str]], rules: Sequence[AnyRule], relation
     inside: dict[int, list[_Step]] = {}
     for rule in rules:
         head = head_of(rule)
-        for body, negative in body_of(rule):
+        for body, negative in rule.reads:
             if group_of[head] == group_of.get(body) and group_of[head] in wrong:
                 inside.setdefault(group_of[head], []).append(_Step(rule, head, body, negative))
-    raise ProgramError(*[_problem(_merged(_cycle(steps), relations)) for steps in inside.values()])
+    raise ProgramError(*[_problem(_links(_cycle(steps), relations)) for steps in inside.values()])
 
 
 def _cycle(steps: Sequence[_Step]) -> list[_Step]:
@@ -138,7 +136,7 @@ class _Link:
         return f"{self.head} {'selects by' if self.condition is not None else 'needs'} {self.need}"
 
 
-def _merged(steps: Sequence[_Step], relations: Mapping[str, RelationInfo]) -> list[_Link]:
+def _links(steps: Sequence[_Step], relations: Mapping[str, RelationInfo]) -> list[_Link]:
     """Return the steps as links between the user's relations, a negative one first."""
     first = next(index for index, step in enumerate(steps) if not relations[step.head].auxiliary)
     links: list[_Link] = []

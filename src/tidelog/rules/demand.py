@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tidelog.rules.core import (
+    AnyRule,
     CoreAtom,
     CoreComparison,
     CoreLiteral,
@@ -30,9 +31,9 @@ from tidelog.rules.core import (
     HyperNode,
     RelationInfo,
     Unpack,
+    head_of,
+    variables_of,
 )
-from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.rules.literals import variables_of
 
 DEMAND = "#demand."
 """How the names of the relations of demanded values begin."""
@@ -45,7 +46,7 @@ def on_demand(
 ) -> tuple[list[AnyRule], dict[str, RelationInfo]]:
     """Return the rules with relations of `wanted` derived on demand where that is possible, and the relations of
     demand."""
-    bound, asks = _demanded(rules, wanted, relations)
+    bound, asks = _find_demand(rules, wanted, relations)
     made: list[AnyRule] = []
     for rule in rules:
         if isinstance(rule, CoreRule) and rule.head.relation in bound:
@@ -86,7 +87,7 @@ def worth_demand(
     recursive = {name for node in nodes if node.recursive for name in node.relations}
     closed = {name for node in nodes if node.closure is not None or node.mirrors for name in node.relations}
     while True:
-        bound, asks = _demanded(rules, wanted, relations)
+        bound, asks = _find_demand(rules, wanted, relations)
         wide = wanted - bound.keys()
         begin: Counter[str] = Counter()
         for ask in asks:
@@ -121,19 +122,19 @@ def _largest(nodes: Sequence[HyperNode], sizes: Mapping[str, int]) -> Mapping[st
     return largest
 
 
-def _demanded(
+def _find_demand(
     rules: Sequence[AnyRule], wanted: frozenset[str], relations: Mapping[str, RelationInfo]
 ) -> tuple[_Bound, list[_Ask]]:
     """Return the relations of `wanted` that can be derived on demand, with the columns that all of their readers bind,
     and the demands on them."""
-    whole = {name for rule in rules for name, negative in body_of(rule) if negative}
+    whole = {name for rule in rules for name, negative in rule.reads if negative}
     derived = {head_of(rule) for rule in rules if isinstance(rule, CoreRule)}
     plain = derived - {head_of(rule) for rule in rules if not isinstance(rule, CoreRule)} - whole
     bound = {name: frozenset(range(len(relations[name].columns))) for name in wanted & plain}
     while True:
-        bound = _settled(rules, bound)
-        asks = [ask for rule in rules if isinstance(rule, CoreRule) for ask in _asks(rule, bound)]
-        asked = _asked(asks, bound)
+        bound = _bound_columns(rules, bound)
+        asks = [ask for rule in rules if isinstance(rule, CoreRule) for ask in _demands_of(rule, bound)]
+        asked = _relations_asked_for(asks, bound)
         if asked == bound.keys():
             return bound, asks
         read = {ask.atom.relation for ask in asks if ask.rule.head.relation != ask.atom.relation}
@@ -151,7 +152,7 @@ class _Ask:
     columns: frozenset[int]
 
 
-def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int]]:
+def _bound_columns(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int]]:
     """Return the columns that all readers bind, of the relations that have such columns."""
     found = dict(bound)
     waiting = [rule for rule in rules if isinstance(rule, CoreRule)]
@@ -162,7 +163,7 @@ def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int
     while True:
         now = dict(found)
         for rule in waiting:
-            for ask in _asks(rule, found):
+            for ask in _demands_of(rule, found):
                 now[ask.atom.relation] &= ask.columns
         now = {name: columns for name, columns in now.items() if columns}
         changed = [name for name, columns in found.items() if now.get(name) != columns]
@@ -172,7 +173,7 @@ def _settled(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int
         found = now
 
 
-def _asked(asks: Sequence[_Ask], bound: _Bound) -> set[str]:
+def _relations_asked_for(asks: Sequence[_Ask], bound: _Bound) -> set[str]:
     """Return the relations that are read from outside, directly or through others."""
     asked = {ask.atom.relation for ask in asks if ask.rule.head.relation not in bound}
     size = -1
@@ -188,7 +189,7 @@ def _demand(atom: CoreAtom, bound: _Bound) -> CoreAtom:
     return CoreAtom(f"{DEMAND}{atom.relation}", tuple(atom.args[column] for column in columns))
 
 
-def _asks(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
+def _demands_of(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
     """Return the demands of a rule on relations on demand, in the order of evaluation: first atoms connected to known
     variables, then atoms of relations on demand, then all others."""
     known: list[CoreLiteral] = [_demand(rule.head, bound)] if rule.head.relation in bound else []

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from tidelog.language.syntax import (
-    Anonymous,
     Atom,
     Cast,
     Comparison,
@@ -20,7 +19,7 @@ from tidelog.language.syntax import (
     Truth,
     Variable,
 )
-from tidelog.language.trees import variables, walk
+from tidelog.language.trees import has_anonymous, variables
 
 
 def grounded(body: Iterable[Literal], given: Iterable[str] = ()) -> set[str]:
@@ -57,16 +56,12 @@ def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
             yield from _equal(one, other, bound)
         return
     for target, source in ((left, right), (right, left)):
-        if bound.issuperset(variables([source], aggregates=False)) and not _has_anonymous(source):
+        if bound.issuperset(variables([source], aggregates=False)) and not has_anonymous([source], aggregates=False):
             yield from pattern_variables(target)
             if isinstance(target, Functor) and target.name == "cat":
                 rest = [arg for arg in target.args if not isinstance(arg, Variable)]
                 if bound.issuperset(variables(rest, aggregates=False)):
                     yield from (arg.name for arg in target.args if isinstance(arg, Variable))
-
-
-def _has_anonymous(term: Term) -> bool:
-    return any(isinstance(part, Anonymous) for part in walk([term], aggregates=False))
 
 
 def pattern_variables(term: Term) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.paths import repeats, steps
+from tidelog.language.problems import note
 from tidelog.language.syntax import (
     Alternation,
     Atom,
@@ -33,7 +34,7 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import atoms, variables, walk
-from tidelog.rules.components import components
+from tidelog.rules.graph import components
 from tidelog.rules.grounding import pattern_variables
 
 DomainColumn: TypeAlias = tuple[str, int]
@@ -61,7 +62,7 @@ def check_growth(checked: CheckedProgram) -> None:
         for repeat in repeats(atom.path)
         if repeat.op == "*"
     ]
-    growing = _growing(checked.rules) if stars else {}
+    growing = _growing_columns(checked.rules) if stars else {}
     found = {id(star): problem for star in stars if (problem := _problem(star, growing, checked)) is not None}
     if found:
         raise ProgramError(*found.values())
@@ -78,13 +79,12 @@ def _problem(star: Repeat, growing: Mapping[DomainColumn, _Flow], checked: Check
                     f"`{star}` may not terminate: rule {flow.rule.name} makes new values of "
                     f"column `{column}` of `{relation}` from earlier ones"
                 )
-                notes = ((flow.rule.span, "this rule makes them"),) if flow.rule.span else ()
                 hint = "bound the values, for example with `x < 100`, or use relations with facts only"
-                return Problem("E0305", message, star.span, notes, hint)
+                return Problem("E0305", message, star.span, note(flow.rule.span, "this rule makes them"), hint)
     return None
 
 
-def _growing(rules: Iterable[Rule]) -> dict[DomainColumn, _Flow]:
+def _growing_columns(rules: Iterable[Rule]) -> dict[DomainColumn, _Flow]:
     """Return for each column with unbounded values the flow that makes them."""
     flows = [flow for rule in rules for flow in _flows(rule)]
     while True:

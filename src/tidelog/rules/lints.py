@@ -13,7 +13,7 @@ from tidelog.rules.selections import ALL
 
 def warnings(checked: CheckedProgram, core: CoreProgram, hidden: Collection[str] = ()) -> list[Problem]:
     """Return the warnings of a program, except those with `hidden` codes and those that comments hide."""
-    return [*lints.warnings(checked, hidden), *lints.shown(_dominated(core), hidden)]
+    return [*lints.warnings(checked, hidden), *lints.without_hidden(_dominated(core), hidden)]
 
 
 def _dominated(core: CoreProgram) -> Iterator[Problem]:

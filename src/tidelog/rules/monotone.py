@@ -8,6 +8,9 @@ take a value only in a column to select by, of the same sign. Everything else is
 
 Where several orders stand one after the other, a better tuple may be worse in a later one: then each column of the head
 takes the column of the same order, and all but the last without losing differences.
+
+Where a recursion only adds to the values that it selects by (`shifts`), a cycle that improves does so for ever: from a
+tuple whose value is less by some number follow tuples whose values are less by the same number.
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ from tidelog.rules.core import (
     HyperNode,
     Obstacle,
     RelationInfo,
+    variables_of,
 )
-from tidelog.rules.literals import variables_of
 
 _WIDENING = ("itof", "to_float")
 
@@ -49,12 +52,12 @@ def obstacle(
         signs = _Signs(rule, selections)
         part = signs.obstacle()
         if part is not None:
-            text = f"rule {rule.origin} may derive less from a better tuple{_written(part.span)}"
+            text = f"rule {rule.origin} may derive less from a better tuple{_quotation(part.span)}"
             return Obstacle(text, _hint(part, signs, relations), part.span or rule.span)
     return None
 
 
-def _written(span: Span | None) -> str:
+def _quotation(span: Span | None) -> str:
     """Return a literal as the text has it, behind a colon."""
     return "" if span is None else f": `{' '.join(span.text.split())}`"
 
@@ -168,9 +171,9 @@ class _Signs:
         signs = [value.sign for value in values]
         match literal.functor:
             case "+" | "min" | "max":
-                return _Value(_common(signs), ranks, exact and literal.functor == "+")
+                return _Value(_common_sign(signs), ranks, exact and literal.functor == "+")
             case "-" if literal.kind != "unsigned":
-                return _Value(_common([signs[0], -signs[1]]), ranks, exact)
+                return _Value(_common_sign([signs[0], -signs[1]]), ranks, exact)
             case "neg":
                 return _Value(-signs[0], ranks, exact)
             case "*" | "/":
@@ -256,9 +259,57 @@ class _Signs:
 _NONE = _Value(0, frozenset(), True)
 
 
-def _common(signs: list[int]) -> int:
+def _common_sign(signs: list[int]) -> int:
     """Return the sign that all have which have one."""
     found = {sign for sign in signs if sign}
     if len(found) > 1:
         raise _NotMonotoneError
     return found.pop()
+
+
+# --- recursions that only add -----------------------------------------------------------------------------------------
+
+
+def shifts(node: HyperNode) -> bool:
+    """Return True if each recursive rule reads one tuple of the hyper-node, and puts the value to select by of that
+    tuple into the head after additions and subtractions of others, and nowhere else. All values are of type number."""
+    orders = {name: each.orders for each in node.selects for name in (each.shown, each.candidates)}
+    if not orders.keys() >= set(node.relations):
+        return False
+    if any(len(order) != 1 or order[0][2] != "number" for order in orders.values()):
+        return False
+    columns = {name: order[0][0] for name, order in orders.items()}
+    return all(isinstance(rule, CoreRule) and _shifts(rule, columns) for rule in node.rules)
+
+
+def _shifts(rule: CoreRule, columns: dict[str, int]) -> bool:
+    """Return True if a rule does so, given the column to select by of each relation of the hyper-node."""
+    read = [each for each in rule.body if isinstance(each, CoreAtom) and each.relation in columns]
+    if not read:
+        return True
+    value = read[0].args[columns[read[0].relation]]
+    literals: list[CoreLiteral] = [each for each in rule.body if each is not read[0]]
+    if len(read) > 1 or _uses(read[0], value) != 1:
+        return False
+    while isinstance(value, CoreVariable):
+        users = [each for each in literals if value in variables_of(each)]
+        if not users:
+            at = columns[rule.head.relation]
+            return rule.head.args[at] == value and _uses(rule.head, value) == 1
+        user = users[0]
+        if len(users) > 1 or not isinstance(user, Computation) or _uses(rule.head, value) or not _adds(user, value):
+            return False
+        literals.remove(user)
+        value = user.target
+    return False
+
+
+def _uses(atom: CoreAtom, value: CoreValue) -> int:
+    return atom.args.count(value)
+
+
+def _adds(literal: Computation, value: CoreValue) -> bool:
+    """Return True if a computation adds something to a value, or subtracts it."""
+    if literal.target == value or literal.args.count(value) != 1:
+        return False
+    return literal.functor == "+" or (literal.functor == "-" and literal.args[0] == value)

@@ -3,20 +3,21 @@
 A box is a hyper-node, a relation that no rule derives, or everything auxiliary that one rule needs outside of its own
 hyper-node (such a box stands in front of that hyper-node, so boxes form no cycle). What several rules may share, the
 relations of paths, is a box for each hyper-node. A relation that selects, its candidates and all between them are one
-box: an engine evaluates them together wherever it can. So are a closure and the rules of its base.
+box: an engine evaluates them together wherever it can. So are a closure and the rules of its base. `describe` shows it
+as text, for a terminal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tidelog.language.problems import how_many
 from tidelog.rules.closures import BASE
-from tidelog.rules.core import CoreProgram, HyperNode
-from tidelog.rules.edges import AnyRule, body_of, head_of
+from tidelog.rules.core import AggregateRule, AnyRule, CoreProgram, HyperNode, head_of
 from tidelog.rules.graph import rule_components
 from tidelog.rules.projections import PROJECTION
-from tidelog.rules.reached import FACTS
+from tidelog.rules.recursions import FACTS
 from tidelog.rules.selections import ALL, candidates_of
 
 _SHARED = ("#path.", "#nodes.")
@@ -56,7 +57,7 @@ def outline(core: CoreProgram) -> Outline:
     members: dict[str, list[HyperNode]] = {}
     homes = _homes(core)
     for index, node in enumerate(core.nodes):
-        home = next((homes[name] for name in map(_behind, node.relations) if name in homes), None)
+        home = next((homes[name] for name in map(_selecting_relation, node.relations) if name in homes), None)
         if home is not None:
             members.setdefault(f"node {home}", []).append(node)
             continue
@@ -66,7 +67,7 @@ def outline(core: CoreProgram) -> Outline:
         members.setdefault(key, []).append(node)
     groups = sorted(members.items(), key=lambda item: core.nodes.index(item[1][-1]))
     derived = {name for node in core.nodes for name in node.relations}
-    read = {name for node in core.nodes for rule in node.rules for name, _ in body_of(rule)}
+    read = {name for node in core.nodes for rule in node.rules for name, _ in rule.reads}
     given = [name for name in core.relations if name in read - derived and not name.startswith((FACTS, ALL))]
     boxes = [Box("given", (name,)) for name in given]
     boxes += [_box("node" if key.startswith("node ") else "auxiliary", nodes, core) for key, nodes in groups]
@@ -81,7 +82,7 @@ def _homes(core: CoreProgram) -> dict[str, int]:
     return homes | {name: index for name, index in places.items() if f"{BASE}{name}" in places}
 
 
-def _behind(name: str) -> str:
+def _selecting_relation(name: str) -> str:
     """Return the relation that selects, or the closure, for which an auxiliary relation is there, other relations as
     they are."""
     sort, _, rest = name[1:].partition(".")
@@ -113,7 +114,7 @@ def _box(sort: str, nodes: Sequence[HyperNode], core: CoreProgram) -> Box:
 def _links(components: Sequence[Sequence[AnyRule]]) -> tuple[tuple[int, int], ...]:
     """Return the arrows between the parts of a box; parts that read each other are one part, so they form no cycle."""
     heads = [{head_of(rule) for rule in component} for component in components]
-    reads = [{name for rule in component for name, _ in body_of(rule)} for component in components]
+    reads = [{name for rule in component for name, _ in rule.reads} for component in components]
     return tuple(
         (source, target)
         for target, needed in enumerate(reads)
@@ -132,7 +133,7 @@ def _arrows(boxes: Sequence[Box]) -> Iterable[Arrow]:
         found: dict[int, bool] = {}
         for rule in box.rules:
             aggregated = head_of(rule).startswith("#inner.")
-            for name, negative in body_of(rule):
+            for name, negative in rule.reads:
                 if owner.get(name, target) != target:
                     found[owner[name]] = found.get(owner[name], False) or negative or aggregated
         yield from (Arrow(source, target, negative) for source, negative in found.items())
@@ -154,7 +155,7 @@ def label(name: str, rules: Sequence[AnyRule]) -> str:
     if not name.startswith("#"):
         return name
     if name.startswith(PROJECTION) and "(" not in name:  # A digest stands for a body of several atoms.
-        read = dict.fromkeys(body for rule in rules if head_of(rule) == name for body, _ in body_of(rule))
+        read = dict.fromkeys(body for rule in rules if head_of(rule) == name for body, _ in rule.reads)
         return f"columns of {', '.join(label(each, rules) for each in read)}"
     sort, _, rest = name[1:].partition(".")
     if name.startswith(_SHARED):
@@ -175,7 +176,7 @@ def label(name: str, rules: Sequence[AnyRule]) -> str:
     if sort in ("demand", "facts", "values"):
         return f"{sort} of {rest}"
     if sort in _SELECTING:
-        return f"{_SELECTING[sort]} {_behind(name)}"
+        return f"{_SELECTING[sort]} {_selecting_relation(name)}"
     return f"{words[sort]} in {origin}"
 
 
@@ -185,3 +186,49 @@ def rule_source(rule: AnyRule) -> str:
         return str(rule)
     text = " ".join(rule.span.text.split())
     return text if text.startswith(f"{rule.origin}:") else f"{rule.origin}: {text}"
+
+
+# --- as text ----------------------------------------------------------------------------------------------------------
+
+
+def describe(core: CoreProgram) -> str:
+    """Return the hyper-nodes in the order of evaluation, with their rules and the relations that they read."""
+    nodes = [box for box in outline(core).boxes if box.sort == "node"]
+    by_head: dict[str, list[AnyRule]] = {}
+    for node in core.nodes:
+        for rule in node.rules:
+            by_head.setdefault(head_of(rule), []).append(rule)
+    origins = {rule.origin for rules in by_head.values() for rule in rules}
+    parts = sum(len(box.parts) for box in nodes)
+    counts = how_many(len(origins), "rule"), how_many(len(nodes), "hyper-node"), how_many(parts, "component")
+    lines = [f"{counts[0]}, {counts[1]}, {counts[2]} of single rules"]
+    for number, box in enumerate(nodes, 1):
+        lines += ["", f"{number:>3}  {', '.join(box.titles)}{'  (recursive)' if box.recursive else ''}"]
+        lines += [f"       {text}" for text in dict.fromkeys(map(rule_source, _written_rules(box)))]
+        rules = [rule for rule in box.rules if not rule.name.endswith("#")] or box.rules
+        reads = dict.fromkeys(_reads(rules, by_head, frozenset(box.titles)))
+        lines += [f"       reads {', '.join(reads)}"] if reads else []
+    return "\n".join(lines)
+
+
+def _written_rules(box: Box) -> list[AnyRule]:
+    return [rule for rule in box.rules if is_written(rule)]
+
+
+def _reads(
+    rules: Sequence[AnyRule], by_head: Mapping[str, Sequence[AnyRule]], known: frozenset[str], label: str = ""
+) -> Iterator[str]:
+    """Return the user's relations that the rules read, through auxiliary ones, except those of the box itself."""
+    for rule in rules:
+        for name, negative in rule.reads:
+            if not name.startswith("#"):
+                if name not in known:
+                    yield f"{label}{'not ' if negative else ''}{name}"
+            elif name not in known and not (isinstance(rule, AggregateRule) and name == rule.outer):
+                if isinstance(rule, AggregateRule):
+                    inner = f"{rule.word} of "
+                elif name.startswith("#outer."):
+                    inner = ""
+                else:
+                    inner = f"{label}{'not ' if negative else ''}"
+                yield from _reads(by_head.get(name, ()), by_head, known | {name}, inner)

@@ -17,8 +17,7 @@ from pathlib import Path
 from tidelog.durable.whole_files import write_whole
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, wrong_argument
 from tidelog.rules.core import CoreProgram
-from tidelog.rules.describe import describe
-from tidelog.rules.outline import Box, Outline, is_written, outline, rule_source
+from tidelog.rules.outline import Box, Outline, describe, is_written, outline, rule_source
 
 FORMATS = (".dot", ".svg", ".html", ".png", ".pdf")
 MOST_DETAILED = 150

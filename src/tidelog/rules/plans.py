@@ -19,8 +19,7 @@ from itertools import chain
 from math import inf
 from typing import Protocol, TypeAlias
 
-from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreRule, CoreVariable
-from tidelog.rules.literals import is_several
+from tidelog.rules.core import Computation, CoreAtom, CoreComparison, CoreRule, CoreVariable, is_several
 
 _SEARCH_STEPS = 3_000
 """So many steps look for a better order; then the cheapest literal comes first, each time."""
@@ -122,9 +121,13 @@ class _Planner:
 
     def scan(self, i: int | None) -> _Partial:
         """Return what there is once literal `i` has been scanned, or nothing."""
-        return self.settle((), 0, 0) if i is None else self.settle((), 1 << i, self.set_of(self.rule.variables[i]))
+        return (
+            self.add_filters((), 0, 0)
+            if i is None
+            else self.add_filters((), 1 << i, self.set_of(self.rule.variables[i]))
+        )
 
-    def settle(self, order: tuple[int, ...], done: int, bound: int) -> _Partial:
+    def add_filters(self, order: tuple[int, ...], done: int, bound: int) -> _Partial:
         """Add every filter and computation that can be evaluated, in the order of the body, until none is left."""
         again = bool(self.filters)
         while again:
@@ -137,7 +140,7 @@ class _Planner:
     def take(self, partial: _Partial, i: int) -> _Partial:
         """Return what there is once literal `i` comes next."""
         order, done, bound = partial
-        return self.settle((*order, i), done | 1 << i, bound | self.binds[i])
+        return self.add_filters((*order, i), done | 1 << i, bound | self.binds[i])
 
     def keys(self, i: int, bound: int) -> tuple[int, ...]:
         """Return the columns of atom `i` that are known once `bound` are."""
@@ -239,10 +242,10 @@ def plan_full(rule: CoreRule, statistics: Statistics) -> Plan:
         if found is not None and found is not best:
             best, source = found, i
     assert best is not None, f"the rule {rule} cannot be evaluated"
-    return _sharing(planner, Plan(rule, source, best[1]), _SHARED_FANOUT)
+    return _with_shared_variables(planner, Plan(rule, source, best[1]), _SHARED_FANOUT)
 
 
-def _sharing(
+def _with_shared_variables(
     planner: _Planner,
     plan: Plan,
     least: float,
@@ -282,7 +285,7 @@ def _sharing(
 def _shareable(planner: _Planner, i: int, bound: int) -> str | None:
     """Return the only variable that an atom binds, None if it binds several or is not looked up by all other
     columns."""
-    if i not in planner.atoms or not _looked_up(planner, i, bound):
+    if i not in planner.atoms or not _is_looked_up(planner, i, bound):
         return None
     atom = planner.atom(i)
     free = [arg.name for arg in atom.args if isinstance(arg, CoreVariable) and not planner.bits[arg.name] & bound]
@@ -330,16 +333,18 @@ def plan_deltas(
     A second plan must not cost an index of its own on a relation of the hyper-node (`internal`), which grows all the
     time.
     """
-    found = [_delta(rule, delta, statistics) for rule, delta in deltas]
+    found = [_plan_delta(rule, delta, statistics) for rule, delta in deltas]
     held = {probe for each in found for probe in probes(each[1])}
     plans: list[Plan] = []
     for planner, first, start, cost in found:
-        plan = _sharing(planner, first, _SHARED_FANOUT, held=held, growing=internal)
+        plan = _with_shared_variables(planner, first, _SHARED_FANOUT, held=held, growing=internal)
         rival = _rival(planner, plan, start, _ROUTE_RANGE * max(cost, 1.0), 2.0)
         if rival is None or any(p not in held and p[0] in internal for p in probes(rival)):
             plans.append(plan)
         else:
-            plans += _routed(planner, plan, _sharing(planner, rival, _SHARED_FANOUT, held=held, growing=internal))
+            plans += _with_routes(
+                planner, plan, _with_shared_variables(planner, rival, _SHARED_FANOUT, held=held, growing=internal)
+            )
     return tuple(plans)
 
 
@@ -347,12 +352,12 @@ def plan_change(rule: CoreRule, changed: int, statistics: Statistics) -> tuple[P
     """Return the plans that start from changed tuples of body atom `changed`, which may be negated: one, or two that
     share the bindings. Changes are small, so that an unusually long segment decides. Make no large index for a second
     plan, and for a first plan only if there is no other way."""
-    planner, first, start, _ = _delta(rule, changed, statistics, _BUILDING)
-    plan = _sharing(planner, first, 0.0, free=_SMALL)
+    planner, first, start, _ = _plan_delta(rule, changed, statistics, _BUILDING)
+    plan = _with_shared_variables(planner, first, 0.0, free=_SMALL)
     rival = _rival(planner, plan, start, inf, 0.0)
     if rival is None or needs_large_index(rival, statistics):
         return (plan,)
-    return _routed(planner, plan, _sharing(planner, rival, 0.0, free=_SMALL))
+    return _with_routes(planner, plan, _with_shared_variables(planner, rival, 0.0, free=_SMALL))
 
 
 def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | None:
@@ -376,7 +381,7 @@ def needs_large_index(plan: Plan, statistics: Statistics) -> bool:
     return any(not statistics.built(*probe) and statistics.size(probe[0]) > _SMALL for probe in probes(plan))
 
 
-def _routed(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan]:
+def _with_routes(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan]:
     """Return two plans that share the bindings."""
     mine, other = (next(i for i in p.order if i in planner.atoms) for p in (plan, rival))
     return replace(plan, route=Route(mine, other, True)), replace(rival, route=Route(other, mine, False))
@@ -410,7 +415,7 @@ def _keys(atom: CoreAtom, bound: frozenset[str]) -> tuple[int, ...]:
     return tuple(c for c, arg in enumerate(atom.args) if not isinstance(arg, CoreVariable) or arg.name in bound)
 
 
-def _delta(
+def _plan_delta(
     rule: CoreRule, delta: int, statistics: Statistics, building: float = 0.0
 ) -> tuple[_Planner, Plan, _Partial, float]:
     planner = _Planner(rule, statistics, building)
@@ -429,12 +434,12 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, most: float, least: f
     if computed or sum(not done >> i & 1 for i in planner.atoms) < 2:
         return None
     first = plan.order[len(order)]
-    if first not in planner.atoms or not _looked_up(planner, first, bound) or planner.fanout(first, bound) < least:
+    if first not in planner.atoms or not _is_looked_up(planner, first, bound) or planner.fanout(first, bound) < least:
         return None
     sharing = next((group for group in plan.shared if group[0] == first), (first,))
     found: _Found | None = None
     for i in planner.candidates(done, bound):
-        if i not in sharing and i in planner.atoms and _looked_up(planner, i, bound):
+        if i not in sharing and i in planner.atoms and _is_looked_up(planner, i, bound):
             fanout = planner.fanout(i, bound)
             following = planner.take(start, i)
             found = planner.search(following, max(fanout, 1e-6), fanout + 1.0 + planner.index_cost(i, bound), found)
@@ -443,7 +448,7 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, most: float, least: f
     return replace(plan, order=found[1], shared=())
 
 
-def _looked_up(planner: _Planner, i: int, bound: int) -> bool:
+def _is_looked_up(planner: _Planner, i: int, bound: int) -> bool:
     """Return True if an atom is looked up by some of its columns and not by all."""
     atom = planner.rule.body[i]
     if not isinstance(atom, CoreAtom) or planner.statistics.compressed(atom.relation):

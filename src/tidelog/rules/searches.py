@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from tidelog.language.syntax import Column, Kind
 from tidelog.rules.core import CoreAtom, CoreRule, CoreVariable, RelationInfo
-from tidelog.rules.path_forms import NODES, PATH, Edge, Join, PathForm, Repetition, inverse
+from tidelog.rules.paths import NODES, PATH, Edge, Join, PathForm, Repetition, inverse
 
 SEARCH = "#search"
 """The relation of the node that a search begins with."""

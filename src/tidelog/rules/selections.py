@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tidelog.language.paths import steps
+from tidelog.language.paths import readings
 from tidelog.language.selections import Selection
 from tidelog.language.syntax import (
     Anonymous,
@@ -44,9 +44,9 @@ from tidelog.language.syntax import (
     Variable,
 )
 from tidelog.language.trees import rename, variables, walk, whole
-from tidelog.rules.components import components
 from tidelog.rules.core import (
     AggregateRule,
+    AnyRule,
     CoreAtom,
     CoreComparison,
     CoreRule,
@@ -56,11 +56,11 @@ from tidelog.rules.core import (
     NodeSelection,
     Obstacle,
     RelationInfo,
+    head_of,
 )
-from tidelog.rules.edges import AnyRule, head_of
-from tidelog.rules.graph import node_reads
+from tidelog.rules.graph import components, node_reads
 from tidelog.rules.monotone import obstacle
-from tidelog.rules.path_forms import PATH
+from tidelog.rules.paths import PATH
 from tidelog.rules.projections import Orders
 
 ALL = "#all."
@@ -109,7 +109,7 @@ def _compared(selection: Selection) -> set[str]:
     """Return the relations that conditions of subsumption rules read."""
     rules = selection.rules if selection.form == "dominance" else ()
     atoms = [node for rule in rules for node in walk(rule.body) if isinstance(node, Atom)]
-    return {each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))}
+    return {each.relation for atom in atoms for each in readings(atom)}
 
 
 def with_selections(
@@ -122,7 +122,7 @@ def with_selections(
     """Return the rules with candidates and views of them, and what of them is `known` from now on, by the identity of a
     rule: the rule, the relations that it derives or reads by another name, and what has become of it. `own` are the
     recursions of the relations; `relations` gets the relations that are added."""
-    paths = _paths_apart(rules, own, selections)
+    paths = _separate_paths(rules, own, selections)
     named = selections.keys() | paths
     apart = {group: group & named for group in dict.fromkeys(own.values())}
     made: list[AnyRule] = []
@@ -150,7 +150,7 @@ def with_selections(
     return made, now
 
 
-def _paths_apart(
+def _separate_paths(
     rules: Sequence[AnyRule], own: Mapping[str, frozenset[str]], selections: Mapping[str, Selection]
 ) -> frozenset[str]:
     """Return the relations of paths within recursions that select which other rules read as well, or paths of those."""
@@ -376,7 +376,7 @@ def _obstacle(
     return obstacle(node, own, relations)
 
 
-def _typed(selection: Selection, relations: Mapping[str, RelationInfo]) -> tuple[tuple[int, str, Kind], ...]:
+def _typed_orders(selection: Selection, relations: Mapping[str, RelationInfo]) -> tuple[tuple[int, str, Kind], ...]:
     """Return the orders of a selection with the kinds of their columns."""
     columns = relations[selection.relation].columns
     return tuple((column, op, columns[column].kind) for column, op in selection.orders)
@@ -406,7 +406,7 @@ def _dropping(
         prepared = [owner[each] for each in owner if _prepares(each, name)]
         parts += [*prepared, owner[name]]
     selects = tuple(
-        NodeSelection(each.relation, name, each.keys, _typed(each, relations), each.form == "front")
+        NodeSelection(each.relation, name, each.keys, _typed_orders(each, relations), each.form == "front")
         for name, each in own.items()
     )
     rules = tuple(map(read, node.rules))
@@ -458,11 +458,11 @@ def conditions(
             beats = f"{BEATS}{relation.name}"
             added |= {each: replace(relations[name], name=each) for name in inside for each in [candidates_of(name)]}
             added[beats] = RelationType(beats, (*relation.columns, *relation.columns))
-            rules.append(_condition(_within(rule, inside), relation, candidates_of(relation.name), beats))
+            rules.append(_condition(_with_candidates(rule, inside), relation, candidates_of(relation.name), beats))
     return rules, added
 
 
-def _within(rule: Rule, own: Collection[str]) -> Rule:
+def _with_candidates(rule: Rule, own: Collection[str]) -> Rule:
     """Return the rule with candidates in place of the relations `own`."""
     return rename(rule, lambda name: candidates_of(name) if name in own else name, str, str)
 

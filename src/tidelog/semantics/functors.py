@@ -15,21 +15,20 @@ Where a functor has no value, the literal that contains it is false and nothing 
 Otherwise: integers wrap around at 64 bits. Integer division truncates toward zero and the remainder has the sign of the
 dividend, as in C. Shifts take their count modulo 64; bshr keeps the sign of a number, bshru does not. The functors
 land, lor, lxor and lnot give 0 or 1. Lengths and positions in symbols count code points, symbols are ordered by code
-points, and codepoint is the code point of the first character (0 for ""). ord numbers values, see `ordinals`.
+points, and codepoint is the code point of the first character (0 for ""). ord numbers values, see `ordinals`. No
+functor finds an empty pattern, except `positions`, which finds it everywhere; `split` then gives the characters.
+Letters change case as Unicode says for all languages, and `trim` removes the white space that Unicode names.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tidelog.language.functors import NUMERIC, several
-from tidelog.language.regex import matcher
+from tidelog.language.functors import COMPARISONS, NUMERIC, several
+from tidelog.language.regex import grouper, matcher
 from tidelog.language.syntax import Kind
-from tidelog.semantics import texts
 from tidelog.semantics.ordinals import ordinals
 from tidelog.semantics.values import (
     LARGEST,
@@ -45,7 +44,85 @@ from tidelog.semantics.values import (
     wrap,
 )
 
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+def index_of(text: str, part: str) -> int:
+    """Return the first position of a part. Raise NoValueError where it does not occur."""
+    position = text.find(part)
+    if position < 0:
+        raise NoValueError
+    return position
+
+
+def positions(text: str, part: str) -> Iterator[int]:
+    """Return the positions at which a part occurs, also where these overlap."""
+    position = text.find(part)
+    while position >= 0:
+        yield position
+        position = text.find(part, position + 1) if position < len(text) else -1
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return the parts of a text between the separators."""
+    return text.split(separator) if separator else list(text)
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """Return a text with each `old` replaced, from left to right."""
+    return text.replace(old, new) if old else text
+
+
+def groups(pattern: str, text: str) -> list[str | None]:
+    """Return the texts of the groups of a pattern that the whole text matches, None for a group that took no part. The
+    list is empty if the text does not match, or if the pattern is malformed."""
+    find = grouper(pattern)
+    return [] if find is None else find(text)[1:]
+
+
+def part(text: str, separator: str, number: int) -> str:
+    """Return the part of a text with a number. Raise NoValueError if it has no such part."""
+    return _part_at(split(text, separator), number)
+
+
+def group(pattern: str, text: str, number: int) -> str:
+    """Return the text of the group with a number, of which 0 is the whole text. Raise NoValueError if it has none."""
+    find = grouper(pattern)
+    return _part_at([] if find is None else find(text), number)
+
+
+def _part_at(found: list[str] | list[str | None], number: int) -> str:
+    value = found[number] if 0 <= number < len(found) else None
+    if value is None:
+        raise NoValueError
+    return value
+
+
+ONE: dict[tuple[str, int], Callable[..., int | str]] = {
+    ("lower", 1): str.lower,
+    ("upper", 1): str.upper,
+    ("trim", 1): str.strip,
+    ("replace", 3): replaced,
+    ("index_of", 2): index_of,
+    ("split", 3): part,
+    ("groups", 3): group,
+}
+"""By name and number of arguments, the functors with at most one value."""
+
+SEVERAL: dict[str, Callable[[str, str], Iterable[int | str | None]]] = {
+    "split": split,
+    "groups": groups,
+    "positions": positions,
+}
+"""Functors with several values; those that are None do not count, and equal ones count once."""
+
+
 # --- arithmetic -------------------------------------------------------------------------------------------------------
+
+
+def normal_number(value: Scalar, kind: Kind) -> Scalar:
+    """Return the value of a sum, difference or product of numbers."""
+    return proper_float(value) if kind == "float" else wrap(value, kind)
 
 
 def divide(a: Scalar, b: Scalar, kind: Kind) -> Scalar:
@@ -77,22 +154,6 @@ def power(a: Scalar, b: Scalar, kind: Kind) -> Scalar:
     if a in (1, -1):
         return a if b % 2 else 1
     raise NoValueError
-
-
-def add(a: Scalar, b: Scalar, kind: Kind) -> Scalar:
-    return proper_float(a + b) if kind == "float" else wrap(a + b, kind)
-
-
-def subtract(a: Scalar, b: Scalar, kind: Kind) -> Scalar:
-    return proper_float(a - b) if kind == "float" else wrap(a - b, kind)
-
-
-def multiply(a: Scalar, b: Scalar, kind: Kind) -> Scalar:
-    return proper_float(a * b) if kind == "float" else wrap(a * b, kind)
-
-
-def negate(a: Scalar, kind: Kind) -> Scalar:
-    return proper_float(-a) if kind == "float" else wrap(-a, kind)
 
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
@@ -169,13 +230,13 @@ def convert_to_string(a: Scalar, kind: Kind) -> str:
 
 FUNCTORS: dict[str, Callable[..., Scalar]] = {
     # each takes the arguments and then the kind of the operands
-    "+": add,
-    "-": subtract,
-    "*": multiply,
+    "+": lambda a, b, kind: normal_number(a + b, kind),
+    "-": lambda a, b, kind: normal_number(a - b, kind),
+    "*": lambda a, b, kind: normal_number(a * b, kind),
     "/": divide,
     "%": remainder,
     "^": power,
-    "neg": negate,
+    "neg": lambda a, kind: normal_number(-a, kind),
     "band": lambda a, b, kind: wrap(a & b, kind),
     "bor": lambda a, b, kind: wrap(a | b, kind),
     "bxor": lambda a, b, kind: wrap(a ^ b, kind),
@@ -231,25 +292,16 @@ def apply(functor: str, kind: Kind, args: Sequence[Scalar]) -> Iterator[Scalar]:
         yield from interval(kind, *args)
         return
     if several(functor, len(args)):
-        yield from (value for value in dict.fromkeys(texts.SEVERAL[functor](*args)) if value is not None)
+        yield from (value for value in dict.fromkeys(SEVERAL[functor](*args)) if value is not None)
         return
     try:
-        on_texts = texts.ONE.get((functor, len(args)))
+        on_texts = ONE.get((functor, len(args)))
         yield FUNCTORS[functor](*args, kind) if on_texts is None else on_texts(*args)
     except NoValueError:
         return
 
 
 # --- comparisons ------------------------------------------------------------------------------------------------------
-
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def holds(op: str, left: Scalar, right: Scalar) -> bool:

@@ -16,8 +16,19 @@ from tidelog.functions.callables import GivenAggregate, GivenFunction
 from tidelog.language.branches import constructed
 from tidelog.language.syntax import PRIMITIVES, Constant, FunctorType, Record, Term
 from tidelog.rules.core import OwnAggregate
-from tidelog.semantics.calls import PASSED, CallSite, error_text, place, values_text, within
-from tidelog.semantics.user_functors import WRONG, check_signature, fitted, function_of, misfit_text
+from tidelog.semantics.user_functors import (
+    PASSED,
+    WRONG,
+    CallSite,
+    check_signature,
+    error_text,
+    fit,
+    function_of,
+    misfit_text,
+    place,
+    values_text,
+    within,
+)
 from tidelog.semantics.values import Scalar, normal
 
 
@@ -126,9 +137,9 @@ class Group:
         if result is None:
             return None
         declared = self.own.declared
-        found = fitted(result, declared.result)
+        found = fit(result, declared.result)
         if found is WRONG:
-            message = f"{within(self.site)}`{self.own.word}`{self._of()} gave {misfit_text(result, declared)}"
+            message = f"{within(self.site)}`{self.own.word}`{self._group_text()} gave {misfit_text(result, declared)}"
             hint = "let `finish` return a value of the declared type, or None" if self.own.start is None else None
             raise UsageError(Problem("E0648", message, place(declared, self.site), hint=hint))
         return found
@@ -155,7 +166,7 @@ class Group:
         inverse = folding.inverse is not None
         wrong = "inverse of {} does not undo its step" if inverse else "merge of {} is not the state of both groups"
         message = (
-            f"{within(self.site)}the {wrong.format(f'`{self.own.word}`')}{self._of(',')}: "
+            f"{within(self.site)}the {wrong.format(f'`{self.own.word}`')}{self._group_text(',')}: "
             f"the value is {followed!r} after changes, {read!r} when the members are read again"
         )
         part = "inverse" if inverse else "merge"
@@ -163,18 +174,18 @@ class Group:
         return UsageError(Problem("E0644", message, place(self.own.declared, self.site), hint=hint))
 
     def _raised(self, part: str, of: str, error: BaseException) -> UsageError:
-        text = f"the {part} of `{self.own.word}`{of}{self._of()} raised {error_text(error)}"
+        text = f"the {part} of `{self.own.word}`{of}{self._group_text()} raised {error_text(error)}"
         hint = "mend the function; nothing has changed"
         return UsageError(
             Problem("E0647", f"{within(self.site)}{text}", place(self.own.declared, self.site), hint=hint)
         )
 
-    def _of(self, comma: str = "") -> str:
+    def _group_text(self, comma: str = "") -> str:
         keys = self.keys()
         return f"{comma} in the group {values_text(keys)}" if keys else ""
 
 
-def folded(
+def fold_group(
     own: OwnAggregate,
     rows: Iterable[Sequence[Scalar]],
     site: CallSite | None = None,

@@ -1,4 +1,5 @@
-"""Functors in Python and in libraries: one call, with its errors, and the values that fit the declared type.
+"""Functors in Python and in libraries: calls on single values and on arrays, with their errors, and the values that fit
+the declared type.
 
 A function may return None for no value; NaN counts as no value. A generator gives several values; equal ones count
 once.
@@ -8,15 +9,133 @@ from __future__ import annotations
 
 import math
 import operator
+import traceback
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from tidelog.errors import Problem, UsageError, surrogate_in
+import numpy
+from numpy.typing import NDArray
+
+from tidelog.common.source import Span
+from tidelog.errors import LimitError, Problem, UsageError, surrogate_in
 from tidelog.functions.callables import GivenAggregate, GivenFunction, GivenFunctions
+from tidelog.functions.importing import UnfitError
 from tidelog.language.syntax import Column, FunctorType
-from tidelog.semantics.calls import PASSED, CallSite, call_text, place, raised, within
 from tidelog.semantics.values import LARGEST, LARGEST_UNSIGNED, SMALLEST, Scalar, proper_float
-from tidelog.semantics.vectors import call
+
+# --- messages about calls ---------------------------------------------------------------------------------------------
+
+
+PASSED = (MemoryError, KeyboardInterrupt, LimitError)
+"""Exceptions out of a call that are no errors of the function: the system has no memory, Ctrl-C, and a limit that is
+looked at between the values of a generator. All others are, also SystemExit: a functor does not end the process."""
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """The rule that calls a functor, by its name, and its place."""
+
+    rule: str = ""
+    span: Span | None = None
+
+
+def raised(declared: FunctorType, args: Sequence[Scalar], error: BaseException, site: CallSite | None) -> UsageError:
+    """Return the error (E0647) for one that a function has raised, or (E0648) for a value that does not fit."""
+    if isinstance(error, UnfitError):
+        message = f"{within(site)}{call_text(declared, args)} {error}"
+        return UsageError(Problem("E0648", message, place(declared, site), hint=error.hint))
+    message = f"{within(site)}{call_text(declared, args)} raised {error_text(error)}"
+    hint = "mend the function, or let it return None where there is no value; nothing has changed"
+    return UsageError(Problem("E0647", message, place(declared, site), hint=hint))
+
+
+def impure(declared: FunctorType, site: CallSite) -> UsageError:
+    """Return the error (E0643) for a function that gave a value, and later another one for the same arguments."""
+    message = f"{within(site)}`@{declared.name}` is not pure: its value for a derivation that goes is another one now"
+    hint = "let it return the same value for the same arguments, or leave `remember=False` out; nothing has changed"
+    return UsageError(Problem("E0643", message, place(declared, site), hint=hint))
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type and the text of an error, and where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f", in {Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+    text = str(error)
+    return f"{type(error).__name__}{': ' if text else ''}{text}{where}"
+
+
+def place(declared: FunctorType, site: CallSite | None) -> Span | None:
+    """Return the place of a rule, or where there is none that of the functor's declaration."""
+    return site.span if site is not None and site.span is not None else declared.span
+
+
+def within(site: CallSite | None) -> str:
+    """Return the name of a rule as messages begin with it."""
+    return f"in rule {site.rule}, " if site is not None and site.rule else ""
+
+
+def call_text(declared: FunctorType, args: Sequence[Scalar]) -> str:
+    """Return a call as a message shows it."""
+    return f"`@{declared.name}({values_text(args)})`"
+
+
+def values_text(values: Sequence[Scalar]) -> str:
+    """Return values as a message shows them."""
+    shown = ", ".join(f'"{each}"' if isinstance(each, str) else str(each) for each in values)
+    return shown if len(shown) <= 200 else shown[:199] + "…"
+
+
+# --- calls with one array for each parameter --------------------------------------------------------------------------
+
+
+DTYPES: dict[str, Any] = {"number": numpy.int64, "unsigned": numpy.uint64, "float": numpy.float64}
+
+
+def call(
+    declared: FunctorType, given: GivenFunction, columns: Sequence[Any], count: int, site: CallSite | None = None
+) -> Any:
+    """Return the result of a function for columns of `count` values each: an array, or a list with None for no value.
+    Raise UsageError (E0647) where it raises, (E0648) where it does not return one value for each row."""
+    arrays = [
+        _array(column, parameter.kind, arrow=given.vectorized == "arrow")
+        for column, parameter in zip(columns, declared.parameters, strict=False)
+    ]
+    try:
+        result = given.function(*arrays)
+    except PASSED:
+        raise
+    except BaseException as error:
+        raise raised(declared, [f"{count} rows"], error, site) from error
+    if hasattr(result, "to_pylist"):
+        result = result.to_pylist() if result.null_count or declared.result.kind not in DTYPES else result.to_numpy()
+    if isinstance(result, (numpy.ndarray, list, tuple)) and len(numpy.shape(result)) == 1 and len(result) == count:
+        return result
+    found = f"an array of shape {numpy.shape(result)}" if isinstance(result, numpy.ndarray) else type(result).__name__
+    message = (
+        f"{within(site)}`@{declared.name}` returned {found} for {count} rows, expected an array with a value for each"
+    )
+    hint = "return a NumPy or Arrow array as long as those passed, or a list with None where there is no value"
+    raise UsageError(Problem("E0648", message, place(declared, site), hint=hint))
+
+
+def _array(column: Any, kind: str, *, arrow: bool) -> Any:
+    array: NDArray[Any]
+    if kind in DTYPES:
+        array = numpy.asarray(column, DTYPES[kind])
+    else:
+        array = numpy.empty(len(column), object)
+        array[:] = column
+    if arrow:
+        import pyarrow as pa
+
+        return pa.array(array)
+    return array
+
+
+# --- the functions of functors ----------------------------------------------------------------------------------------
+
 
 _RANGES = {"number": (SMALLEST, LARGEST), "unsigned": (0, LARGEST_UNSIGNED)}
 
@@ -88,7 +207,7 @@ def values_of(declared: FunctorType, args: Sequence[Scalar], site: CallSite | No
     returns what does not fit. `site` is for messages."""
     given = function_of(declared)
     if given.vectorized:
-        return (*filter(lambda value: value is not None, called_on_rows(declared, given, [args], site)),)
+        return (*filter(lambda value: value is not None, call_on_rows(declared, given, [args], site)),)
     try:
         result = given.function(*args)
         results = list(result) if given.several else [result]
@@ -100,7 +219,7 @@ def values_of(declared: FunctorType, args: Sequence[Scalar], site: CallSite | No
     return tuple(dict.fromkeys(value for value in found if value is not None))
 
 
-def called_on_rows(
+def call_on_rows(
     declared: FunctorType, given: GivenFunction, rows: Sequence[Sequence[Scalar]], site: CallSite | None = None
 ) -> list[Scalar]:
     """Return the value for each row of arguments, None for no value, by one call of a vectorized function."""
@@ -114,7 +233,7 @@ def fitting(value: Any, declared: FunctorType, args: Sequence[Scalar], site: Cal
     does not fit."""
     if value is None:
         return None
-    found = fitted(value, declared.result)
+    found = fit(value, declared.result)
     if found is WRONG:
         message = f"{within(site)}{call_text(declared, args)} returned {misfit_text(value, declared)}"
         hint = "return a value of the declared type, or None; yield several values"
@@ -133,7 +252,7 @@ WRONG = object()
 """In the place of a value that does not fit."""
 
 
-def fitted(value: Any, result: Column) -> Any:
+def fit(value: Any, result: Column) -> Any:
     """Return a result that is not None as a value of a type, None for NaN, `WRONG` where it does not fit."""
     match result.kind:
         case "number" | "unsigned":

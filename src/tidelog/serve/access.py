@@ -1,15 +1,18 @@
-"""Access to a server: tokens, and the origins of requests.
+"""Access to a server: tokens, the origins of requests, and the certificate of TLS.
 
 Without tokens, a server listens to this machine only. A page in a browser of this machine could still send requests to
-it, so that requests of pages of other origins, or to other names of hosts, are rejected.
+it, so that requests of pages of other origins, or to other names of hosts, are rejected. A certificate is checked
+before the server listens.
 """
 
 from __future__ import annotations
 
 import hmac
+import ssl
 from base64 import b64decode
 from binascii import Error
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -51,12 +54,14 @@ def check_access(request: HTTPConnection, tokens: tuple[AccessToken, ...], neede
     host = request.headers.get("host", "")
     origin = request.headers.get("origin")
     if origin is not None and _netloc(origin) != host:
-        raise _refused(
+        raise _access_error(
             403, f"a page of {origin} may not use this server", "ask from a page of this server, or from none"
         )
     if not tokens:
         if _name(host) not in LOOPBACK:
-            raise _refused(403, f"the server has no host {host!r}", "use localhost, or start the server with a token")
+            raise _access_error(
+                403, f"the server has no host {host!r}", "use localhost, or start the server with a token"
+            )
         return RIGHTS[-1]
     secret = _secret(request.headers.get("authorization", ""))
     # Each token is compared, so that the time says nothing about the others.
@@ -64,11 +69,11 @@ def check_access(request: HTTPConnection, tokens: tuple[AccessToken, ...], neede
     if not found:
         hint = "send the header `Authorization: Bearer TOKEN`, or the token as the password of Basic"
         message = "the token is unknown" if secret else "the request has no token"
-        raise _refused(401, message, hint, {"WWW-Authenticate": 'Bearer realm="tidelog", Basic realm="tidelog"'})
+        raise _access_error(401, message, hint, {"WWW-Authenticate": 'Bearer realm="tidelog", Basic realm="tidelog"'})
     right = max((token.right for token in found), key=RIGHTS.index)
     if RIGHTS.index(right) < RIGHTS.index(needed):
         does = "may only read" if right == "read" else "may not change rules"
-        raise _refused(403, f"this token {does}", f"use a token with the right {needed!r}")
+        raise _access_error(403, f"this token {does}", f"use a token with the right {needed!r}")
     return right
 
 
@@ -100,5 +105,50 @@ def _name(host: str) -> str:
         return ""
 
 
-def _refused(status: int, message: str, hint: str, headers: dict[str, str] | None = None) -> RequestError:
+def _access_error(status: int, message: str, hint: str, headers: dict[str, str] | None = None) -> RequestError:
     return RequestError(status, Problem("E0693", message, hint=hint), headers)
+
+
+@dataclass(frozen=True)
+class ServerCertificate:
+    """The files of a certificate with those that sign it, and of its key, all in PEM. Without a key file, the first one
+    has the key as well. `password` is the one of an encrypted key."""
+
+    chain: Path
+    key: Path | None = None
+    password: str | None = None
+
+    def check(self) -> None:
+        """Raise UsageError (E0658) if the files are missing or do not fit together."""
+        texts = [_file_bytes(path) for path in (self.chain, self.key) if path is not None]
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            # Without any password, OpenSSL would ask for one at the terminal.
+            context.load_cert_chain(self.chain, self.key, self.password or "")
+        except (ssl.SSLError, ValueError) as error:
+            raise self._unusable(error, texts) from None
+
+    def _unusable(self, error: Exception, texts: list[bytes]) -> UsageError:
+        key = self.key or self.chain
+        if b"BEGIN CERTIFICATE" not in texts[0]:
+            return _problem("the file has no certificate in PEM", self.chain, "pass a file that begins with BEGIN …")
+        if b"PRIVATE KEY" not in texts[-1]:
+            return _problem("the file has no key in PEM", key, "pass the file of the key with --ssl-keyfile")
+        if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
+            message = "the key does not belong to the certificate"
+            return _problem(message, key, "put the server's own certificate first, and pass its key")
+        if b"ENCRYPTED" in texts[-1]:
+            message = "the key is encrypted" if self.password is None else "the password does not open the key"
+            return _problem(message, key, "pass the file of its password with --ssl-password-file")
+        return _problem(f"the certificate or its key is damaged: {error}", self.chain, "make both anew")
+
+
+def _file_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _problem(f"the file cannot be read: {error.strerror}", path, "correct its path or permissions") from None
+
+
+def _problem(message: str, place: Path, hint: str) -> UsageError:
+    return UsageError(Problem("E0658", message, place=str(place), hint=hint))

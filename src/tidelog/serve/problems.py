@@ -1,16 +1,23 @@
-"""Errors of requests as problem documents (RFC 9457), with the codes, places and hints of tidelog."""
+"""Errors of requests as problem documents (RFC 9457), with the codes, places and hints of tidelog; and the work of a
+request in a thread, which ends when its client has left.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive
 
 from tidelog.errors import CODES, InternalError, LimitError, Problem, SetupError, TidelogError, UsageError
+from tidelog.limits.interrupts import Cancellation, cancelled_by
 
 _LOGGER = logging.getLogger("tidelog.serve")
 _UNREADABLE = "E0692"
@@ -53,10 +60,10 @@ def respond(request: Request, error: Exception) -> Response:
         return Response(status_code=status_of(error))  # to nobody
     if isinstance(error, HTTPException):
         return _document(_of_routing(request, error))
-    return _document(known(error))
+    return _document(as_tidelog_error(error))
 
 
-def known(error: Exception) -> TidelogError:
+def as_tidelog_error(error: Exception) -> TidelogError:
     """Return an error of tidelog; another one goes to the log, and is internal."""
     if isinstance(error, TidelogError):
         return error
@@ -99,3 +106,35 @@ def _document(error: TidelogError) -> Response:
     document = document_of(error)
     headers = error.headers if isinstance(error, RequestError) else {}
     return JSONResponse(document, document["status"], headers, "application/problem+json")
+
+
+Answer = TypeVar("Answer")
+
+
+async def answered(request: Request, work: Callable[[], Answer], room: int | None = None) -> Answer:
+    """Return what `work` returns in a thread, for a request whose body has been read. The process may grow by `room`
+    bytes meanwhile. Raise what it raises, and ClientDisconnect once the client has left and the work has ended."""
+    cancellation = Cancellation(room)
+
+    def run() -> Answer:
+        with cancelled_by(cancellation):
+            return work()
+
+    task, leaving = asyncio.ensure_future(run_in_threadpool(run)), asyncio.ensure_future(client_leaves(request.receive))
+    try:
+        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        cancellation.cancel()
+        with suppress(LimitError):
+            await task
+        raise ClientDisconnect
+    finally:
+        cancellation.cancel()  # This coroutine may have been cancelled: nobody waits for the thread then, either.
+        leaving.cancel()
+
+
+async def client_leaves(receive: Receive) -> None:
+    """Return once the client of a request has left."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -13,7 +13,7 @@ from tidelog.limits.interrupts import foreign_code
 from tidelog.maintain.protocol import Prospect, Report, RowChange
 from tidelog.spark.cluster.engine import ClusterChanges
 from tidelog.spark.rows import Rows
-from tidelog.workspace.copies import Uncopied
+from tidelog.workspace.objects import Uncopied
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class _Frames(Uncopied):
         return isinstance(name, str) and name in self._changes
 
 
-class Delivered(_Frames):
+class UnsealedEpoch(_Frames):
     """An epoch before it lasts: its changes and its views, to be written elsewhere first. Its frames hold until the
     epoch has happened or failed."""
 
@@ -109,7 +109,7 @@ class SparkChange(_Frames):
         return f"<SparkChange of {names}; {self.report.engine}, {self.report.seconds:.3f} s>"
 
 
-def nowhere(delivery: Delivered) -> None:
+def deliver_nothing(delivery: UnsealedEpoch) -> None:
     """Deliver an epoch to nobody."""
 
 

@@ -4,7 +4,7 @@ Facts come as DataFrames, as names of tables or as anything that a Database take
 DataFrames. Programs and local data go to the workspace on the driver, like those of a Database. At `commit` everything
 pending becomes one epoch of the engine: the embedded one or, above `embedded_limit` facts or on demand, that of the
 cluster. `streams` and `pipelines` make their epochs by `SparkDatabase.apply`, `keeping` writes what is to survive the
-process, and `aside` evaluates what an engine does not have at hand. `reads` has the verbs that change nothing.
+process, and `ad_hoc` evaluates what an engine does not have at hand. `reads` has the verbs that change nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tidelog.common.arrays import Words
 from tidelog.errors import DataError, TidelogError
 from tidelog.functions.callables import FunctorSource, files_of
-from tidelog.io.keys import key_positions, with_columns
+from tidelog.io.encode import key_positions, with_columns
 from tidelog.io.relation import declared
 from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Column, RelationType
@@ -31,36 +31,35 @@ from tidelog.limits.watch import changing_within_memory
 from tidelog.maintain.protocol import Engine, Outcome, Prospect, Report, RowChange, TakenBackError
 from tidelog.queries.answers import Answers
 from tidelog.queries.pattern import Pattern
-from tidelog.spark.aside import Aside
-from tidelog.spark.change import Delivered, SparkChange, SparkReport, local_changes, nowhere
-from tidelog.spark.choice import EngineChoice, only_embedded
-from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.embedded import DriverChanges, Embedded
+from tidelog.spark.ad_hoc import AdHocEvaluator
+from tidelog.spark.change import SparkChange, SparkReport, UnsealedEpoch, deliver_nothing, local_changes
+from tidelog.spark.cluster.engine import ClusterEngine, PartitionedEngine
+from tidelog.spark.delivery import Deliveries
+from tidelog.spark.engines import DriverChanges, Embedded, EngineChoice, only_embedded
 from tidelog.spark.failures import reading, working
-from tidelog.spark.frames.collect import brought
-from tidelog.spark.frames.translation import Translation
-from tidelog.spark.jobs import described
-from tidelog.spark.keeping import Notes, StateKeeper, changes_in, stored, tables_of
-from tidelog.spark.keyed import KeyedFacts, keyed_facts
+from tidelog.spark.frames.translation import Translation, rows_on_driver
+from tidelog.spark.jobs import Phases, Records, job_description
+from tidelog.spark.keeping import Notes, StateKeeper, changes_in, resume_engine, stored_rows, tables_of
 from tidelog.spark.machine import check_session, check_workers
-from tidelog.spark.pending import difference, net_rows
-from tidelog.spark.reads import SparkReads
-from tidelog.spark.records import Phases, Records
-from tidelog.spark.resuming import resumed
-from tidelog.spark.rows import DriverRows, Rows, no_rows
+from tidelog.spark.pending import KeyedFacts, difference, keyed_facts, net_rows
+from tidelog.spark.reads import SparkReads, TemporaryViews
+from tidelog.spark.rows import DriverRows, Rows, insertion, no_rows
 from tidelog.spark.sessions import ship
-from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sinks.sink import Sink
-from tidelog.spark.sources.changes import Operation
-from tidelog.spark.sources.checked import CheckedSource, check_sources, refuse_bad_rows
-from tidelog.spark.sources.facts import ChangeKey, PendingFacts, local_facts
-from tidelog.spark.sources.latest import Latest
+from tidelog.spark.sources.changes import Operation, by_key, target_of
+from tidelog.spark.sources.facts import (
+    ChangeKey,
+    CheckedSource,
+    PendingFacts,
+    check_sources,
+    local_facts,
+    refuse_bad_rows,
+)
 from tidelog.spark.sources.mapping import map_exactly, relation_type
-from tidelog.spark.sources.readers import analyzed, located
-from tidelog.spark.sources.streams import Streams
-from tidelog.spark.sources.target import by_key, target_of
-from tidelog.spark.temporary_views import TemporaryViews
-from tidelog.storage.dictionary import bring_home
+from tidelog.spark.sources.orders import Latest
+from tidelog.spark.sources.readers import analyzed_frame, spark_path
+from tidelog.spark.streams import Streams
+from tidelog.storage.dictionary import gather_symbols
 from tidelog.store.keeper import RULES, known_since, note_of
 from tidelog.store.state import StateFolder
 from tidelog.workspace.change import EqualRows
@@ -93,7 +92,7 @@ class SparkDatabase(SparkReads):
         """The sources whose rows are kept in Spark until the next commit."""
         self._views: dict[str, DataFrame] = {}
         self._answers = Answers(self.workspace)
-        self._aside = Aside(self.workspace, self._cluster_engine)
+        self._ad_hoc = AdHocEvaluator(self.workspace, self._cluster_engine)
         self._streams = Streams(self)
         self._deliveries = Deliveries(self)
         self.follow("the sinks of streams", lambda change: self._deliveries.deliver())
@@ -138,18 +137,18 @@ class SparkDatabase(SparkReads):
         if not isinstance(data, (str, DataFrame)):
             return super()._change(relation, data, asserts=asserts)
         with self._changing():
-            checked = self._checked(relation_type(self.program, relation), data)
+            checked = self._check_frame(relation_type(self.program, relation), data)
             duplicates = checked.equal_rows() if asserts else 0
             self.workspace.facts.extend(replace(each, asserts=asserts) for each in checked.pending())
             return self.workspace.note_equal(relation, checked.read, duplicates)
 
-    def _checked(
+    def _check_frame(
         self, declared: RelationType, data: str | DataFrame, operation: Operation | None = None
     ) -> CheckedSource:
         """Return the rows of a frame or a table for a relation, kept until the next commit."""
         if isinstance(data, str):
             with reading(f"table {data}"):
-                data = analyzed(self.session.table(data))
+                data = analyzed_frame(self.session.table(data))
         [checked] = check_sources([map_exactly(self.program, declared, data, operation)])
         try:
             refuse_bad_rows(checked)
@@ -166,7 +165,7 @@ class SparkDatabase(SparkReads):
             own, operation = self.workspace.with_tuples(relation), by_key(key)
             columns = key_positions(own, operation.key)
             given = own if asserts else with_columns(own, columns)
-            checked = self._checked(given, data, operation if asserts else None)
+            checked = self._check_frame(given, data, operation if asserts else None)
             duplicates = checked.equal_rows() if asserts else 0
             [found] = checked.pending()
             self.workspace.facts.append(replace(found, asserts=asserts, key=ChangeKey(columns)))
@@ -182,18 +181,20 @@ class SparkDatabase(SparkReads):
         waiting = [each for each in self.workspace.facts if each.asserts and each.relation == name]
         with working():
             most, facts = self._choice.embedded_limit, [each.facts for each in waiting]
-            local = [each if isinstance(each, Rows) else brought(each, columns, dictionary, most) for each in facts]
+            local = [
+                each if isinstance(each, Rows) else rows_on_driver(each, columns, dictionary, most) for each in facts
+            ]
             if self._is_known(name):
                 local.append(self.engine.facts(name))
             rows = [each.matching(pattern, dictionary) for each in local]
         self.workspace.facts.extend(PendingFacts(name, False, each, 0) for each in rows if not each.is_surely_empty)
 
-    def pend(self, pending: Sequence[PendingFacts]) -> None:
+    def add_pending(self, pending: Sequence[PendingFacts]) -> None:
         """Have these changes wait for `commit` as well."""
         with self._changing():
             self.workspace.facts.extend(pending)
 
-    def commit_and(self, notes: Notes, deliver: Callable[[Delivered], object]) -> SparkChange:
+    def commit_delivering(self, notes: Notes, deliver: Callable[[UnsealedEpoch], object]) -> SparkChange:
         """Commit, for modules of this package, with `notes` for the state folder and work to do before the epoch lasts.
 
         If that fails, or the state folder cannot take the epoch then, nothing has changed here; the caller handles the
@@ -203,13 +204,16 @@ class SparkDatabase(SparkReads):
             return self._commit(interrupts, partial(self._epoch, notes=notes, deliver=deliver))
 
     def _epoch(
-        self, interrupts: Interrupts, notes: Notes | None = None, deliver: Callable[[Delivered], object] = nowhere
+        self,
+        interrupts: Interrupts,
+        notes: Notes | None = None,
+        deliver: Callable[[UnsealedEpoch], object] = deliver_nothing,
     ) -> SparkChange:
         with changing_within_memory:
             self.workspace.epoch_number = self._epoch_number
             draft, facts = self.workspace.draft(), self.workspace.due(self._retraction)
-            with described(self.session, f"epoch {self._epochs + 1}"):
-                change = self._evaluated(draft, facts, notes or {}, deliver, interrupts)
+            with job_description(self.session, f"epoch {self._epochs + 1}"):
+                change = self._commit_epoch(draft, facts, notes or {}, deliver, interrupts)
             self._release()
             return change
 
@@ -219,8 +223,8 @@ class SparkDatabase(SparkReads):
         with Deferring() as interrupts, interrupts.holding(self.turns.changing):
             with interrupts.holding(self.turns.using), changing_within_memory:
                 self._check_usable()
-                with described(self.session, f"epoch {self._epochs + 1}"):
-                    change = self._evaluated(self.workspace.committed, pending, notes, nowhere, interrupts)
+                with job_description(self.session, f"epoch {self._epochs + 1}"):
+                    change = self._commit_epoch(self.workspace.committed, pending, notes, deliver_nothing, interrupts)
             self._subscribers.tell(change, interrupts, again=True)
         if change.errors:
             raise change.errors[0]
@@ -251,10 +255,10 @@ class SparkDatabase(SparkReads):
         """Start a query that makes each micro-batch of a stream one epoch, exactly once. Commit pending changes first.
 
         `into` is a relation, or a mapping with the sources of its columns and the column for the operation of a row
-        (`target.target_of`). `name` is the stream's name in stats(), by default the relation's. `checkpoint` is Spark's
-        folder for its progress: by default in the state folder, if there is one. `trigger` are the arguments of Spark's
-        `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state folder, or, some of them,
-        to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
+        (`changes.target_of`). `name` is the stream's name in stats(), by default the relation's. `checkpoint` is
+        Spark's folder for its progress: by default in the state folder, if there is one. `trigger` are the arguments of
+        Spark's `trigger`. Rows that do not fit go to the folder `quarantine`, to the one of the state folder, or, some
+        of them, to memory: see `quarantine()`, and docs/how-to/spark-streams.md for all of this.
 
         `sinks` get the views or changes of every epoch, also of other streams and commits, once each. First they get
         the epochs that they lack. Then subscribers that raised at an epoch of a stream are called again with it.
@@ -267,12 +271,12 @@ class SparkDatabase(SparkReads):
             name = name or target.relation
             given = (("checkpoint", checkpoint), ("quarantine", quarantine))
             kept = [(what, place) for what, place in given if place is not None]
-            targets = self._deliveries.checked(name, sinks, kept)
+            targets = self._deliveries.check_sinks(name, sinks, kept)
             checkpoint = checkpoint or self.keeper.checkpoint(name)
             if quarantine is None:
                 self.keeper.shared(self.session)  # Executors write bad rows there.
                 quarantine = self.keeper.quarantine
-            places = [None if place is None else located(self.session, place) for place in (checkpoint, quarantine)]
+            places = [None if place is None else spark_path(self.session, place) for place in (checkpoint, quarantine)]
             self.keep_latest(self._streams.check(stream, target, name, places[0]).latest)
             self._deliveries.register(name, targets)
             if self.has_pending:
@@ -294,12 +298,12 @@ class SparkDatabase(SparkReads):
 
     # --- epochs --------------------------------------------------------------------------------------------------
 
-    def _evaluated(
+    def _commit_epoch(
         self,
         draft: Draft,
         pending: Sequence[PendingFacts],
         notes: Notes,
-        deliver: Callable[[Delivered], object],
+        deliver: Callable[[UnsealedEpoch], object],
         interrupts: Interrupts,
     ) -> SparkChange:
         """Go to a draft, the committed one or that to which all pending changes lead, with some facts."""
@@ -308,28 +312,32 @@ class SparkDatabase(SparkReads):
         engine, switched = self._engine_for(sum(change.count for change in pending if change.asserts))
         self._translation.place_symbols(engine)
         same = draft.programs is self.workspace.committed.programs
-        keeping = keeper.epoch(None if same else draft.programs, draft.gone_from(self.workspace.committed), notes)
+        keeping = keeper.epoch(
+            None if same else draft.programs, draft.relations_lost_since(self.workspace.committed), notes
+        )
 
         def seal(prospect: Prospect[Rows]) -> None:
             with ForeignCode(interrupts):
                 with phases("deliver"):
-                    deliver(Delivered(self._epochs + 1, prospect, self._frame))
+                    deliver(UnsealedEpoch(self._epochs + 1, prospect, self._frame))
                 if not keeper.restoring:
                     tables = partial(tables_of, draft.checked.relations, translation=self._translation)
                     keeping.add(self._deliveries.keep(self.epoch + 1, prospect.deltas, tables))
-                    keeping.add(keeper.naming(engine))
+                    keeping.add(keeper.partitions_note(engine))
                     keeping.add({} if same else {RULES: note_of(draft.since)})
             with phases("store"):
                 keeping.seal()
 
-        keyed = self._keyed(engine, draft)
+        keyed = self._keyed_facts(engine, draft)
         try:
             with working():
                 with ForeignCode(interrupts):
                     with phases("facts"):
-                        facts = net_rows(engine, draft.checked.relations, keyed.resolved(pending), self._translation)
+                        facts = net_rows(
+                            engine, draft.checked.relations, keyed.without_keys(pending), self._translation
+                        )
                         if engine is not self.engine:
-                            self._hand_over(engine)
+                            self._bring_to_present(engine)
                     engine.epoch_number = self._epoch_number
                     with phases("store"):
                         keeping.prepare(lambda: tables_of(draft.checked.relations, facts, self._translation))
@@ -345,7 +353,7 @@ class SparkDatabase(SparkReads):
             self._deliveries.forget(self.epoch + 1)
             if engine is not self.engine:
                 self._translation.place_symbols(self.engine)
-                bring_home(self.workspace.dictionary)
+                gather_symbols(self.workspace.dictionary)
                 engine.close()
             raise
         finally:
@@ -360,18 +368,18 @@ class SparkDatabase(SparkReads):
             self.workspace.settle(draft)
         self._epochs += 1
         self._views.clear()
-        self._aside.close()
+        self._ad_hoc.close()
         if isinstance(engine, Embedded):
             self._answers.release(engine.state)
         self._translation.end_frames()
         report, seconds = outcome.report, time.perf_counter() - started
         known = seconds, report.visited, report.growing, report.every, report.moved
-        told = SparkReport(*known, duplicates, engine=engine.name, switched=switched or report.moved)
-        change = SparkChange(self._epochs, outcome.deltas, told, self._frame)
+        own = SparkReport(*known, duplicates, engine=engine.name, switched=switched or report.moved)
+        change = SparkChange(self._epochs, outcome.deltas, own, self._frame)
         keeper.note(keeping.notes)
         keeper.gather(
             lambda: {
-                (name, True): stored(each, engine.facts(name), self._translation)
+                (name, True): stored_rows(each, engine.facts(name), self._translation)
                 for name, each in draft.checked.relations.items()
             }
         )
@@ -397,9 +405,9 @@ class SparkDatabase(SparkReads):
         with changing_within_memory, working("evaluate the trial", "try again; nothing has changed"):
             with ForeignCode(interrupts):
                 draft = self.workspace.draft()
-            with closing(self._keyed(self.engine, draft)) as keyed:
+            with closing(self._keyed_facts(self.engine, draft)) as keyed:
                 with ForeignCode(interrupts):
-                    pending = keyed.resolved(self.workspace.due(self._retraction))
+                    pending = keyed.without_keys(self.workspace.due(self._retraction))
                     facts = net_rows(self.engine, draft.checked.relations, pending, self._translation)
                 watch = self._options.watch(draft.checked.size_limits, interrupts)
                 with suppress(TakenBackError), watch.reporting():
@@ -426,18 +434,18 @@ class SparkDatabase(SparkReads):
         keeper.restoring = True
         self.workspace.known_since = known_since(state.manifest.notes.get(RULES), state.manifest.epoch)
         self.rules.add(state.manifest.text)
-        with described(self.session, f"state of epoch {state.manifest.epoch}"):
+        with job_description(self.session, f"state of epoch {state.manifest.epoch}"):
             changes = list(changes_in(state, self.session, self.program))  # Damage is found, whoever needs them.
-            if not self._goes_on():
+            if not self._resume():
                 for relation, asserts, data in changes:
                     self._change(relation, data, asserts=asserts)
                 self.commit()
                 with suppress(TidelogError):  # The next epoch names them, too.
-                    keeper.write(keeper.naming(self.engine))
+                    keeper.write(keeper.partitions_note(self.engine))
                 keeper.retain(self.engine)
         keeper.restoring, self._epochs, self.workspace.known_since = False, state.manifest.epoch, None
 
-    def _goes_on(self) -> bool:
+    def _resume(self) -> bool:
         """Go on from the partitions that the state folder names, and return True, unless it names none or they are
         damaged."""
         named, phases = self.keeper.partitions, Phases()
@@ -446,10 +454,10 @@ class SparkDatabase(SparkReads):
         self.workspace.epoch_number = self._epoch_number
         try:
             with phases("restore"):
-                engine = resumed(partial(self._cluster_engine, *named), self.workspace)
+                engine = resume_engine(partial(self._cluster_engine, *named), self.workspace)
         except DataError as error:
             self.records.rebuilt(error.problems[0].message)
-            bring_home(self.workspace.dictionary, blocks=False)  # Their files go with those of the partitions.
+            gather_symbols(self.workspace.dictionary, blocks=False)  # Their files go with those of the partitions.
             return False
         self.engine.close()
         self.engine = engine
@@ -458,7 +466,7 @@ class SparkDatabase(SparkReads):
         self.records.epoch(epoch, engine.name, 0, phases.seconds, opened=True)
         return True
 
-    def _keyed(self, engine: Engine[Rows], draft: Draft) -> KeyedFacts:
+    def _keyed_facts(self, engine: Engine[Rows], draft: Draft) -> KeyedFacts:
         """Return the facts of the last epoch, in which changes by key find theirs."""
         return keyed_facts(engine, self.engine, draft.checked.relations, self._is_known, self._translation)
 
@@ -488,12 +496,12 @@ class SparkDatabase(SparkReads):
 
     def _engine_for(self, incoming: int) -> tuple[Engine[Rows], str | None]:
         """Return the engine of the next epoch, and why it is another one than now."""
-        wanted, reason = self._wanted(incoming)
+        wanted, reason = self._wanted_engine(incoming)
         if wanted == self.engine.name:
             return self.engine, None
         return Embedded(self.workspace) if wanted == "embedded" else self._cluster_engine(), reason
 
-    def _wanted(self, incoming: int) -> tuple[str, str]:
+    def _wanted_engine(self, incoming: int) -> tuple[str, str]:
         if self._choice.engine == "auto":
             reason = only_embedded(self.workspace.draft().core)
             if reason is not None:
@@ -503,14 +511,12 @@ class SparkDatabase(SparkReads):
 
     def is_embedded_with(self, incoming: int) -> bool:
         """Return True if the next epoch runs on the driver with so many asserted facts."""
-        return self._wanted(incoming)[0] == "embedded"
+        return self._wanted_engine(incoming)[0] == "embedded"
 
     def _cluster_engine(self, state: str | None = None, token: str | None = None) -> PartitionedEngine:
         """Return a cluster engine, with a folder of its own, in the state folder if there is one, or with what is in
         the folder `state`, as of the epoch `token`. UsageError (E0691) where executors do not see that, SetupError
         (E0704) without workers, DataError (E0682) if it is damaged."""
-        from tidelog.spark.cluster import ClusterEngine
-
         check_workers(self.session)
         shared = None if self._choice.cluster_folder else self.keeper.shared(self.session)
         return ClusterEngine(
@@ -523,14 +529,13 @@ class SparkDatabase(SparkReads):
             token=token,
         )
 
-    def _hand_over(self, engine: Engine[Rows]) -> None:
+    def _bring_to_present(self, engine: Engine[Rows]) -> None:
         """Bring another engine to where the present one is."""
         committed = self.workspace.committed
         if isinstance(engine, Embedded):
-            bring_home(self.workspace.dictionary)
+            gather_symbols(self.workspace.dictionary)
         engine.epoch_number = -self._epochs
-        present = {name: self.engine.facts(name) for name in committed.checked.relations}
-        facts = {name: RowChange(rows, no_rows(rows.arity)) for name, rows in present.items()}
+        facts = {name: insertion(self.engine.facts(name)) for name in committed.checked.relations}
         with self.workspace.dictionary.reading():  # What changes then has words that nothing holds yet.
             engine.epoch(committed.core, facts, self._options.watch(), self._options)
 
@@ -562,7 +567,7 @@ class SparkDatabase(SparkReads):
     def _end(self) -> None:
         self._drop()
         self._temporary_views.close()
-        self._aside.close()
+        self._ad_hoc.close()
         self.keeper.save(self.session, self.engine)
         self.engine.close()
         self._translation.close()

@@ -1,9 +1,14 @@
-"""Frames whose rows tasks read when they are used, wherever the rows are.
+"""Frames whose rows tasks read when they are used, and frames that end with their epoch.
 
 `frame_of_tasks` is for both engines: the cluster's partitions have the rows (`processes.executors`), or the driver has
-them (`Lender`). A frame that Spark makes of local data goes through the memory of Java, all at once; so from a million
-rows on they stay in this process, and tasks read them, some at a time. For that they connect to a thread here; both
-sides prove to know a secret, which is in the plan of the frame.
+them (`RowServer`). A frame that Spark makes of local data goes through the memory of Java, all at once; so from a
+million rows on they stay in this process, and tasks read them, some at a time. For that they connect to a thread here;
+both sides prove to know a secret, which is in the plan of the frame.
+
+Frames of fewer rows hold these, and end with their epoch all the same (`EndingFrames`). The plan of such a frame
+compares a property of Java with the number of its epoch, for each execution. Spark evaluates that in the process that
+has the property: in its tasks on one machine, and while it plans a query in a cluster. There, it does not plan a frame
+again that has been executed before, which keeps its rows.
 """
 
 from __future__ import annotations
@@ -23,8 +28,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidelog.errors import Problem, UsageError
+from tidelog.spark.failures import releasing
 from tidelog.spark.machine import check_workers
-from tidelog.spark.sessions import is_on_one_machine, mapped, slots
+from tidelog.spark.rows import null_columns
+from tidelog.spark.sessions import is_on_one_machine, map_in_workers, slots
 
 if TYPE_CHECKING:
     from tidelog.common.arrays import Words
@@ -34,7 +41,7 @@ _ROWS = 1 << 17
 """Rows that are sent at a time."""
 
 
-def is_over() -> UsageError:
+def ended_frame_error() -> UsageError:
     """Return the error (E0687) for a frame that is read after its epoch."""
     message = "this frame belongs to an earlier epoch: the database has committed since, or is closed"
     hint = "ask the database for it again, or persist and count() it before the commit"
@@ -49,29 +56,27 @@ def frame_of_tasks(
     extended = schema.append(pa.field("failed", pa.string()))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow
-
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for found in read(number):
                     if isinstance(found, str):
-                        columns = [*(pyarrow.nulls(1, field.type) for field in schema), pyarrow.array([found])]
+                        columns = [*(pa.nulls(1, field.type) for field in schema), pa.array([found])]
                     else:
-                        columns = [*found.columns, pyarrow.nulls(found.num_rows, pyarrow.string())]
-                    yield pyarrow.RecordBatch.from_arrays(columns, schema=extended)
+                        columns = [*found.columns, pa.nulls(found.num_rows, pa.string())]
+                    yield pa.RecordBatch.from_arrays(columns, schema=extended)
 
-    rows = mapped(session.range(0, tasks, 1, tasks), run, from_arrow_schema(extended))
+    rows = map_in_workers(session.range(0, tasks, 1, tasks), run, from_arrow_schema(extended))
     # What Spark raises says just this, while what Python raises in a worker comes with both their traces.
     return rows.where(F.assert_true(F.isnull("failed"), F.col("failed")).isNull()).select(schema.names)
 
 
-class Lender:
+class RowServer:
     """A server from which tasks read rows of the driver. Its thread starts with the first frame."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._secret = secrets.token_bytes(32)
-        self._loans: dict[str, _Loan] = {}
+        self._served: dict[str, _ServedRows] = {}
 
     def frame(
         self, count: int, schema: pa.Schema, rows: Callable[[], WordRows], table: Callable[[Words], pa.Table]
@@ -81,17 +86,15 @@ class Lender:
         workers for it."""
         key, secret, address = secrets.token_hex(8), self._secret, self._server.address
         tasks = slots(self._session)
-        self._loans[key] = _Loan(count, tasks, rows, lambda some: table(some).cast(schema))
+        self._served[key] = _ServedRows(count, tasks, rows, lambda some: table(some).cast(schema))
 
         def read(number: int) -> Iterator[pa.RecordBatch | str]:
-            import pyarrow.ipc
-
             with Client(address, authkey=secret) as connection:
                 connection.send((key, number))
                 if failed := connection.recv():
                     yield failed
                 while data := connection.recv_bytes():
-                    yield from pyarrow.ipc.open_stream(data)
+                    yield from pa.ipc.open_stream(data)
 
         return frame_of_tasks(self._session, tasks, schema, read)
 
@@ -102,15 +105,15 @@ class Lender:
         check_workers(self._session)
         return _Server(str(self._session.conf.get("spark.driver.host")), "", self)
 
-    def attend_to(self, connection: Connection) -> None:
+    def serve_connection(self, connection: Connection) -> None:
         """Send what is asked for."""
         deliver_challenge(connection, self._secret)
         answer_challenge(connection, self._secret)
         key, number = connection.recv()
         try:
-            if key not in self._loans:
-                raise is_over()
-            tables = self._loans[key].part(number)
+            if key not in self._served:
+                raise ended_frame_error()
+            tables = self._served[key].part(number)
         except UsageError as error:
             connection.send(str(error))
             tables = iter(())
@@ -125,7 +128,7 @@ class Lender:
 
     def end(self) -> None:
         """End the frames: they raise from now on."""
-        self._loans.clear()
+        self._served.clear()
 
     def close(self) -> None:
         """End the thread as well."""
@@ -134,7 +137,7 @@ class Lender:
             self._server.stop()
 
 
-class _Loan:
+class _ServedRows:
     """The rows of a frame, which are in memory from when they are first asked for."""
 
     def __init__(
@@ -167,22 +170,64 @@ class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, host: str, bind: str, lender: Lender) -> None:
+    def __init__(self, host: str, bind: str, row_server: RowServer) -> None:
         super().__init__((bind, 0), _Handler)
         self.address = host, int(self.server_address[1])
-        self.lender = lender
-        threading.Thread(target=self.serve_forever, args=(0.05,), name="tidelog-lender", daemon=True).start()
+        self.row_server = row_server
+        threading.Thread(target=self.serve_forever, args=(0.05,), name="tidelog-rows", daemon=True).start()
 
     def stop(self) -> None:
         self.shutdown()
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: whoever asked is gone, or was not to be trusted."""
+        """Do nothing: the other end is gone, or not to be trusted."""
 
 
 class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         assert isinstance(self.server, _Server)
         with Connection(os.dup(self.request.fileno())) as connection:
-            self.server.lender.attend_to(connection)
+            self.server.row_server.serve_connection(connection)
+
+
+# --- frames that end with their epoch --------------------------------------------------------------------------------
+
+
+_NEVER = "never"
+
+
+class EndingFrames:
+    """The frames of the present epoch of a database. Sessions of Spark Connect have none."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._name = f"tidelog.epoch.{secrets.token_hex(8)}"
+        self._epoch = 0
+        self._is_set = False
+
+    def frame(self, rows: DataFrame, count: int) -> DataFrame:
+        """Return a frame of local rows, so many, that raises E0687 when the epoch is over."""
+        if not self._is_set:
+            self._set()
+        now = F.expr(f"reflect('java.lang.System', 'getProperty', '{self._name}', '')")
+        # The processes of executors on other machines do not have the property.
+        is_valid = F.assert_true(now.isin("", str(self._epoch)), F.lit(str(ended_frame_error()))).isNull()
+        if not count:  # Without a row there would be nothing to look at.
+            one = self._session.range(1).where(is_valid).where(now == _NEVER)
+            return one.select(*null_columns(rows.schema))
+        if is_on_one_machine(self._session):  # Spark evaluates conditions right above local rows once, in its plan.
+            rows = rows.coalesce(count)
+        return rows.where(is_valid)
+
+    def end(self) -> None:
+        """End the epoch and its frames."""
+        self._epoch += 1
+        if self._is_set:
+            with releasing():
+                self._set()
+
+    def _set(self) -> None:
+        java: Any = self._session.sparkContext._jvm
+        java.java.lang.System.setProperty(self._name, str(self._epoch))
+        self._is_set = True

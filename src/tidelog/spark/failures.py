@@ -10,8 +10,7 @@ import pyspark
 from pyspark.errors import PySparkException
 
 from tidelog.errors import DataError, LimitError, Problem, SetupError, TidelogError
-from tidelog.spark.older import loggers
-from tidelog.spark.sessions import all_stopped
+from tidelog.spark.sessions import all_stopped, loggers
 
 NOTHING_CHANGED = "correct the cause that Spark gives; nothing has changed"
 _HINTS = (
@@ -80,7 +79,7 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 def reading(place: str) -> Iterator[None]:
     """Turn what Spark says about an unreadable source into DataError (E0482), or into SetupError (E0705) where its
     session has been stopped meanwhile."""
-    with _told(lambda error: DataError(_unreadable(error, place))):
+    with _errors_as(lambda error: DataError(_unreadable(error, place))):
         yield
 
 
@@ -96,11 +95,11 @@ def working(doing: str = "evaluate the epoch", hint: str = "commit again; nothin
             message = "out of memory in a task of Spark" + (f": {found['what']}" if found["what"] else "")
             more = "raise `spark.executor.pyspark.memory`, or repartition the frame; nothing has changed"
             return LimitError(Problem("E0503", message, hint=more))
-        reason = said(error)
+        reason = spark_message(error)
         better = WORKERS_LACK if reason.startswith("ModuleNotFoundError") else hint
         return SetupError(Problem("E0708", f"Spark failed to {doing}: {reason}", hint=better))
 
-    with _told(failure):
+    with _errors_as(failure):
         yield
 
 
@@ -110,7 +109,7 @@ def answering() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def letting_go() -> Iterator[None]:
+def releasing() -> Iterator[None]:
     """Release objects kept in Spark inside the block. A session that was stopped has released them already."""
     try:
         yield
@@ -121,12 +120,29 @@ def letting_go() -> Iterator[None]:
             raise
 
 
+@contextmanager
+def spark_errors_as(failure: Callable[[BaseException], TidelogError]) -> Iterator[None]:
+    """Raise in place of an error of Spark inside the block what `failure` returns for it."""
+    try:
+        yield
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        raise failure(error) from error
+
+
+def stopped_session() -> SetupError:
+    """Return the error about a session that was stopped (E0705)."""
+    hint = "make a session and connect again; a state folder keeps its facts"
+    return SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))
+
+
 def is_of_spark(error: BaseException) -> bool:
     """Return True if an exception comes from Spark, or from the bridge to Java or to a server."""
     return isinstance(error, PySparkException) or type(error).__module__.startswith(("py4j", "grpc"))
 
 
-def said(error: BaseException) -> str:
+def spark_message(error: BaseException) -> str:
     """Return the sentence in which Spark says what is wrong, without names of classes and its trace."""
     text = str(error)
     header = re.search(r"Header: (.*)\n\s*Schema: (.*)", text)
@@ -156,7 +172,7 @@ def said(error: BaseException) -> str:
 
 def hint_for(error: BaseException, otherwise: str = NOTHING_CHANGED, about: str = "") -> str:
     """Return the hint for an error of Spark `about` a place, or else the last one."""
-    text = f"{error} {said(error)}"
+    text = f"{error} {spark_message(error)}"
     if re.search(_MISSING, text) and (package := _package(f"{text} {about}")):
         return f"start the session with spark.jars.packages={package}"
     return next((hint for pattern, hint in _HINTS if re.search(pattern, text)), otherwise)
@@ -174,7 +190,7 @@ def _package(text: str) -> str | None:
 
 
 @contextmanager
-def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
+def _errors_as(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
     """Turn failures of Spark inside the block into errors of tidelog, which include all that PySpark would log
     besides."""
     quiet = loggers(*_LOGGERS)
@@ -187,8 +203,7 @@ def _told(as_error: Callable[[BaseException], TidelogError]) -> Iterator[None]:
         raise
     except Exception as error:
         if all_stopped() or _LOST.search(str(error)):  # which shows in many ways
-            hint = "make a session and connect again; a state folder keeps its facts"
-            raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint)) from error
+            raise stopped_session() from error
         if not is_of_spark(error):
             raise
         raise as_error(error) from error
@@ -201,7 +216,7 @@ def _unreadable(error: BaseException, place: str) -> Problem:
     file = re.search(r"reading file (?:file:/+)?(\S+?)\.?\s", str(error))
     where = f"{place}, file /{file[1].lstrip('/')}" if file and file[1].lstrip("/") not in place else place
     return Problem(
-        "E0482", f"Spark cannot read the source: {said(error)}", place=where, hint=hint_for(error, about=place)
+        "E0482", f"Spark cannot read the source: {spark_message(error)}", place=where, hint=hint_for(error, about=place)
     )
 
 

@@ -1,37 +1,41 @@
-"""Write the facts of a SparkDatabase to its state folder and read them: as values, by Spark where it has them."""
+"""Write the facts of a SparkDatabase to its state folder and read them: as values, by Spark where it has them.
+
+A database on the cluster engine goes on from the partitions of the last epoch in the folder (`resume_engine`), where
+nothing has to be evaluated but by each partition for itself.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
-from tidelog.durable.damage import damaged
+from tidelog.durable.files import damaged
 from tidelog.durable.local import LocalFiles
-from tidelog.errors import Problem, ProgramError, TidelogError
+from tidelog.errors import DataError, Problem, ProgramError, TidelogError
 from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.maintain.protocol import Engine, RowChange
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.failures import letting_go, working
+from tidelog.spark.failures import releasing, working
 from tidelog.spark.frames.parts import parts_frame, shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
-from tidelog.spark.jobs import described
+from tidelog.spark.jobs import Records, job_description, step
 from tidelog.spark.rows import Rows
-from tidelog.spark.sources.readers import literal
+from tidelog.spark.sources.facts import PendingFacts
+from tidelog.spark.sources.readers import literal_path
 from tidelog.store.manifest import merged, new_text
-from tidelog.store.outbox import Outbox
-from tidelog.store.segments import Segment
+from tidelog.store.segments import FactTables, FilePart, Outbox, PartFolder, Segment, facts_table
 from tidelog.store.state import StateFolder
-from tidelog.store.tables import FactTables, FilePart, PartFolder, facts_table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tidelog.version import MEANING
+from tidelog.workspace.workspace import Facts, Workspace
 
 Notes = Mapping[str, Mapping[str, Any]]
 
@@ -101,7 +105,7 @@ class StateKeeper:
     def _kept(self) -> list[str]:
         return [] if self.partitions is None else [self.partitions[0].rpartition("/")[2]]
 
-    def naming(self, engine: Engine[Rows]) -> Notes:
+    def partitions_note(self, engine: Engine[Rows]) -> Notes:
         """Return the note that names the partitions of an epoch, if another process can go on from them: not where
         functions of the user's may be others by then."""
         note = {"folder": "", "token": ""}
@@ -118,7 +122,7 @@ class StateKeeper:
         """Have partitions that the state folder names save themselves, if that is possible."""
         own = self.state is not None and self.state.is_own
         if own and isinstance(engine, PartitionedEngine) and not engine.temporary and engine.is_own:
-            with suppress(TidelogError, OSError), letting_go(), working(), described(session, "close"):
+            with suppress(TidelogError, OSError), releasing(), working(), job_description(session, "close"):
                 engine.save()
 
     def check(self, core: CoreProgram) -> None:
@@ -151,6 +155,27 @@ class StateKeeper:
             if self.state.is_own:
                 self.state.drop(_CLUSTER, self._kept)
             self.state.close()
+
+
+class KeptDatabase(Protocol):
+    """The database whose streams make epochs and whose sinks get them, see `SparkDatabase`."""
+
+    session: SparkSession
+    records: Records
+    workspace: Workspace[Any]
+    keeper: StateKeeper
+
+    @property
+    def program(self) -> CheckedProgram: ...
+
+    @property
+    def epoch(self) -> int: ...
+
+    def is_embedded_with(self, incoming: int) -> bool: ...
+
+    def apply(self, pending: Sequence[PendingFacts], notes: Notes) -> object: ...
+
+    def __getitem__(self, name: str) -> DataFrame: ...
 
 
 class Keeping:
@@ -199,11 +224,11 @@ def tables_of(
     for name, change in facts.items():
         for asserts, rows in ((True, change.inserted), (False, change.deleted)):
             if not rows.is_surely_empty:
-                found[name, asserts] = stored(relations[name], rows, translation)
+                found[name, asserts] = stored_rows(relations[name], rows, translation)
     return found
 
 
-def stored(
+def stored_rows(
     relation: RelationType, rows: Rows, translation: Translation
 ) -> pa.Table | Callable[[str], Sequence[FilePart]]:
     """Return rows as values: a table, or what writes them."""
@@ -223,5 +248,33 @@ def changes_in(state: StateFolder, session: SparkSession, program: CheckedProgra
         elif not isinstance(table, PartFolder):
             yield name, asserts, table
         elif any(part.name.endswith(".parquet") for part in table.parts):  # Without a row, tasks write no file.
-            place = f"file://{literal(table.place)}"
+            place = f"file://{literal_path(table.place)}"
             yield name, asserts, session.read.parquet(place) if state.is_local else parts_frame(session, table)
+
+
+# --- partitions of the last epoch ------------------------------------------------------------------------------------
+
+
+def resume_engine(opened: Callable[[], PartitionedEngine], workspace: Workspace[Facts]) -> PartitionedEngine:
+    """Return the engine of the partitions that are there, with the workspace at its program, which waits. Raise
+    DataError (E0682) if files are damaged, or are of another program, and then change nothing."""
+    engine = opened()
+    try:
+        draft = workspace.draft()
+        made = engine.committed.core
+        # Facts of the text are in the state folder, where it is without them.
+        meaning = engine.committed.meaning
+        if meaning != MEANING or made is None or replace(made, facts=()) != replace(draft.core, facts=()):
+            message = "another version of tidelog has made the partitions"
+            hint = "open it with that version, or begin with an empty folder"
+            raise DataError(Problem("E0682", message, place=engine.folder.address, hint=hint))
+        try:
+            with working(), step("restore partitions"):
+                engine.unsettled()  # All of them have to be restored for that.
+        except FileNotFoundError as error:
+            raise damaged(engine.folder.address, str(error)) from error
+    except BaseException:
+        engine.close()
+        raise
+    workspace.settle(draft)
+    return engine

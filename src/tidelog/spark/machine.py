@@ -1,8 +1,13 @@
-"""Check what Spark needs from the machine: PySpark, a Java runtime, the same Python for the workers.
+"""Start sessions, and check what Spark needs from the machine: PySpark, a Java runtime, the same Python for the
+workers.
 
-`session` starts a local session for the demo, the tests and those who have none yet. Pipelines take any
-session; Python workers are needed for the cluster engine and for frames of more than a million rows. Code of yours that
-needs them as well (Python UDFs, `mapInArrow`) calls `check_workers` first.
+`session` starts a local session for the demo, the tests and those who have none yet. Pipelines take any session; Python
+workers are needed for the cluster engine and for frames of more than a million rows. Code of yours that needs them as
+well (Python UDFs, `mapInArrow`) calls `check_workers` first.
+
+`remote_session` reaches a server of Spark Connect by its address, such as `sc://host:15002/;token=…`. PySpark tries for
+minutes to reach a server. So a session begins here once the server answers, or with an error that says why it does not.
+Errors name host and port only, because an address may have a token.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,8 +23,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
+from urllib.parse import urlparse
 
-from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed
+from tidelog.errors import Problem, SetupError, UsageError, how_to_install, is_installed, quote
 
 try:
     import pyspark
@@ -38,8 +45,8 @@ if not is_installed("pandas"):  # PySpark asks for it when it exchanges tables w
 
 # isort: split
 # PySpark is there from here on.
-from tidelog.spark.older import IS_LATER
-from tidelog.spark.sessions import is_alive, is_connect, is_on_one_machine
+from tidelog.spark.failures import spark_message, stopped_session
+from tidelog.spark.sessions import IS_LATER, is_alive, is_connect, is_on_one_machine
 
 JAVA_AT_LEAST = 17
 SYSTEM_RUNTIMES = Path("/usr/lib/jvm")
@@ -56,6 +63,9 @@ _LOCAL_CONF = {
 _DAEMON = "tidelog.spark.workers"
 _ATTEMPTS = 2
 """Attempts of each task. Spark makes one in local sessions, but it can lose the result of a large task."""
+PORT = 15002
+SECONDS = 10.0
+"""Seconds for a server to answer."""
 
 
 def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -82,7 +92,7 @@ def session(threads: int = 2, *, brief: bool = False, conf: Mapping[str, str] | 
         settings["spark.driver.extraJavaOptions"] = options
     for key, value in {**settings, **(conf or {})}.items():
         builder = builder.config(key, value)
-    with _errors_kept() as log:
+    with _redirect_stderr() as log:
         try:
             started = builder.getOrCreate()
         except Exception as error:
@@ -107,7 +117,7 @@ def present_session() -> SparkSession | None:
 
 
 @contextmanager
-def _errors_kept() -> Iterator[IO[bytes]]:
+def _redirect_stderr() -> Iterator[IO[bytes]]:
     """Redirect standard error inside the block, also that of new processes, to a file without a name. Java inherits it,
     and its start-up messages mean nothing to a user unless the start fails."""
     sys.stderr.flush()
@@ -164,8 +174,7 @@ def check_session(spark: object) -> None:
     if is_connect(spark):
         check_version_for_connect()
     if not is_alive(cast(SparkSession, spark)):
-        hint = "make a session and connect again; a state folder keeps its facts"
-        raise SetupError(Problem("E0705", "the Spark session has been stopped", hint=hint))
+        raise stopped_session()
 
 
 def check_version_for_connect() -> None:
@@ -220,3 +229,85 @@ def _workers_differ(what: str) -> Problem:
         f"Spark's workers must run Python {here} like the driver, but {what}",
         hint="set PYSPARK_PYTHON to sys.executable before the session starts",
     )
+
+
+# --- Spark Connect ----------------------------------------------------------------------------------------------------
+
+
+def address_problem(address: str) -> str | None:
+    """Return what is wrong with the text of an address, or None."""
+    if not address.startswith("sc://"):
+        return f"expected an address that begins with sc://, found {quote(address)}"
+    parts = urlparse(f"http{address[2:]}")
+    try:
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "the port is not a number below 65,536"
+    if not host:
+        return "the address names no host"
+    if parts.path not in ("", "/"):
+        return f"the address has a path, {parts.path!r:.80}"
+    return None
+
+
+def remote_session(address: str, conf: Mapping[str, str] | None = None, place: str = "remote") -> SparkSession:
+    """Return a session of the server at an address, with the configuration `conf`; `.stop()` is the caller's.
+
+    Raise UsageError (E0686) for a text that is no address, SetupError (E0790: packages, E0706: PySpark 3.5, E0710: no
+    server answers, or it refuses the session). `place` is what errors name.
+    """
+    wrong = address_problem(address)
+    if wrong is not None:
+        raise UsageError(Problem("E0686", wrong, place=place, hint='write remote = "sc://host:15002"'))
+    check_version_for_connect()
+    if not is_installed("grpc"):
+        message = "Spark Connect needs grpcio, which is not installed"
+        raise SetupError(Problem("E0790", message, place=place, hint=how_to_install("spark", "connect")))
+    _check_reachable(address, place)
+    try:
+        session = SparkSession.builder.remote(address).getOrCreate()
+        for key, value in (conf or {}).items():
+            session.conf.set(key, value)
+    except PySparkException as error:
+        hint = "check the address, its token, and the settings; a server takes settings of a running session only"
+        message = (
+            f"the server of Spark Connect at {_host_and_port(address)} refuses the session: {spark_message(error)}"
+        )
+        raise SetupError(Problem("E0710", message, place=place, hint=hint)) from error
+    return session
+
+
+def _check_reachable(address: str, place: str) -> None:
+    """Raise SetupError (E0710) if no server answers at an address."""
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    channel = DefaultChannelBuilder(address).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=SECONDS)
+    except grpc.FutureTimeoutError:
+        message = f"no server of Spark Connect answers at {_host_and_port(address)}: {_connection_problem(address)}"
+        hint = "start it with sbin/start-connect-server.sh, or correct the key remote"
+        raise SetupError(Problem("E0710", message, place=place, hint=hint)) from None
+    finally:
+        channel.close()
+
+
+def _connection_problem(address: str) -> str:
+    host, port = _host_of(address)
+    try:
+        socket.create_connection((host, port), SECONDS).close()
+    except socket.gaierror:
+        return "there is no such host"
+    except OSError as error:
+        return error.strerror or str(error)
+    return "something else listens there, or it takes another kind of connection"
+
+
+def _host_of(address: str) -> tuple[str, int]:
+    parts = urlparse(f"http{address[2:]}")
+    return parts.hostname or "", parts.port or PORT
+
+
+def _host_and_port(address: str) -> str:
+    return "{}:{}".format(*_host_of(address))

@@ -1,7 +1,7 @@
 """Metrics of databases over Spark for Prometheus, by the package prometheus_client (the extra `metrics`).
 
-`DatabaseMetrics` adds up the records of a database (`records`). A scrape reads these sums: it waits for no commit, and
-starts no Spark job.
+`DatabaseMetrics` adds up the records of a database (`jobs.Records`). A scrape reads these sums: it waits for no commit,
+and starts no Spark job.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from tidelog.errors import Problem, SetupError, how_to_install
 from tidelog.spark.database import SparkDatabase
-from tidelog.spark.records import RecordFields
+from tidelog.spark.jobs import RecordFields
 
 try:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric

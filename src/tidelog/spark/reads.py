@@ -1,8 +1,10 @@
-"""The verbs by which a database over Spark is read, see `database.SparkDatabase`."""
+"""The verbs by which a database over Spark is read, see `database.SparkDatabase`, and temporary views that follow
+it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -11,29 +13,30 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from tidelog.certificate import Certificate, PartedCertificate, certificate_of, look
-from tidelog.database.explanations import ExplainingVerbs
+from tidelog.database.relation_verbs import RelationVerbs
+from tidelog.errors import Problem, UsageError
 from tidelog.explain.views import EngineViews
 from tidelog.io.relation import Relation, WordRows
 from tidelog.limits.interrupts import foreign_code
 from tidelog.limits.watch import Watch
 from tidelog.maintain.protocol import Engine
 from tidelog.queries.answers import Answers
-from tidelog.spark.aside import Aside
+from tidelog.spark.ad_hoc import AdHocEvaluator
 from tidelog.spark.change import SparkChange, SparkRelationChange
-from tidelog.spark.choice import EngineChoice
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.embedded import Embedded
-from tidelog.spark.failures import answering
+from tidelog.spark.delivery import Deliveries
+from tidelog.spark.engines import Embedded, EngineChoice
+from tidelog.spark.failures import answering, releasing
 from tidelog.spark.frames.translation import Translation
-from tidelog.spark.jobs import described
+from tidelog.spark.jobs import job_description
 from tidelog.spark.rows import DriverRows, Rows, no_rows
-from tidelog.spark.sinks.delivery import Deliveries
 from tidelog.spark.sources.facts import PendingFacts
-from tidelog.spark.sources.streams import Streams
+from tidelog.spark.sources.readers import sql_name
+from tidelog.spark.streams import Streams
 from tidelog.storage.dictionary import keep_texts
 
 
-class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]):
+class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
     """A database over Spark, as far as it is read."""
 
     session: SparkSession
@@ -42,14 +45,14 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
     _choice: EngineChoice
     _views: dict[str, DataFrame]
     _answers: Answers
-    _aside: Aside
+    _ad_hoc: AdHocEvaluator
     _epochs: int
     _streams: Streams
     _deliveries: Deliveries
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        with foreign_code(), super()._using(), described(self.session, f"after epoch {self._epochs}"):
+        with foreign_code(), super()._using(), job_description(self.session, f"after epoch {self._epochs}"):
             yield
 
     def __getitem__(self, name: str) -> DataFrame:
@@ -105,7 +108,7 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
                 return self._translation.values(own.name, DriverRows(np.array(words)), own.columns, ends=True)
             query = self._answers.query(text, parameters)
             most, options = self._choice.embedded_limit, self._options
-            found = self._aside.answer(query, parameters, self.engine, most, options, self._rows)
+            found = self._ad_hoc.answer(query, parameters, self.engine, most, options, self._rows)
             return self._translation.values(*found, ends=True)
 
     def stats(self) -> dict[str, Any]:
@@ -129,23 +132,23 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
         if isinstance(self.engine, Embedded):
             return EngineViews(self.engine.state)
         assert isinstance(self.engine, PartitionedEngine)
-        return self._aside.explained(self.engine, self._choice.embedded_limit)
+        return self._ad_hoc.views_to_explain(self.engine, self._choice.embedded_limit)
 
     def _check(self, watch: Watch) -> None:
         if isinstance(self.engine, PartitionedEngine):
-            self._aside.check(self.engine, self._choice.embedded_limit, watch)
+            self._ad_hoc.check(self.engine, self._choice.embedded_limit, watch)
         else:
             super()._check(watch)
 
     def _certificate(self, watch: Watch) -> Certificate:
         if isinstance(self.engine, Embedded):
             return certificate_of(self.engine.state, self.workspace.committed.checked, partial(look, watch))
-        return self._aside.certificate(self.engine, self._choice.embedded_limit, watch)
+        return self._ad_hoc.certificate(self.engine, self._choice.embedded_limit, watch)
 
     @contextmanager
     def _saved(self, watch: Watch) -> Iterator[Certificate | PartedCertificate]:
         if isinstance(self.engine, PartitionedEngine):
-            with self._aside.saved(self.engine, self._choice.embedded_limit, watch) as certificate:
+            with self._ad_hoc.certificate_to_save(self.engine, self._choice.embedded_limit, watch) as certificate:
                 yield certificate
         else:
             yield self._certificate(watch)
@@ -163,3 +166,53 @@ class SparkReads(ExplainingVerbs[SparkChange, SparkRelationChange, PendingFacts]
     def _reading(self) -> Iterator[None]:
         with super()._reading(), answering():
             yield
+
+
+class TemporaryViews:
+    """The views that a database keeps in its session, named like their relations behind a prefix. `frame` returns a
+    relation as it is now."""
+
+    def __init__(self, session: SparkSession, frame: Callable[[str], DataFrame]) -> None:
+        self._session = session
+        self._frame = frame
+        self._wanted: dict[str, tuple[str, ...]] = {}
+        """Names of relations by prefix, none for all."""
+        self._made: set[str] = set()
+
+    def create(self, names: Sequence[str], prefix: str, relations: Sequence[str]) -> None:
+        """Create views of some relations, or of all. Raise UsageError (E0603) if another table or view has a name."""
+        made = {f"{prefix}{name}": name for name in names or relations}
+        taken = [view for view in made if view not in self._made and self._session.catalog.tableExists(sql_name(view))]
+        if taken:
+            hint = f'choose other names: db.create_views(prefix="{prefix}tidelog_")'
+            message = f"the session has a table or view {taken[0]!r} already"
+            raise UsageError(Problem("E0603", message, place="create_views", hint=hint))
+        self._create(made)
+        self._wanted[prefix] = tuple(names)
+
+    def follow(self, relations: Sequence[str]) -> None:
+        """Have the views show the relations of a new epoch; those of relations that have gone go as well."""
+        made = {
+            f"{prefix}{name}": name
+            for prefix, names in self._wanted.items()
+            for name in relations
+            if not names or name in names
+        }
+        self._drop(self._made - made.keys())
+        self._create(made)
+
+    def close(self) -> None:
+        """Drop the views."""
+        self._wanted.clear()
+        self._drop(set(self._made))
+
+    def _create(self, made: dict[str, str]) -> None:
+        for view, name in made.items():
+            self._frame(name).createOrReplaceTempView(sql_name(view))
+            self._made.add(view)
+
+    def _drop(self, views: set[str]) -> None:
+        for view in views:
+            with releasing():
+                self._session.catalog.dropTempView(view)
+            self._made.discard(view)

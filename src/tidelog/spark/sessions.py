@@ -1,28 +1,41 @@
-"""Ask a session for what differs between the two kinds: classic ones, whose driver is this process, and those of Spark
-Connect, which reach a server.
+"""Ask a session for what differs between the two kinds, and do with PySpark 3.5 what later versions have methods for.
 
-All by public means. With Spark Connect there is no `sparkContext`: no address at which tasks reach this process, no
-broadcasts, and no common file system unless the server runs on this machine.
+Classic sessions have their driver in this process; those of Spark Connect reach a server. All is asked by public means.
+With Spark Connect there is no `sparkContext`: no address at which tasks reach this process, no broadcasts, and no
+common file system unless the server runs on this machine.
+
+Rows cross between Python and Spark as Arrow in both directions. With PySpark 3.5 they do so in a column of bytes, which
+workers make or take apart. So that needs workers with the Python of this process.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 import math
+import pickle
 import re
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from tidelog.errors import Problem, SetupError
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _MORE_THAN_SLOTS = 1 << 20
 _MANY_OBJECTS = 20_000
@@ -122,20 +135,15 @@ def _bytes(size: str) -> int:
 def _memory_of_machines(session: SparkSession) -> dict[str, int]:
     """Return the bytes of memory of each machine, or each container, that a task for each slot finds itself on."""
 
-    def ask(batches: Iterator[Any]) -> Iterator[Any]:
+    def memory_here(_: int) -> tuple[str, int | None]:
         import socket
 
-        import pyarrow
+        from tidelog.storage.room import installed_memory
 
-        from tidelog.storage.room import installed
+        return socket.gethostname(), installed_memory()
 
-        for _ in batches:
-            there = [pyarrow.array([socket.gethostname()]), pyarrow.array([installed()], pyarrow.int64())]
-            yield pyarrow.RecordBatch.from_arrays(there, names=["machine", "bytes"])
-
-    count = max(slots(session), 1)
-    rows = mapped(session.range(0, count, 1, count), ask, "machine string, bytes long").collect()
-    return {row["machine"]: row["bytes"] for row in rows if row["bytes"]}
+    found = results_of_tasks(session, max(slots(session), 1), memory_here)
+    return {machine: memory for machine, memory in found if memory}
 
 
 def application(session: SparkSession) -> str:
@@ -169,7 +177,7 @@ def _sees_files_of_this_process(session: SparkSession) -> bool:
     return [row[0] for row in rows] == [token]
 
 
-def shared(session: SparkSession, value: object) -> Shared:
+def share_with_tasks(session: SparkSession, value: object) -> Shared:
     """Return an object for tasks: a broadcast, or with Spark Connect one that each function carries along."""
     return _Carried(value) if is_connect(session) else session.sparkContext.broadcast(value)
 
@@ -182,7 +190,7 @@ def ship(session: SparkSession, path: str) -> None:
         session.sparkContext.addPyFile(path)
 
 
-def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
+def map_in_workers(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
     """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3` of
     the PATH unless somebody has said otherwise before the session started."""
     function = _freezing(function)
@@ -195,6 +203,30 @@ def mapped(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
         return frame.mapInArrow(function, schema)
     finally:
         context.pythonExec = before
+
+
+def results_of(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterable[Any]]) -> list[Any]:
+    """Return all values that a function yields for the batches of each partition of a frame. They are pickled on their
+    way from the workers."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for value in function(batches):
+            data = pa.array([pickle.dumps(value)], pa.binary())
+            yield pa.RecordBatch.from_arrays([data], names=["value"])
+
+    return [pickle.loads(row[0]) for row in map_in_workers(frame, run, "value binary").collect()]
+
+
+def results_of_tasks(session: SparkSession, tasks: int, function: Callable[[int], Any]) -> list[Any]:
+    """Return the results of a function for so many numbers from 0 on, each in a task of its own."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield number, function(number)
+
+    found = dict(results_of(session.range(0, tasks, 1, tasks), run))
+    return [found[number] for number in range(tasks)]
 
 
 def _freezing(function: Any) -> Any:
@@ -211,3 +243,88 @@ def _freezing(function: Any) -> Any:
             gc.freeze()
 
     return run
+
+
+# --- versions of PySpark ---------------------------------------------------------------------------------------------
+
+
+IS_LATER = hasattr(DataFrame, "toArrow")
+"""True with PySpark 4.0 and newer."""
+_BYTES = 1 << 24
+"""Bytes of a row that brings rows to Spark."""
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Return the rows of a frame."""
+    if IS_LATER:
+        return frame.toArrow()
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            data = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+            yield pa.RecordBatch.from_arrays([data], names=["data"])
+
+    schema = to_arrow_schema(frame.schema)
+    found = [pa.ipc.open_stream(row[0]).read_all() for row in map_in_workers(frame, pack, "data binary").collect()]
+    return pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in found)])
+
+
+def from_arrow(session: SparkSession, table: pa.Table) -> DataFrame:
+    """Return a frame of the rows of a table, which has some."""
+    if IS_LATER:
+        return session.createDataFrame(table)
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for data in batch.column(0):
+                yield from pa.ipc.open_stream(data.as_py())
+
+    rows = []
+    for part in table.to_batches(max(1, table.num_rows * _BYTES // max(table.nbytes, _BYTES))):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_batch(part)
+        rows.append((sink.getvalue().to_pybytes(),))
+    return map_in_workers(session.createDataFrame(rows, "data binary"), unpack, from_arrow_schema(table.schema))
+
+
+def try_cast(column: Expression, to: T.DataType | str) -> Expression:
+    """Return a column as another type, null where it does not convert."""
+    if IS_LATER:
+        return column.try_cast(to)
+    kind = to if isinstance(to, str) else to.simpleString()
+    return sql_over(f"try_cast(v as {kind})", column)
+
+
+def is_valid_utf8(text: Expression) -> Expression:
+    """Return True for a text whose bytes are UTF-8."""
+    if IS_LATER:
+        return F.is_valid_utf8(text)
+    data = text.cast("binary")
+    return F.decode(data, "UTF-8").cast("binary") == data
+
+
+def sql_over(expression: str, column: Expression) -> Expression:
+    """Return an expression in SQL over a column, which is `v` in it: for what SQL has and functions do not."""
+    return F.call_function("transform", F.array(column), F.expr(f"v -> {expression}"))[0]
+
+
+def loggers(*names: str) -> list[logging.Logger]:
+    """Return the loggers of PySpark with these names, none with a version that has no loggers."""
+    if not IS_LATER:
+        return []
+    from pyspark.logger import PySparkLogger
+
+    return [PySparkLogger.getLogger(name) for name in names]
+
+
+def last_progress(query: StreamingQuery) -> dict[str, Any]:
+    """Return what Spark says about the last trigger of a query, empty before the first one."""
+    found: Any = query.lastProgress
+    if found is None:
+        return {}
+    said: dict[str, Any] = json.loads(found.json) if IS_LATER else found
+    return said

@@ -1,4 +1,4 @@
-"""The descriptor table, in which kernels find every relation and index of a database.
+"""The descriptor table, in which kernels find every relation and index of a database; and the indexes.
 
 One `Catalog` has one word size. Relations and indexes take a row of the table each, their `Descriptor`, and keep it up
 to date when their memory moves.
@@ -12,9 +12,20 @@ import numpy
 from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords
-from tidelog.kernels.layout import FIELDS
+from tidelog.kernels import layout
+from tidelog.kernels.layout import DONE, FIELDS, GROW_ARENA
 from tidelog.storage.memory import Block, Pinned
 from tidelog.storage.room import Room
+
+_DIRECTORY = 64  # slots at first; more than the batch that one extension enters before it looks for room
+_ARENA = 512
+_MANY = 1_000
+"""So many first rows are worth a count of their values beforehand,"""
+_SPREAD = 4
+"""if the values are spread over so many times as many at most."""
+_OUTGROWN = "an index has outgrown the 32 bits of its offsets"
+_MOST_WORDS = 1 << 31
+"""An arena of fewer words grows to less than 2**32, which is what a slot can address."""
 
 
 class Catalog:
@@ -92,3 +103,130 @@ class Growing:
 
     def __exit__(self, *_: object) -> None:
         self._catalog.growing += time.perf_counter() - self._start
+
+
+class Index:
+    """The rows of relation number `relation` by the columns `keys`; the other columns are stored with the entries where
+    they are few, and never change."""
+
+    def __init__(
+        self, catalog: Catalog, relation: int, arity: int, keys: tuple[int, ...], changing: bool = False
+    ) -> None:
+        self.keys = keys
+        self._catalog = catalog
+        self._fields = fields = Descriptor(catalog)
+        self.number = fields.number
+        self.payloads = tuple(c for c in range(arity) if c not in keys)
+        if changing or len(self.payloads) > layout.MAX_PAYLOADS:
+            self.payloads = ()
+        fields[layout.I_RELATION] = relation
+        fields[layout.I_KEYS] = len(keys)
+        fields[layout.I_PAYLOADS] = len(self.payloads)
+        for first, columns in ((layout.I_KEY, keys), (layout.I_PAYLOAD, self.payloads)):
+            for place, column in enumerate(columns):
+                fields[first + place] = column
+        self._slots = Block(8 * _DIRECTORY, room=catalog.room)
+        self._arena = Block(_ARENA * catalog.dtype.itemsize, room=catalog.room)
+        self._free = Block(8 * 64)
+        self._begin()
+
+    def clear(self) -> None:
+        """Forget all entries, for a relation that has forgotten all rows. It asks for no memory."""
+        self._slots.clear(8 * _DIRECTORY)
+        self._arena.clear(_ARENA * self._catalog.dtype.itemsize)
+        self._free.clear(8 * 64)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start without entries."""
+        self._directory = _DIRECTORY
+        for field in (layout.I_USED, layout.I_TOP, layout.I_DONE):
+            self._fields[field] = 0
+        self._fields[layout.I_FREE] = self._free.address
+        self._publish()
+
+    def _publish(self) -> None:
+        """Let kernels find the memory as it is now."""
+        fields = self._fields
+        fields[layout.I_SLOTS] = self._slots.address
+        fields[layout.I_MASK] = self._directory - 1
+        fields[layout.I_ARENA] = self._arena.address
+        fields[layout.I_CAPACITY] = self._arena.size // self._catalog.dtype.itemsize
+
+    def __len__(self) -> int:
+        """Return the number of different keys that were ever entered."""
+        return self._fields[layout.I_USED]
+
+    @property
+    def done(self) -> int:
+        """Rows below this number are entered."""
+        return self._fields[layout.I_DONE]
+
+    def extend(self, high: int, hashes: int | None = None) -> None:
+        """Enter the rows below `high` that are not yet entered. A thread that has the database with others passes
+        the address of `hashes` of its own, int64[BATCH] of `kernels.indexes`."""
+        from tidelog.kernels.indexes import extend
+
+        if self.done == 0 and high >= _MANY and len(self.keys) == 1:
+            self._fill(high)
+        hashes = hashes or self._catalog.hashes
+        while (status := extend(self._catalog.table, self.number, high, hashes, self._catalog.tag)) != DONE:
+            self.grow(status)
+
+    def _fill(self, high: int) -> None:
+        """Enter the rows below `high`, the first ones, at once, if that is possible: if the index is by one column
+        whose values lie close together."""
+        from tidelog.kernels.filling import count_values, fill, needed, span
+
+        table, tag, word = self._catalog.table, self._catalog.tag, self._catalog.dtype.itemsize
+        least, greatest = span(table, self.number, high, tag)
+        values = greatest - least + 1
+        if values > _SPREAD * high:
+            return
+        with Growing(self._catalog, 4 * values):
+            numbers = Block(4 * values, room=self._catalog.room)
+        count_values(table, self.number, high, least, numbers.address, tag)
+        keys, words = needed(table, self.number, numbers.address, values)
+        if words >= 2 * _MOST_WORDS:
+            raise MemoryError(_OUTGROWN)
+        directory = self._directory
+        while keys * 3 > (directory - 1) * 2:
+            directory *= 2
+        with Growing(self._catalog, word * words + 8 * directory):
+            self._arena.grow(word * words)
+            self._slots.grow(8 * directory)
+            self._directory = directory
+            self._publish()
+        fill(table, self.number, high, least, numbers.address, values, tag)
+
+    def grow(self, status: int) -> None:
+        """Make the room that a kernel requested by `status`: the arena or the directory."""
+        from tidelog.kernels.sets import split
+
+        with Growing(self._catalog, self._arena.size // 2 if status == GROW_ARENA else 8 * self._directory):
+            if status == GROW_ARENA:
+                if self._arena.size // self._catalog.dtype.itemsize >= _MOST_WORDS:
+                    raise MemoryError(_OUTGROWN)
+                self._arena.grow(self._arena.size * 3 // 2 + 4096)
+            else:
+                self._slots.grow(16 * self._directory)
+                self._publish()  # It may have moved, and splitting needs memory as well.
+                split(self._slots.address, self._directory - 1, 2 * self._directory - 1)
+                self._directory *= 2
+            self._publish()
+
+    def bury(self, address: int, first: int, count: int, hashes: int | None = None) -> None:
+        """Take `count` rows out, whose int64 numbers are at an address, or without one are those from `first` on; rows
+        not yet entered never will be. It asks for no memory. `hashes` are as for `extend`."""
+        from tidelog.kernels.indexes import bury
+
+        hashes = hashes or self._catalog.hashes
+        bury(self._catalog.table, self.number, address, first, count, hashes, self._catalog.tag)
+
+    def blocks(self) -> list[Block]:
+        """Return the memory of directory and entries."""
+        return [self._slots, self._arena]
+
+    def bytes(self) -> int:
+        """Return the bytes of memory held."""
+        return self._slots.size + self._arena.size

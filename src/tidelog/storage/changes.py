@@ -2,7 +2,7 @@
 
 Each function changes rows and lists them in the journal of the relation, so that all of them can be undone. An update
 of a hyper-node charges and gives single derivations: `retract`, `bear_supported`, `assert_facts`. `change_facts` and
-`absorb` determine the live rows.
+`absorb` determine the live rows. A `RelationGroup` reads and writes the descriptors of many relations together.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tidelog.common.arrays import AnyWords
 from tidelog.kernels import layout
-from tidelog.storage.epochs import RowEpochs
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.extents import RowEpochs
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import PORTION, StoredRelation
 
@@ -108,7 +109,7 @@ def assert_facts(stored: StoredRelation, words: AnyWords, current: int) -> None:
 # --- many relations at a time ----------------------------------------------------------------------------------------
 
 
-def having(relations: Iterable[StoredRelation], *fields: int) -> list[StoredRelation]:
+def with_nonzero(relations: Iterable[StoredRelation], *fields: int) -> list[StoredRelation]:
     """Return those of some relations of one catalog whose descriptors have another value than 0 in one of the fields.
     Of the hundreds of a hyper-node, mostly few change."""
     found = list(relations)
@@ -117,7 +118,7 @@ def having(relations: Iterable[StoredRelation], *fields: int) -> list[StoredRela
     return [found[i] for i in numpy.flatnonzero(_values(found, fields).any(axis=1)).tolist()]
 
 
-def total(relations: Sequence[StoredRelation], field: int) -> int:
+def field_total(relations: Sequence[StoredRelation], field: int) -> int:
     """Return the sum of a field in the descriptors of relations of one catalog."""
     if len(relations) < _MANY:
         return sum(stored.fields[field] for stored in relations)
@@ -205,3 +206,48 @@ def _places(stored: StoredRelation, other: StoredRelation) -> NDArray[numpy.int3
     found = Block(4 * other.rows, room=stored.catalog.room)
     place_rows(stored.catalog.table, stored.number, other.number, found.address, stored.catalog.tag)
     return found.view(numpy.int32, other.rows).copy()
+
+
+class RelationGroup:
+    """Some relations of one catalog, in their order, with the indexes that they have now or when `note_indexes` was
+    last called."""
+
+    def __init__(self, relations: Iterable[StoredRelation]) -> None:
+        self.stored = [*relations]
+        self._numbers = numpy.array([stored.number for stored in self.stored], numpy.int64)
+        self._closed = [stored for stored in self.stored if isinstance(stored, ClosedRelation)]
+        self.note_indexes()
+
+    def note_indexes(self) -> None:
+        """Note the indexes that there are: those of them made later are no part of the group."""
+        found = [(stored, index) for stored in self.stored for index in stored.indexes.values()]
+        self._indexes = [index for _, index in found]
+        self._index_numbers = numpy.array([index.number for index in self._indexes], numpy.int64)
+        self._indexed = numpy.array([stored.number for stored, _ in found], numpy.int64)
+
+    def start(self) -> None:
+        """Call the rows of those relations that do not change such as were there when the epoch began."""
+        if self.stored:
+            table = self.stored[0].catalog.table
+            idle = self._numbers
+            if any(stored.changing for stored in self.stored):
+                idle = idle[[not stored.changing for stored in self.stored]]
+            table[idle, layout.R_START] = table[idle, layout.R_N]
+
+    def settle(self) -> None:
+        """Make all rows visible to plans as old ones, and bring the indexes up to date."""
+        self.extend_lagging()
+        if self.stored:
+            table = self.stored[0].catalog.table
+            table[self._numbers, layout.R_OLD] = table[self._numbers, layout.R_NEW] = table[self._numbers, layout.R_N]
+        for stored in self._closed:
+            stored.settle()
+
+    def extend_lagging(self) -> None:
+        """Enter the rows into those indexes that lack some."""
+        if not self._indexes:
+            return
+        table = self.stored[0].catalog.table
+        rows = table[self._indexed, layout.R_N]
+        for place in numpy.flatnonzero(table[self._index_numbers, layout.I_DONE] < rows).tolist():
+            self._indexes[place].extend(int(rows[place]))

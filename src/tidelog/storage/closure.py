@@ -191,7 +191,7 @@ class Closure:
                 self._look(look, pairs_at_least)
             left = ids[at:]
             if len(left):
-                self._anew(*((left, edges[0]) if kernel is remove_edges else (left[:0], left)), look, stop)
+                self._rebuild(*((left, edges[0]) if kernel is remove_edges else (left[:0], left)), look, stop)
                 rebuilt = True
                 break
         self._torn = False  # To compare changes nothing.
@@ -220,7 +220,7 @@ class Closure:
         self._build(look, stop)
         self.size = int(self._counts(look).sum())
 
-    def _anew(self, gone: Ids, came: Ids, look: Callable[[int], None], stop: Stop) -> None:
+    def _rebuild(self, gone: Ids, came: Ids, look: Callable[[int], None], stop: Stop) -> None:
         """Change the edges and build everything anew in new memory."""
         from tidelog.kernels.components import MEMBER, REACH
         from tidelog.kernels.lists import LENGTH, compacted
@@ -348,14 +348,9 @@ class Closure:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def words_at(self, nodes: NDArray[Any], look: Callable[[int], None] = _never) -> AnyWords:
-        """Return the words of these nodes, an array of any shape. An exception of `look` ends the work."""
-        words, flat = numpy.empty(nodes.size, numpy.int64), nodes.ravel()
-        for first in range(0, len(flat), _PAIRS_AT_ONCE):
-            look(0)
-            some = slice(first, first + _PAIRS_AT_ONCE)
-            words[some] = self._nodes.take(flat[some]).ravel()
-        return words.reshape(nodes.shape)
+    def words_at(self, nodes: NDArray[Any]) -> AnyWords:
+        """Return the words of these nodes, an array of any shape, dtype int64."""
+        return self._nodes.take(nodes.ravel()).astype(numpy.int64).reshape(nodes.shape)
 
     def state(self) -> tuple[Any, ...]:
         """Return the arrays of kernels/reach.py that describe the pairs, as they are until the next change."""
@@ -406,12 +401,12 @@ class Closure:
         """Return all pairs as words."""
         return self._pairs(numpy.arange(len(self._component)), self.size, dtype)
 
-    def beginning(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
+    def pairs_from(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
         """Return the pairs whose first node is this word."""
         node = self._node(word)
         return self._pairs(node, int(self._counts()[node].sum()), dtype)
 
-    def ending(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
+    def pairs_to(self, word: int, dtype: numpy.dtype[Any]) -> AnyWords:
         """Return the pairs whose second node is this word."""
         from tidelog.kernels.pairs import nodes_before
 

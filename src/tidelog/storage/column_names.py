@@ -21,11 +21,11 @@ _INDEX = re.compile(r"__index_level_[0-9]+__")
 
 def positions_by_name(found: Sequence[object], declared: Sequence[str]) -> Mapping[str, int]:
     """Return the position of the column for each declared name that has one."""
-    exact, alike = _places(list(map(str, found))), _places([_folded(str(name)) for name in found])
-    wanted = Counter(map(_folded, declared))
+    exact, alike = _places(list(map(str, found))), _places([_fold_case(str(name)) for name in found])
+    wanted = Counter(map(_fold_case, declared))
     positions = {}
     for name in declared:
-        same = exact.get(name) or (alike.get(_folded(name), []) if wanted[_folded(name)] == 1 else [])
+        same = exact.get(name) or (alike.get(_fold_case(name), []) if wanted[_fold_case(name)] == 1 else [])
         if len(same) == 1:
             positions[name] = same[0]
     return positions
@@ -43,11 +43,11 @@ def match_columns(
         return [places[positions[name]] for name in declared]
     if len(declared) == len(names) and has_no_names(names):
         return places
-    matched, alike = set(positions.values()), Counter(map(_folded, names))
+    matched, alike = set(positions.values()), Counter(map(_fold_case, names))
     others = [name for i, name in enumerate(names) if i not in matched]
-    several = {_folded(name) for name in declared if name not in positions and alike[_folded(name)] > 1}
-    doubled = sorted({name for name in others if _folded(name) in several})
-    missing = [name for name in declared if name not in positions and _folded(name) not in several]
+    several = {_fold_case(name) for name in declared if name not in positions and alike[_fold_case(name)] > 1}
+    doubled = sorted({name for name in others if _fold_case(name) in several})
+    missing = [name for name in declared if name not in positions and _fold_case(name) not in several]
     extra = [name for name in others if name not in doubled]
     message = f"expected the columns {', '.join(declared)}, found {', '.join(names) or 'none'}"
     reasons = [("missing", missing), ("not declared", extra), ("more than once", doubled)]
@@ -64,7 +64,7 @@ def _places(names: Sequence[str]) -> dict[str, list[int]]:
     return places
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     return name.strip().casefold()
 
 

@@ -38,15 +38,13 @@ from tidelog.storage.arrow_arrays import (
     text_to_arrow,
     valid_mask,
 )
-from tidelog.storage.bulk_symbols import BulkSymbols
 from tidelog.storage.column_names import match_columns
 from tidelog.storage.distant_symbols import DistantSymbols, TextBlock
 from tidelog.storage.number_words import is_number, number_value, number_word, number_words, numbers_of
 from tidelog.storage.ordinal_table import OrdinalTable
-from tidelog.storage.record_table import RecordTable
 from tidelog.storage.record_text import format_value
-from tidelog.storage.record_types import RecordTypes
-from tidelog.storage.symbol_list import SymbolList
+from tidelog.storage.records import RecordTable, RecordTypes
+from tidelog.storage.symbols import BulkSymbols, SymbolList
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -427,7 +425,7 @@ class Dictionary:
                 key = tuple(result[len(result) - size :])
                 del result[len(result) - size :]
                 with self.adding if grow else nullcontext():
-                    word = self._tables[item_kind].one(key, grow)
+                    word = self._tables[item_kind].find_or_add(key, grow)
             elif item_kind in PRIMITIVES:
                 word = self.encode(item, item_kind) if grow else self.find(item, item_kind)  # type: ignore[arg-type]
             elif item is None:
@@ -483,7 +481,7 @@ def blocks_of(dictionary: Dictionary) -> Sequence[TextBlock]:
     return dictionary._symbols.blocks if isinstance(dictionary._symbols, DistantSymbols) else ()
 
 
-def move_out(dictionary: Dictionary, blocks: Sequence[TextBlock]) -> None:
+def move_to_blocks(dictionary: Dictionary, blocks: Sequence[TextBlock]) -> None:
     """Leave the texts of symbols to blocks, new symbols among them. No word is given back from now on."""
     with dictionary.adding:
         if isinstance(dictionary._symbols, DistantSymbols):
@@ -494,7 +492,7 @@ def move_out(dictionary: Dictionary, blocks: Sequence[TextBlock]) -> None:
             dictionary._symbols = distant
 
 
-def bring_home(dictionary: Dictionary, *, blocks: bool = True) -> None:
+def gather_symbols(dictionary: Dictionary, *, blocks: bool = True) -> None:
     """Have all symbols in memory, and read no block any more: without those of blocks, which nothing refers to, if
     these are not wanted."""
     with dictionary.adding:

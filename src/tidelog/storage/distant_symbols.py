@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from tidelog.common.arrays import Words
 from tidelog.errors import InternalError, Problem, surrogate_in
 from tidelog.storage.arrow_arrays import numbers_to_arrow, numbers_to_numpy, text_to_arrow
-from tidelog.storage.bulk_symbols import BulkSymbols
-from tidelog.storage.symbol_list import STRING_OVERHEAD, SymbolList
+from tidelog.storage.symbols import STRING_OVERHEAD, BulkSymbols, SymbolList
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,8 +19,7 @@ import numpy
 from numpy.typing import DTypeLike, NDArray
 
 from tidelog.kernels import checked
-from tidelog.storage.room import Room, check_room
-from tidelog.storage.spilling import SpillFile
+from tidelog.storage.room import Room, SpillFile, check_room
 
 _MAPPED = 1 << 17
 _HUGE = 1 << 22

@@ -1,14 +1,17 @@
 """The memory that there is, looked at before more is requested: Linux gives out memory that it does not have, and ends
 the process that then uses it.
 
-`Room` is what the arrays of a database may take. Beyond it, they go into files (`spilling`), where the user has named a
-folder for them.
+`Room` is what the arrays of a database may take. Beyond it, they go into files where the user has named a folder for
+them (`SpillFile`). A file has its place on the disk before anybody writes to it. So a full disk is an error, and never
+ends the process. Nobody else finds the file, and it goes with the process, however that ends.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
-from tidelog.storage.spilling import SpillFile
+from tidelog.errors import Problem, UsageError
 
 LARGE = 1 << 24
 """Bytes. Smaller requests are not checked."""
@@ -25,6 +28,11 @@ _LEAST = 1 << 20
 _SHARE = 7 / 8
 """The part of the limit that arrays may fill before they go into files. The rest is for everything else."""
 _ROOT = Path("/")
+_IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs"})
+_AT_ONCE = 1 << 26
+"""Bytes written at a time."""
+_MOUNTS = Path("/proc/self/mountinfo")
 
 
 def check_room(more: int, limit: int | None = None) -> None:
@@ -33,10 +41,10 @@ def check_room(more: int, limit: int | None = None) -> None:
     if more < LARGE:
         return
     if limit is not None and resident() + more > limit:
-        raise MemoryError(f"{shown(more)} more would pass the limit of {shown(limit)}")
-    left = available()
+        raise MemoryError(f"{size_text(more)} more would pass the limit of {size_text(limit)}")
+    left = available_memory()
     if left is not None and more > left:
-        raise MemoryError(f"{shown(more)} more are needed, and the system has {shown(left)} left")
+        raise MemoryError(f"{size_text(more)} more are needed, and the system has {size_text(left)} left")
 
 
 class Spillable(Protocol):
@@ -81,7 +89,7 @@ class Room:
 
     def _most(self) -> int | None:
         """Return the bytes that the process may have."""
-        left = available()
+        left = available_memory()
         return self.limit if left is None else min(self.limit or sys.maxsize, resident() + left)
 
     @property
@@ -129,14 +137,14 @@ def resident() -> int:
     return (pages - shared) * os.sysconf("SC_PAGE_SIZE")
 
 
-def available() -> int | None:
+def available_memory() -> int | None:
     """Return the bytes that the system, or the control group of the process, has left; None where nobody says so."""
     if not sys.platform.startswith("linux"):
         return None
     return min([*_of_system("MemAvailable", "SwapFree"), *_of_groups()], default=None)
 
 
-def installed() -> int | None:
+def installed_memory() -> int | None:
     """Return the bytes that the system, or the control group of the process, has in all, whoever uses them; None where
     nobody says so."""
     if not sys.platform.startswith("linux"):
@@ -182,9 +190,97 @@ def _groups() -> Iterator[tuple[Path, Path]]:
                 yield folder / most, folder / used
 
 
-def shown(size: int) -> str:
+def size_text(size: int) -> str:
     """Return bytes for a reader."""
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.1f} {name}"
     return f"{size} bytes"
+
+
+class SpillError(MemoryError):
+    """The disk of a `folder` has no room for an array."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        super().__init__(f"{error.strerror or error} when arrays were to be put into files")
+        self.folder = folder
+
+
+class SpillFile:
+    """A file in a folder, without a name, of `size` bytes; it goes with this object and all mappings of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.size = 0
+        self.number = -1
+        """The number by which the system knows the open file."""
+        try:
+            with tempfile.TemporaryFile(dir=folder, prefix="tidelog-", buffering=0) as file:
+                self.number = os.dup(file.fileno())
+        except OSError as error:
+            raise SpillError(folder, error) from None
+
+    def __del__(self) -> None:
+        if self.number >= 0:
+            os.close(self.number)
+
+    def reserve(self, size: int) -> None:
+        """Let the file have `size` bytes, those behind its end zero. SpillError where the disk is full."""
+        try:
+            os.posix_fallocate(self.number, self.size, size - self.size)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self.number, self.size)
+            raise SpillError(self._folder, error) from None
+        self.size = size
+
+    def write(self, address: int, size: int) -> None:
+        """Write `size` bytes of memory at an address to the beginning of the file. SpillError where that fails."""
+        memory = memoryview((ctypes.c_uint8 * size).from_address(address))
+        done = 0
+        while done < size:
+            try:
+                done += os.pwrite(self.number, memory[done : done + _AT_ONCE], done)
+            except OSError as error:
+                raise SpillError(self._folder, error) from None
+
+
+def spill_folder(value: str | os.PathLike[str]) -> Path:
+    """Return a folder for files with its full path. UsageError (E0656) if it cannot be used: it has to be a folder of a
+    local disk, where this process may write."""
+    folder = Path(value)
+    if not sys.platform.startswith("linux"):
+        raise _unusable(folder, "arrays can lie in files on Linux only", "leave `spill` out")
+    if not folder.exists():
+        raise _unusable(folder, "the folder does not exist", "make it, or pass another one")
+    if not folder.is_dir():
+        raise _unusable(folder, "it is a file", "pass a folder")
+    folder = folder.resolve()
+    system = _file_system(folder)
+    if system in _IN_MEMORY:
+        raise _unusable(folder, f"its files lie in memory ({system})", "pass a folder on a disk")
+    if system in _NETWORK:
+        hint = "pass a folder on a disk of this machine; a process ends when the network fails it"
+        raise _unusable(folder, f"its files lie on another machine ({system})", hint)
+    try:
+        SpillFile(folder).reserve(1)
+    except SpillError as error:
+        raise _unusable(folder, str(error), "pass a folder in which this process may write") from None
+    return folder
+
+
+def _unusable(folder: Path, reason: str, hint: str) -> UsageError:
+    message = f"cannot use the folder for files of arrays: {reason}"
+    return UsageError(Problem("E0656", message, hint=hint, place=str(folder)))
+
+
+def _file_system(folder: Path) -> str | None:
+    """Return the type of the file system of a folder, None where the system does not say so."""
+    device = folder.stat().st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    with suppress(OSError):
+        for line in _MOUNTS.read_text().splitlines():
+            mount, _, kind = line.partition(" - ")
+            if mount.split()[2] == wanted:
+                return kind.split()[0]
+    return None

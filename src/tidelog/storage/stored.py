@@ -16,15 +16,12 @@ from tidelog.common.arrays import AnyWords
 from tidelog.common.looking import Look, unlimited
 from tidelog.kernels import layout
 from tidelog.kernels.calling import expect
-from tidelog.storage.catalog import Catalog, Descriptor, Growing
-from tidelog.storage.epochs import RowEpochs
-from tidelog.storage.extents import SharedRows
-from tidelog.storage.index import Index
+from tidelog.storage.catalog import Catalog, Descriptor, Growing, Index
+from tidelog.storage.extents import RowEpochs, SharedRows
 from tidelog.storage.journal import ChangeJournal
-from tidelog.storage.looking import in_parts
 from tidelog.storage.marks import RowMarks
 from tidelog.storage.memory import Block, Pinned
-from tidelog.storage.positions import positions
+from tidelog.storage.rows import in_parts, positions
 
 _SCANS = 8
 """So many times a query looks at all rows before it makes an index, which takes as long as about 100 looks."""
@@ -148,9 +145,9 @@ class StoredRelation(SharedRows):
     def _scan(self, keys: tuple[int, ...], groups: AnyWords) -> AnyWords:
         """Return the live rows whose columns `keys` are one of the rows of `groups`, by a look at all rows."""
         rows = self._view()
-        numbers = numpy.flatnonzero(_among(rows[:, keys[0]], groups[:, 0]))
+        numbers = numpy.flatnonzero(_is_in(rows[:, keys[0]], groups[:, 0]))
         for i, column in enumerate(keys[1:], 1):
-            numbers = numbers[_among(rows[numbers, column], groups[:, i])]
+            numbers = numbers[_is_in(rows[numbers, column], groups[:, i])]
         if len(keys) > 1 and len(groups) > 1:
             near = rows[numbers][:, list(keys)].astype(numpy.int64)
             numbers = numbers[positions(groups.astype(numpy.int64), near) >= 0]
@@ -198,7 +195,7 @@ class StoredRelation(SharedRows):
         index.extend(self.rows)
         rows = numpy.zeros((len(groups), self.arity), numpy.int64)
         rows[:, list(keys)] = groups
-        fitting = self._fitting(rows)
+        fitting = self._mask_of_fitting(rows)
         buffer = self.catalog.stage(rows if fitting.all() else rows[fitting])
         table, tag, m = self.catalog.table, self.catalog.tag, int(fitting.sum())
         n = collect(table, index.number, buffer.address, m, 0, tag)
@@ -226,7 +223,7 @@ class StoredRelation(SharedRows):
 
     # --- writing -------------------------------------------------------------------------------------------------
 
-    def _fitting(self, words: AnyWords) -> NDArray[numpy.bool_]:
+    def _mask_of_fitting(self, words: AnyWords) -> NDArray[numpy.bool_]:
         """Return a mask of the rows that fit into this word size."""
         fitting = numpy.ones(len(words), bool)
         for column in words.T if self.catalog.bits == 32 else ():
@@ -308,10 +305,6 @@ class StoredRelation(SharedRows):
         for index in self.indexes.values():
             index.extend(self.rows)
 
-    def start(self) -> None:
-        """Mark all present rows as those that the epoch starts from."""
-        self.fields[layout.R_START] = self.rows
-
     # --- a change within an epoch ------------------------------------------------------------------------------------
 
     def open(self) -> None:
@@ -323,11 +316,7 @@ class StoredRelation(SharedRows):
         """Take out dead rows that the change under way has brought, so that nobody meets them."""
         block = Block(8 * len(rows), room=self.catalog.room)
         block.view(numpy.int64, len(rows))[:] = rows
-        self._take_out(block.address, len(rows))
-
-    def _take_out(self, died: int, count: int) -> None:
-        """Remove entries and slots of `count` rows, whose int64 numbers are at an address."""
-        for work in self._removals(died, count):
+        for work in self._removals(block.address, len(rows)):
             work(self.catalog.hashes)
 
     def _removals(self, died: int, count: int) -> list[Callable[[int], None]]:
@@ -405,7 +394,7 @@ class StoredRelation(SharedRows):
         return other
 
 
-def _among(column: AnyWords, words: AnyWords) -> NDArray[numpy.bool_]:
+def _is_in(column: AnyWords, words: AnyWords) -> NDArray[numpy.bool_]:
     """Return a mask of the words of a column that are among others."""
     found: NDArray[numpy.bool_] = column == words[0] if len(words) == 1 else numpy.isin(column, words)
     return found

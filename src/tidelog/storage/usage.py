@@ -78,12 +78,12 @@ class Usage:
             self._waiting.append((kind, new))
 
 
-def renumbered(flags: dict[Kind, Flags]) -> dict[Kind, NDArray[np.int64]]:
+def renumber(flags: dict[Kind, Flags]) -> dict[Kind, NDArray[np.int64]]:
     """Return for each kind the new words of the used ones when all others are left out; nil stays 0."""
     return {kind: np.cumsum(used, dtype=np.int64) - 1 for kind, used in flags.items()}
 
 
-def translated(kinds: Iterable[Kind], rows: NDArray[Any], numbers: dict[Kind, NDArray[np.int64]]) -> NDArray[Any]:
+def translate(kinds: Iterable[Kind], rows: NDArray[Any], numbers: dict[Kind, NDArray[np.int64]]) -> NDArray[Any]:
     """Return rows whose columns are of these kinds with other words."""
     rows = rows.copy()
     for position, kind in enumerate(kinds):

@@ -1,8 +1,9 @@
-"""Rows that wait for their insertion into a relation, until there are many."""
+"""Bootstraps into files: derived rows wait until there are many, and are then inserted in the order of their slots."""
 
 from __future__ import annotations
 
 import numpy
+from numpy.typing import NDArray
 
 from tidelog.common.arrays import Words
 from tidelog.common.looking import Look
@@ -21,6 +22,11 @@ _ROWS_OF_PAGE = 10
 """Bits of the number of a row among those whose marks are in a page."""
 _NEAR = 8
 """Pages with so few others between them are read at once."""
+
+_LARGE = 1 / 8
+"""The part of the budget from which on the rows of a relation wait,"""
+_ROOM = 1 / 16
+"""and the part of it that they take before, and after they are ordered."""
 
 
 class WaitingRows:
@@ -95,3 +101,31 @@ def _pages(numbers: Words, bits: int) -> list[tuple[int, int]]:
     breaks = numpy.flatnonzero(numpy.diff(pages) > _NEAR)
     firsts, lasts = pages[numpy.append(0, breaks + 1)], pages[numpy.append(breaks, len(pages) - 1)]
     return list(zip((firsts << bits).tolist(), (lasts + 1 << bits).tolist(), strict=True))
+
+
+class Waiting:
+    """The rows that wait, of the relations that a bootstrap derives in batches of at most `batch` rows."""
+
+    def __init__(self, batch: int) -> None:
+        self._batch = batch
+        self._rows: dict[int, WaitingRows] = {}
+
+    def look_at(self, stored: StoredRelation, node: NDArray[numpy.int64]) -> bool:
+        """Return True if rows of a relation begin to wait, because it is large and there is a folder for files. From
+        then on, threads share no work of the hyper-node whose state is `node`: they insert in no order."""
+        budget = stored.catalog.room.budget
+        row = stored.arity * stored.catalog.dtype.itemsize
+        if budget is None or not row or stored.number in self._rows or stored.bytes() < _LARGE * budget:
+            return False
+        self._rows[stored.number] = WaitingRows(stored, 2 * self._batch + int(_ROOM * budget) // row)
+        node[layout.N_SHARE] = 0
+        return True
+
+    def insert(self, number: int, look: Look) -> None:
+        """Insert the rows that wait for the relation of this number. An exception of `look` ends the work."""
+        self._rows[number].insert(look)
+
+    def end(self) -> None:
+        """Let no rows wait any more. None does, unless the bootstrap has failed."""
+        for rows in self._rows.values():
+            rows.end()

@@ -5,6 +5,12 @@ else can fail: from then on the epoch has happened, also for a process that is k
 checkpoint, which is written anew once following the epochs since the last one has taken longer than writing it did; so
 that opening never takes much longer than reading one, and checkpoints never more time than the epochs themselves. A
 small checkpoint would be due after a few commits: while rules stay, it waits for a quarter of a second of epochs.
+
+Facts alone do not say which numbers counters have given, nor which tuples relations with choice-domains show: that
+depends on the numbers and tuples before. A checkpoint has both in its views. The segments after it have the changes:
+for each epoch the rows that were inserted and deleted, which are no facts. The epoch that brings a database back takes
+them from there first (`EngineState.recorded`), so that each substitution has the number again that it had, and the
+same tuples are shown.
 """
 
 from __future__ import annotations
@@ -14,33 +20,82 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from tidelog.common.arrays import AnyWords, Words
-from tidelog.durable.damage import damaged
-from tidelog.durable.files import Files
-from tidelog.errors import UsageError
+from tidelog.durable.files import Files, damaged
+from tidelog.errors import DataError, UsageError
 from tidelog.io import encode
-from tidelog.language.placed import STORE, placed_text
-from tidelog.language.syntax import RelationType
+from tidelog.language.stored_text import STORE, placed_text
+from tidelog.language.syntax import Column, RelationType
 from tidelog.maintain.deltas import AnyRows, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.protocol import FactCall, Prospect, RowChange
-from tidelog.rules.core import NUMBERED
+from tidelog.rules.core import NUMBERED, CoreProgram
 from tidelog.storage.changes import date_changes
+from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.stored import StoredRelation
 from tidelog.store import checkpoint
-from tidelog.store.aside import AsideCheckpoint
-from tidelog.store.choices import SHOWN, RecordedChoices
-from tidelog.store.image import EngineImage
+from tidelog.store.checkpoint import BackgroundCheckpoint, EngineImage
 from tidelog.store.manifest import new_text
-from tidelog.store.numbers import RecordedNumbers, numbered_relation
-from tidelog.store.segments import Segment
+from tidelog.store.segments import FactTables, PartFolder, Segment, facts_table
 from tidelog.store.state import GONE, StateFolder
-from tidelog.store.tables import FactTables, PartFolder, facts_table
 from tidelog.workspace.programs import Reading
 from tidelog.workspace.workspace import Draft, Workspace
+
+if TYPE_CHECKING:
+    pass
+
+
+SHOWN = "#shown."
+"""How the names of the files with shown tuples begin, so that they are no facts of the relation."""
+
+
+class RecordedRows:
+    """The numbers of counters and the tuples that choices show, as epochs changed them, by relation. The dictionary
+    keeps their words as long as this is there."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self._columns: dict[str, tuple[Column, ...]] = {}
+        self._changes: dict[str, list[tuple[bool, Words]]] = {}
+        dictionary.hold(self)
+
+    def change(self, name: str, columns: tuple[Column, ...], asserts: bool, words: Words) -> None:
+        """Take rows that a relation gained or lost."""
+        self._columns[name] = columns
+        self._changes.setdefault(name, []).append((asserts, words))
+
+    def rows(self, before: Mapping[str, StoredRelation]) -> dict[str, Words]:
+        """Return the last number of each substitution that has got one, and the tuples of choices that have changed,
+        from the views `before` the changes."""
+        found = {}
+        for name, changes in self._changes.items():
+            is_numbered = name.startswith(NUMBERED)
+            if name in before and not is_numbered:
+                changes = [(True, before[name].words().astype(numpy.int64)), *changes]
+            # The last change of a tuple, or of the number of a substitution, says whether it is there.
+            words = numpy.concatenate([words for _, words in changes])[::-1]
+            came = numpy.concatenate([numpy.full(len(words), asserts) for asserts, words in changes])[::-1]
+            keys = words.copy()
+            keys[:, -1] *= not is_numbered
+            last = numpy.unique(keys, axis=0, return_index=True)[1]
+            found[name] = numpy.ascontiguousarray(words[last[came[last]]])
+        return found
+
+    def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
+        """Yield the words that the dictionary must not give back."""
+        for name, changes in self._changes.items():
+            for _, words in changes:
+                yield self._columns[name], words
+
+
+def numbered_relation(core: CoreProgram, name: str) -> RelationType:
+    """Return the relation of a counter as one with facts, whose columns have names that differ."""
+    columns = core.relations[name].columns
+    return RelationType(name, tuple(Column(f"c{i}", each.kind, each.kind) for i, each in enumerate(columns)))
+
 
 NUMBERS = "numbers"
 """The note of the next number of counters."""
@@ -70,18 +125,16 @@ class FolderKeeper:
         """Seconds that writing the last checkpoint has taken, or reading it."""
         self.least = 0.25
         """Seconds of epochs between two checkpoints: a small one costs commits more than it saves at opening."""
-        self.aside = False
+        self.in_background = False
         """True if another thread writes checkpoints while epochs go on: for servers, whose clients would wait."""
-        self._aside: AsideCheckpoint | None = None
+        self._background: BackgroundCheckpoint | None = None
         self._recovering = False
         self._dated: dict[str, list[tuple[bool, Words, AnyWords]]] = {}
         """While the last epoch comes back: the facts that epochs asserted and retracted, in order, with the epochs."""
         self.attached: Mapping[str, Mapping[str, Any]] = {}
         """Notes of others that the next epoch commits with it; None removes one."""
-        self._recorded: RecordedNumbers | None = None
-        """The numbers of counters, while the last epoch comes back."""
-        self._chosen: RecordedChoices | None = None
-        """The tuples that choices showed, while the last epoch comes back."""
+        self._recorded: RecordedRows | None = None
+        """The numbers of counters and the tuples that choices showed, while the last epoch comes back."""
         self._workspace: Workspace[FactCall]
 
     @property
@@ -100,24 +153,24 @@ class FolderKeeper:
         committed = self._workspace.committed.programs
         same = draft.programs is committed
         text = self.state.manifest.text if same else new_text(draft.programs, committed)
-        notes = {**self._noted(next_number(draft, changes)), **self.attached}
+        notes = {**self._number_note(next_number(draft, changes)), **self.attached}
         if not same:
             notes = {**notes, RULES: note_of(draft.since)}
-        gone = draft.gone_from(self._workspace.committed)
+        gone = draft.relations_lost_since(self._workspace.committed)
         segment = self.state.prepare(self._tables(draft, changes))
         self._publish(segment, text, notes, gone)
 
     def _publish(self, segment: Segment, text: str, notes: Mapping[str, Any], gone: Collection[str]) -> None:
         """Commit a segment, or discard it if that fails."""
         if gone:
-            self._stop_aside()
+            self._stop_background()
         try:
             self.state.publish(segment, text, notes, {*gone, *(f"{SHOWN}{name}" for name in gone)})
         except BaseException:
             self.state.discard(segment)
             raise
 
-    def _noted(self, following: int) -> Mapping[str, Any]:
+    def _number_note(self, following: int) -> Mapping[str, Any]:
         """Return the note of the next number of counters, if it is a new one."""
         known = self.state.manifest.notes.get(NUMBERS, {}).get("next", 0)
         return {NUMBERS: {"next": following}} if following > known else {}
@@ -131,39 +184,39 @@ class FolderKeeper:
             if len(words)
         }
 
-    def settled(self, engine: EmbeddedEngine, seconds: float) -> None:
+    def note_epoch(self, engine: EmbeddedEngine, seconds: float) -> None:
         """Write a checkpoint if the epochs since the last one have taken longer than that would."""
         if self._recovering:
-            self._date(engine)
-            self._recovering, self.spent, self._recorded, self._chosen = False, seconds, None, None
+            self._date_facts(engine)
+            self._recovering, self.spent, self._recorded = False, seconds, None
             return
         self.spent += seconds
         self.state.drop_old(_FEW)
-        if self._aside is not None and self._aside.is_written:
-            self._take_aside(self._aside)
+        if self._background is not None and self._background.is_written:
+            self._take_background(self._background)
         if GONE in self.state.manifest.notes:
             self.write_checkpoint(engine)
-        elif self._aside is None and self._is_time():
-            if self.aside:
+        elif self._background is None and self._is_checkpoint_due():
+            if self.in_background:
                 with suppress(MemoryError):
-                    self._aside = AsideCheckpoint(self.state, engine)
+                    self._background = BackgroundCheckpoint(self.state, engine)
                     self.spent = 0.0
             else:
                 self.write_checkpoint(engine)
 
-    def _is_time(self) -> bool:
+    def _is_checkpoint_due(self) -> bool:
         """Return True if the epochs since the last checkpoint have taken longer than the next one will, or are many."""
-        patience = _PATIENCE if self.aside else 1.0
+        patience = _PATIENCE if self.in_background else 1.0
         least = self.least if self.state.manifest.covers_rules else 0.0
         return self.spent > max(least, patience * self.price) or self.state.is_scattered(patience)
 
-    def _take_aside(self, aside: AsideCheckpoint) -> None:
+    def _take_background(self, written: BackgroundCheckpoint) -> None:
         """Let the checkpoint that another thread has written be the last one."""
-        self._aside, self.price = None, aside.seconds
+        self._background, self.price = None, written.seconds
         with suppress(UsageError, MemoryError):
-            aside.take()
+            written.take()
 
-    def _date(self, engine: EmbeddedEngine) -> None:
+    def _date_facts(self, engine: EmbeddedEngine) -> None:
         """Give the facts that have come back the epochs in which they came."""
         self._workspace.known_since = None
         for name, changes in self._dated.items():
@@ -174,7 +227,7 @@ class FolderKeeper:
 
     def write_checkpoint(self, engine: EmbeddedEngine) -> None:
         """Write everything as of now in place of the segments, if the disk takes it."""
-        self._stop_aside()
+        self._stop_background()
         started = time.perf_counter()
         # The epoch is safe without, and the next try is due when as much time has been spent again.
         with suppress(UsageError, MemoryError):
@@ -194,19 +247,18 @@ class FolderKeeper:
         with self.state.saved() as file:
             if file is not None:
                 epoch = int(manifest.checkpoint[0]) if manifest.checkpoint else 0
-                engine = self._restored(checkpoint.Checkpoint(self.state.checkpoint_path, file, epoch))
+                engine = self._restore(checkpoint.Checkpoint(self.state.checkpoint_path, file, epoch))
         self.price = time.perf_counter() - started
         if not workspace.programs or placed_text(workspace.programs) != manifest.text:
             workspace.replace(_reading(workspace, manifest.text))
-        self._recorded = self._recorded or RecordedNumbers(workspace.dictionary)
-        self._chosen = self._chosen or RecordedChoices(workspace.dictionary)
-        workspace.facts.extend(self._facts_since(self._recorded, self._chosen))
+        self._recorded = self._recorded or RecordedRows(workspace.dictionary)
+        workspace.facts.extend(self._facts_since(self._recorded))
         engine = engine or EmbeddedEngine(workspace.dictionary, workspace.committed.core)
-        engine.recorded = {**self._recorded.rows(), **self._chosen.rows(engine.views)}
+        engine.recorded = self._recorded.rows(engine.views)
         engine.next_number = max(engine.next_number, manifest.notes.get(NUMBERS, {}).get("next", 0))
         return engine
 
-    def _restored(self, saved: checkpoint.Checkpoint) -> EmbeddedEngine | None:
+    def _restore(self, saved: checkpoint.Checkpoint) -> EmbeddedEngine | None:
         """Return the engine of a checkpoint. Where that was another tidelog's, or has relations that have gone since,
         its facts wait."""
         workspace = self._workspace
@@ -222,32 +274,35 @@ class FolderKeeper:
                 if name in known:
                     workspace.facts.append(FactCall(name, True, words))
                     self._dated.setdefault(name, []).append((True, words, epochs))
-            self._recorded = RecordedNumbers(workspace.dictionary)
+            self._recorded = RecordedRows(workspace.dictionary)
             for name, words in saved.views(lambda name: name.startswith(NUMBERED) and name in draft.core.relations):
-                self._recorded.change(draft.core.relations[name], True, words)
-            self._chosen = RecordedChoices(workspace.dictionary)
+                self._recorded.change(name, draft.core.relations[name].columns, True, words)
             for name, words in saved.views(known.intersection(draft.core.choices).__contains__):
-                self._chosen.change(draft.checked.relations[name], True, words)
+                self._recorded.change(name, draft.checked.relations[name].columns, True, words)
         return engine
 
-    def _facts_since(self, recorded: RecordedNumbers, chosen: RecordedChoices) -> Iterator[FactCall]:
-        """Yield the changes of facts since the checkpoint; `recorded` gets those of the numbers of counters, and
-        `chosen` those of the tuples that choices show."""
-        core = self._workspace.draft().core
+    def _facts_since(self, recorded: RecordedRows) -> Iterator[FactCall]:
+        """Yield the changes of facts since the checkpoint; `recorded` gets those of the numbers of counters, and of the
+        tuples that choices show."""
+        core, dictionary = self._workspace.draft().core, self._workspace.dictionary
         for epoch, name, asserts, table in self.state.dated_tables():
             if name.startswith(NUMBERED):
                 if name in core.relations and not isinstance(table, PartFolder):
-                    recorded.take(core, name, asserts, table)
+                    numbers = numbered_relation(core, name)
+                    # A former rule of this name may have had other variables, or variables of other types.
+                    if table.column_names == [column.name for column in numbers.columns]:
+                        with suppress(DataError):
+                            recorded.change(name, numbers.columns, asserts, encode(table, numbers, dictionary))
                 continue
             relation = self._workspace.program.relations.get(name.removeprefix(SHOWN))
             if relation is None or isinstance(table, PartFolder):
                 name = name.removeprefix(SHOWN)
                 raise damaged(self.state.folder, f"it has facts of {name}, which the program does not declare")
             if name.startswith(SHOWN):
-                chosen.take(relation, asserts, table)
+                recorded.change(relation.name, relation.columns, asserts, encode(table, relation, dictionary))
                 continue
             if relation.columns:
-                words = encode(table, relation, self._workspace.dictionary)
+                words = encode(table, relation, dictionary)
             else:
                 words = numpy.empty((min(table.num_rows, 1), 0), numpy.int64)
             epochs = numpy.full(len(words), epoch, numpy.int64)
@@ -267,15 +322,15 @@ class FolderKeeper:
             "segments": self.state.segments,
         }
 
-    def _stop_aside(self) -> None:
+    def _stop_background(self) -> None:
         """Let no other thread write a checkpoint. After a fork, there is no such thread."""
-        aside, self._aside = self._aside, None
-        if aside is not None and self.state.is_own:
-            aside.stop()
+        running, self._background = self._background, None
+        if running is not None and self.state.is_own:
+            running.stop()
 
     def close(self) -> None:
         """Let others have the folder."""
-        self._stop_aside()
+        self._stop_background()
         self.state.close()
 
 

@@ -22,8 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tidelog.durable.damage import compare, damaged, intact, unharmed
-from tidelog.durable.files import Files, Output, checksum
+from tidelog.durable.files import Files, Output, checksum, compare, damaged, intact, unharmed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -126,7 +125,7 @@ class CommitLog:
     def append(self, commit: LoggedCommit) -> None:
         """Write a commit, and wait until it is on the disk. Whoever calls this calls `undo` if it raises."""
         if self._outputs is None:
-            self._outputs = self._opened()
+            self._outputs = self._open()
         log, done = self._outputs
         record, end = _record(commit), self.end
         log.write(record)
@@ -178,7 +177,7 @@ class CommitLog:
         finally:
             output.close()
 
-    def _opened(self) -> tuple[Output, Output]:
+    def _open(self) -> tuple[Output, Output]:
         """Return both files, ready for more."""
         place, done = self.files
         self._files.remove_tree(done)

@@ -26,8 +26,7 @@ from typing import Any
 
 from tidelog.certificate import program_text
 from tidelog.durable.files import checksum
-from tidelog.language.placed import placed_text
-from tidelog.language.readable import added, check_readable
+from tidelog.language.stored_text import added_statements, check_readable, placed_text
 from tidelog.language.syntax import Program
 from tidelog.store.log import SealedLog
 
@@ -129,7 +128,7 @@ def text_of(programs: Sequence[Program]) -> str:
 def new_text(programs: Sequence[Program], committed: Sequence[Program] = ()) -> str:
     """Return the text of programs that follow `committed` ones, with the places of their statements. Raise
     InternalError (E0901) if a statement would not read back from it, so that the store could not be opened."""
-    new = added(programs, committed)
+    new = added_statements(programs, committed)
     check_readable(new, placed_text([new]), programs)
     return placed_text(programs)
 

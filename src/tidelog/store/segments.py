@@ -1,17 +1,130 @@
-"""Segments: the facts that epochs asserted and retracted, as tables in files or in the records of a log."""
+"""Segments: the facts that epochs asserted and retracted, as tables in files or in the records of a log.
+
+A table has values as a Parquet file, whose checksum the manifest has. A table that Spark has written is a folder. A
+file in it lists its parts with their rows and checksums, and the manifest has the checksum of that file.
+
+Beside the segments of a state folder, an `Outbox` has the changes that sinks have yet to get:
+
+    outbox/N/          changes of epoch N: RELATION.insert.parquet and RELATION.delete.parquet, as in a segment
+
+The files of an epoch are written before it is committed. The notes of the manifest that commits it have their
+checksums, and name them until every sink has them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tidelog.durable.files import Files
+from tidelog.common.arrays import Words
+from tidelog.durable.files import Files, compare, damaged, intact, unharmed
+from tidelog.io.relation import Relation, WordRows
+from tidelog.language.syntax import RelationType
+from tidelog.storage.arrow_arrays import numbers_to_arrow
+from tidelog.storage.dictionary import Dictionary
 from tidelog.store.log import MOST_ROWS, LoggedCommit
-from tidelog.store.tables import FactTables, PartFolder, check_parts, read_parts, read_table, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file, the number of its rows, and its checksum; None where an earlier tidelog has not listed the rows."""
+
+    name: str
+    rows: int | None
+    sum: str
+
+
+@dataclass(frozen=True)
+class PartFolder:
+    """A table that Spark has written: the path or the address of its folder, and its files."""
+
+    place: str
+    parts: tuple[FilePart, ...]
+
+
+FactTables: TypeAlias = "Mapping[tuple[str, bool], pa.Table | Callable[[str], Sequence[FilePart]]]"
+"""(relation, whether it asserts) -> the values, or what writes them to files of a new folder."""
+
+_LIST = "_parts.json"
+"""Spark does not read what begins with "_"."""
+_LARGE = 1 << 20
+"""Bytes from which on several threads are faster."""
+
+
+def facts_table(relation: RelationType, dictionary: Dictionary, words: Words) -> pa.Table:
+    """Return rows of a relation as a table of values; a relation without columns gets a column with the number of
+    rows."""
+    import pyarrow as pa
+
+    if not relation.columns:
+        return pa.table({"present": numbers_to_arrow(words.sum(axis=1))})
+    return Relation(relation.name, WordRows(relation.columns, dictionary, words)).to_arrow()
+
+
+def write_table(
+    files: Files,
+    place: str,
+    table: pa.Table | Callable[[str], Sequence[FilePart]],
+    compression: Literal["zstd", "snappy"] = "zstd",
+) -> Mapping[str, str]:
+    """Write a table and sync it; return its name in the manifest, and its checksum. Raise OSError."""
+    from pyarrow import parquet
+
+    name = place.rpartition("/")[2]
+    if not callable(table):
+        # Where Parquet's dictionaries have no memory, Arrow ends the process.
+        options: dict[str, Any] = {"use_dictionary": False, "compression": compression}
+        return {name: files.write(place, lambda output: parquet.write_table(table, output, **options))}
+    files.make(place)
+    parts = {part.name: {"rows": part.rows, "sha256": part.sum} for part in table(files.place(place))}
+    found = files.write(f"{place}/{_LIST}", lambda output: output.write(json.dumps(parts, indent=1).encode()))
+    files.sync_folder(place)
+    return {f"{name}/": found}
+
+
+def read_table(files: Files, place: str, expected: str) -> pa.Table:
+    """Return the table of a file with the checksum `expected`. Raise DataError (E0682), OSError."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    data = intact(files, place, expected)
+    try:
+        return parquet.ParquetFile(pa.BufferReader(data)).read(use_threads=len(data) > _LARGE)
+    except MemoryError:  # Arrow's is an ArrowException as well, and no damage.
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(files.place(place), f"{error!s:.200}") from None
+
+
+def read_parts(files: Files, place: str, expected: str) -> PartFolder:
+    """Return the parts of a folder of Spark. Raise DataError (E0682) unless it has exactly the files that it was
+    written with, OSError. The contents are still to be compared with the checksums."""
+    listed: dict[str, Any] = json.loads(intact(files, f"{place}/{_LIST}", expected))
+    # In earlier versions, a list had only the checksums.
+    told = {name: each if isinstance(each, dict) else {"rows": None, "sha256": each} for name, each in listed.items()}
+    there = {name.removeprefix(f"{place}/") for name, kind in files.below(place) if kind != "folder"}
+    for name in told.keys() - there:
+        raise damaged(files.place(f"{place}/{name}"), "this file is missing")
+    for name in sorted(there - told.keys()):
+        if not name.rpartition("/")[2].startswith(("_", ".")):
+            raise damaged(files.place(f"{place}/{name}"), "this file was added")
+    parts = (FilePart(name, each["rows"], each["sha256"]) for name, each in told.items())
+    return PartFolder(files.place(place), tuple(parts))
+
+
+def check_parts(files: Files, place: str, folder: PartFolder) -> None:
+    """Raise DataError (E0682) unless the parts of a folder have their checksums. Raise OSError."""
+    for part in folder.parts:
+        name = f"{place}/{part.name}"
+        with unharmed(files, name):
+            compare(files, name, files.checksum(name), part.sum)
+
 
 DatedTable: TypeAlias = "tuple[int, str, bool, pa.Table | PartFolder]"
 """(epoch, relation, True for an assertion, values); the epoch is negative where changes of it and before are
@@ -100,3 +213,79 @@ def epoch_of(segment: str) -> int:
     """Return the epoch of a segment, negative where it has the changes of that epoch and before together."""
     number, _, together = segment.partition(".")[0].partition("-")
     return -int(number) if together else int(number)
+
+
+_FOLDER = "outbox"
+
+
+class Outbox:
+    """The folder `outbox` among some files. Operations happen in the context `using`, which may turn OSError into
+    another error."""
+
+    def __init__(self, files: Files, using: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
+        self._files = files
+        self._using = using
+
+    def put(self, epoch: int, changes: FactTables) -> Mapping[str, str]:
+        """Write the changes of an epoch; return the names of their files with checksums. Raise OSError."""
+        folder, sums = _folder(epoch), dict[str, str]()
+        if not changes:
+            return sums
+        with self._using():
+            try:
+                if self._files.kind(_FOLDER) is None:
+                    self._files.make(_FOLDER)
+                    self._files.sync_folder()
+                self._files.remove_tree(folder)  # of an epoch that has failed
+                self._files.make(folder)
+                for (relation, inserts), table in changes.items():
+                    name = f"{folder}/{relation}.{_operation(inserts)}.parquet"
+                    sums |= write_table(self._files, name, table, "snappy")  # It soon goes: speed before size.
+                self._files.sync_folder(folder)
+                self._files.sync_folder(_FOLDER)
+            except BaseException:
+                self.drop(epoch)
+                raise
+        return sums
+
+    def get(
+        self, epoch: int, relation: str, inserts: bool, sums: Mapping[str, str], in_place: bool = False
+    ) -> pa.Table | PartFolder | None:
+        """Return the tuples that an epoch inserted or deleted: a table, the parts of one, or None for no tuples. With
+        `in_place` a table in a file of this machine stays there, as the only part. Raise DataError (E0682) for a file
+        that differs from the one of `sums`, OSError."""
+        name = f"{relation}.{_operation(inserts)}.parquet"
+        place = f"{_folder(epoch)}/{name}"
+        with self._using():
+            if name in sums and in_place and "://" not in (path := self._files.place(place)):
+                file = PartFolder(path, (FilePart(name, None, sums[name]),))
+                check_parts(self._files, _folder(epoch), file)
+                return file
+            if name in sums:
+                return read_table(self._files, place, sums[name])
+            if f"{name}/" not in sums:
+                return None
+            folder = read_parts(self._files, place, sums[f"{name}/"])
+            check_parts(self._files, place, folder)
+        return folder
+
+    def drop(self, epoch: int) -> None:
+        """Remove the changes of an epoch, if that is possible; otherwise `clean` does."""
+        with suppress(OSError):
+            self._files.remove_tree(_folder(epoch))
+
+    def clean(self, kept: Collection[int]) -> None:
+        """Remove the changes of all epochs but those that are `kept`."""
+        names = {_folder(epoch).partition("/")[2] for epoch in kept}
+        with suppress(OSError):
+            for name in list(self._files.entries(_FOLDER)):
+                if name not in names and name.isdigit():
+                    self._files.remove_tree(f"{_FOLDER}/{name}")
+
+
+def _folder(epoch: int) -> str:
+    return f"{_FOLDER}/{epoch:08}"
+
+
+def _operation(inserts: bool) -> str:
+    return "insert" if inserts else "delete"

@@ -7,7 +7,7 @@
     segments/N/        facts asserted and retracted in epoch N: RELATION.insert.parquet and RELATION.delete.parquet;
                        the same for numbers of counters and tuples that choices show, whose names begin with #
     checkpoints/N      everything as of epoch N, in place of all segments up to it (`checkpoint`)
-    outbox/N/          changes of epoch N that sinks of streams have yet to get (`outbox`)
+    outbox/N/          changes of epoch N that sinks of streams have yet to get (`segments`)
 
 Files are written and synced before a manifest names them. They are removed after the sync of a manifest that no longer
 names them. So a crash at any moment leaves the state before an epoch or after it. The next opening removes everything
@@ -31,17 +31,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from tidelog.durable.damage import compare, damaged, intact, unharmed
-from tidelog.durable.files import Files
-from tidelog.durable.local import LocalFiles
-from tidelog.durable.owner import Owner
+from tidelog.durable.files import Files, compare, damaged, intact, unharmed
+from tidelog.durable.local import LocalFiles, Owner
 from tidelog.durable.remote import RemoteFiles, TakenOverError
 from tidelog.errors import Problem, UsageError, path_problem, wrong_argument
 from tidelog.store.log import FOLDER as LOGS
 from tidelog.store.log import CommitLog, LoggedCommit, sealed_commits
 from tidelog.store.manifest import NAME, VERSION, Manifest, is_plain, merged
-from tidelog.store.outbox import Outbox
 from tidelog.store.segments import (
+    FactTables,
+    Outbox,
+    PartFolder,
     Segment,
     epoch_of,
     log_tables,
@@ -49,7 +49,6 @@ from tidelog.store.segments import (
     segment_tables,
     write_segment,
 )
-from tidelog.store.tables import FactTables, PartFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,12 +114,12 @@ class StateFolder:
             with self._using():
                 if not read_only:
                     self._files.establish()
-                self._look()
-                self._read()
+                self._check_entries()
+                self._read_manifest()
                 there = {*self._files.entries(), *(f"{part}/{name}" for part in _FOLDERS for name in self._names(part))}
                 self._take_lock()
-                self._look_below()
-                self._come_back()
+                self._check_links()
+                self._read_last_commit()
                 if not read_only:
                     self._log.keep()
                     self._clean(there)
@@ -201,7 +200,7 @@ class StateFolder:
         (E0681)."""
         segment = Segment(f"{name or format(self.manifest.number + 1, '08')}{self._files.mark}", facts=facts)
         with self._changing():
-            return segment if self._logs_commits and segment.is_small else self._filed(segment)
+            return segment if self._logs_commits and segment.is_small else self._write_segment(segment)
 
     @property
     def _logs_commits(self) -> bool:
@@ -209,7 +208,7 @@ class StateFolder:
         is_current = self.manifest.epoch > 0 and self.manifest.version == VERSION
         return is_current and self._files.appends and self._kind != "spark"
 
-    def _filed(self, segment: Segment) -> Segment:
+    def _write_segment(self, segment: Segment) -> Segment:
         """Write the facts of a segment to files."""
         try:
             return write_segment(self._files, segment)
@@ -236,7 +235,7 @@ class StateFolder:
             self._append(segment, notes)
             return
         with self._changing():
-            segment = self._filed(segment)
+            segment = self._write_segment(segment)
         kept = {
             name: {file: each for file, each in files.items() if relation_of_file(file) not in gone}
             for name, files in old.segments.items()
@@ -300,13 +299,15 @@ class StateFolder:
         """Replace the checkpoint and all segments by the output of `write`, and the manifest by one with that."""
         with self._changing():
             try:
-                self._take(manifest, self._written(manifest.number, write))
+                self._take(manifest, self._write_checkpoint(manifest.number, write))
                 self.drop_old()
             except BaseException:
                 self.drop_checkpoint(manifest.number)
                 raise
 
-    def _written(self, number: int, write: Callable[[IO[bytes]], object], *, gently: bool = False) -> tuple[str, str]:
+    def _write_checkpoint(
+        self, number: int, write: Callable[[IO[bytes]], object], *, gently: bool = False
+    ) -> tuple[str, str]:
         """Write a checkpoint of an epoch; return its name and its checksum."""
         found = self._files.write(_checkpoint(number), write, gently=gently)
         self._files.sync_folder("checkpoints")
@@ -322,15 +323,16 @@ class StateFolder:
             self._old.append(f"checkpoints/{old.checkpoint[0]}")
         self._old += (f"segments/{segment}" for segment in old.segments if segment not in segments)
 
-    def write_aside(self, number: int, write: Callable[[IO[bytes]], object]) -> str:
+    def write_in_background(self, number: int, write: Callable[[IO[bytes]], object]) -> str:
         """Write the output of `write` as the checkpoint of an epoch, and return its checksum. Any thread may call this
         while others commit. Raise UsageError (E0681)."""
         with self._using():
-            return self._written(number, write, gently=True)[1]
+            return self._write_checkpoint(number, write, gently=True)[1]
 
-    def take_aside(self, number: int, found: str) -> None:
-        """Replace the checkpoint by one that was written aside, and the segments up to its epoch; no relation has gone
-        since. Files that this replaces are for `drop_old`. Raise UsageError (E0681); the state is then as before."""
+    def take_from_background(self, number: int, found: str) -> None:
+        """Replace the checkpoint by one that was written in the background, and the segments up to its epoch; no
+        relation has gone since. Files that this replaces are for `drop_old`. Raise UsageError (E0681); the state is
+        then as before."""
         with self._changing():
             self._take(self.manifest, (_name(number), found))
 
@@ -381,7 +383,7 @@ class StateFolder:
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _check_entries(self) -> None:
         """Raise UsageError (E0681) if the folder is not a store, or has links in it."""
         entries = self._files.entries()
         for name, kind in entries.items():
@@ -395,7 +397,7 @@ class StateFolder:
             if entries.get(name, wanted) != wanted:
                 raise self._unusable(f"{name} is not a {wanted}", "name a new folder")
 
-    def _look_below(self) -> None:
+    def _check_links(self) -> None:
         """Raise UsageError (E0681) if there are links further down."""
         for part in _FOLDERS:
             if self._files.kind(part) is not None:
@@ -403,7 +405,7 @@ class StateFolder:
                     if kind == "link":
                         raise self._unusable(f"{name} is a symbolic link", "replace it by its target")
 
-    def _read(self) -> Manifest:
+    def _read_manifest(self) -> Manifest:
         try:
             data = self._files.read(NAME)
         except FileNotFoundError:
@@ -423,13 +425,13 @@ class StateFolder:
             raise self._unusable(f"the folder is a store of {_OF[manifest.kind]}", _OPENED[manifest.kind])
         return manifest
 
-    def _come_back(self) -> None:
+    def _read_last_commit(self) -> None:
         """Read the manifest and the commits after it, as they are at one moment."""
         while True:
-            manifest = self._read()
+            manifest = self._read_manifest()
             log = CommitLog(self._files, manifest.number + 1)
             commits = log.read() if self._files.appends else []
-            if self._read() == manifest:  # Another process may have replaced it, where this one only reads.
+            if self._read_manifest() == manifest:  # Another process may have replaced it, where this one only reads.
                 break
         for commit in commits:
             manifest = replace(manifest, epoch=manifest.epoch + 1, notes=merged(manifest.notes, commit.notes))
@@ -465,14 +467,14 @@ class StateFolder:
         for part in _FOLDERS:
             if files.kind(part) is None:
                 files.make(part)
-        left = [name for part in _FOLDERS for name in self._unused(part)]
+        left = [name for part in _FOLDERS for name in self._unused_files(part)]
         self._log.mend()
         files.sync_folder()  # a process that was killed may have replaced the manifest, but not for good
         for name in (*left, *(name for name in files.entries() if name.startswith(_NEW))):
             if name in there:
                 files.remove_tree(name)
 
-    def _unused(self, folder: str) -> list[str]:
+    def _unused_files(self, folder: str) -> list[str]:
         """Return the files of tidelog in a folder that the manifest does not name."""
         manifest = self.manifest
         used = {f"segments/{name}" for name in manifest.segments} | {f"{LOGS}/{name}" for name in manifest.logs}
@@ -496,18 +498,18 @@ class StateFolder:
         old = self.manifest
         with self._changing():
             try:
-                self._put(manifest)
+                self._put_manifest(manifest)
             except BaseException:
                 if self.manifest is not old:
                     self.manifest, self._settled = old, False
                 with suppress(OSError):
-                    self._settle()
+                    self._restore_manifest()
                 raise
 
     def _with_file(self, manifest: Manifest) -> Manifest:
         """Write the program, and return the manifest that names it. Remove the program before the last one: no state
         that a crash can leave needs it."""
-        for name in self._unused("programs"):
+        for name in self._unused_files("programs"):
             if name.endswith(self._files.mark):  # Others may be of a process that has the folder by now.
                 self._drop(name)
         name, data = f"{manifest.epoch:08}{self._files.mark}", manifest.text.encode("utf-8", "surrogatepass")
@@ -515,7 +517,7 @@ class StateFolder:
         self._files.sync_folder("programs")
         return replace(manifest, program=(name, found))
 
-    def _put(self, manifest: Manifest) -> None:
+    def _put_manifest(self, manifest: Manifest) -> None:
         """Write a manifest, and before it the program if it has no file yet: a new one, or that of an older format."""
         if manifest.program is None and manifest.text:
             manifest = self._with_file(manifest)
@@ -537,7 +539,7 @@ class StateFolder:
         self._drop(self._log.files[1])
         self._log = CommitLog(self._files, self.manifest.number + 1)
 
-    def _settle(self) -> None:
+    def _restore_manifest(self) -> None:
         """Write the valid manifest to the disk again, after a replacement has failed half way."""
         self._log.mend()
         if self._settled:
@@ -547,7 +549,7 @@ class StateFolder:
             self._files.sync_folder()
             self._settled = True
         else:
-            self._put(self.manifest)
+            self._put_manifest(self.manifest)
 
     def _drop(self, name: str) -> None:
         """Remove files that the manifest does not name. Files that cannot be removed stay until the next opening."""
@@ -566,7 +568,7 @@ class StateFolder:
         with self._using():
             if self._owner is not None:
                 self._owner.check()
-            self._settle()
+            self._restore_manifest()
             yield
 
     @contextmanager

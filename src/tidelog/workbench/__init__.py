@@ -1,11 +1,12 @@
 """The server of `tidelog serve`: one process has a store, and many clients read, change and follow it.
 
-    service       the database, and what the server keeps beside it
-    feed          the changes of the last epochs, for subscribers; `change_log` keeps them on the disk
-    requests      the transactions that had a key, so that none happens twice
-    cursors       pages of long answers, on one epoch
-    files         files that the server reads for its clients
-    application   the paths of the interface, by the modules that answer them
+    service       the database, and what the server keeps beside it: cursors, known requests, the last epochs
+    feed          the changes of the last epochs, for subscribers and on the disk; `following` sends them
+    routes        the paths of the interface, with their rights, and the OpenAPI document: `reading`, `explaining`,
+                  `transactions` and `status` answer them
+    bodies        bodies of requests, and rows as answers;  describing  a database as JSON
+    tools         the same paths as tools of the Model Context Protocol
+    application   all of it as an application of ASGI
 
 See docs/how-to/server.md.
 """

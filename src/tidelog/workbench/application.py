@@ -1,14 +1,13 @@
-"""`application`: the paths of the server, as an application of ASGI."""
+"""`application`: the server as an application of ASGI."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,53 +20,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from tidelog.errors import TidelogError
-from tidelog.serve.access import AccessToken, Right, check_access
-from tidelog.serve.problems import GONE, RequestError, known, respond, status_of
+from tidelog.serve.access import AccessToken, check_access
+from tidelog.serve.problems import GONE, as_tidelog_error, respond, status_of
 from tidelog.version import INTERFACE
-from tidelog.workbench import checking, explaining, files, following, programs, reading, transactions
-from tidelog.workbench.console.page import ASSETS, served
-from tidelog.workbench.health import Metrics, is_alive, is_ready, metrics
-from tidelog.workbench.openapi import document
-from tidelog.workbench.rows import as_json
+from tidelog.workbench import following
+from tidelog.workbench.bodies import as_json
+from tidelog.workbench.console.page import ASSETS, page_at
+from tidelog.workbench.routes import PATHS, ServerPath, document
 from tidelog.workbench.service import Service
+from tidelog.workbench.status import Metrics, is_alive, is_ready, metrics
 
 if TYPE_CHECKING:
     from tidelog.workbench.tools import McpPath
-
-PathAnswer: TypeAlias = Callable[[Request, Service], Awaitable[Response]]
-
-
-@dataclass(frozen=True)
-class ServerPath:
-    """A path with its methods: who answers it, and the right that it needs."""
-
-    path: str
-    answer: PathAnswer
-    right: Right = "read"
-    method: str = "GET"
-
-
-PATHS = (
-    ServerPath("/v1/relations", reading.relations),
-    ServerPath("/v1/relations/{name}", reading.relation),
-    ServerPath("/v1/relations/{name}/decode", files.decode, method="POST"),
-    ServerPath("/v1/query", reading.query, method="POST"),
-    ServerPath("/v1/query-plan", reading.query_plan, method="POST"),
-    ServerPath("/v1/explain", explaining.explain),
-    ServerPath("/v1/why-not", explaining.why_not),
-    ServerPath("/v1/ways-to-remove", explaining.ways_to_remove),
-    ServerPath("/v1/ways-to-derive", explaining.ways_to_derive),
-    ServerPath("/v1/blame", explaining.blame),
-    ServerPath("/v1/program", programs.program),
-    ServerPath("/v1/rules", programs.rules),
-    ServerPath("/v1/graph", programs.graph),
-    ServerPath("/v1/profile", programs.profile),
-    ServerPath("/v1/stats", programs.stats),
-    ServerPath("/v1/check", checking.last),
-    ServerPath("/v1/check", checking.check, method="POST"),
-    ServerPath("/v1/certificate", checking.certificate),
-    ServerPath("/v1/changes", following.changes),
-)
 
 _FILES = "/console/"
 _CONSOLE = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}
@@ -84,7 +48,8 @@ def application(
         started = time.perf_counter()
         status = GONE  # if the request is cancelled
         try:
-            check_access(request, tokens, path.right)
+            request.state.right = check_access(request, tokens, path.right)
+            assert path.answer is not None
             response = await path.answer(request, service)
             status = response.status_code
             return response
@@ -93,17 +58,9 @@ def application(
             raise
         except Exception as error:
             status = 500
-            raise known(error) from None
+            raise as_tidelog_error(error) from None
         finally:
             kept.note(path.path, status, started)
-
-    async def change(request: Request) -> Response:
-        path = ServerPath("/v1/transactions", changed, "write", "POST")
-        return await answer(path, request)
-
-    async def changed(request: Request, _: Service) -> Response:
-        right = check_access(request, tokens, "write")
-        return await transactions.transactions(request, service, right)
 
     async def measured(request: Request) -> Response:
         check_access(request, tokens, "read")
@@ -114,17 +71,11 @@ def application(
 
     async def console(_: Request) -> Response:
         # The page and its files have no data: everybody may have them, and enter a token there.
-        text, policy = served(_FILES)
+        text, policy = page_at(_FILES)
         return HTMLResponse(text, headers={**_CONSOLE, "Content-Security-Policy": policy})
 
     async def follow(socket: WebSocket) -> None:
-        try:
-            check_access(socket, tokens, "read")
-        except RequestError as error:
-            await socket.accept()
-            await socket.close(following.POLICY_VIOLATION, f"{error.code}: {error.problems[0].message}"[:120])
-            return
-        await following.follow(socket, service)
+        await following.follow(socket, service, partial(check_access, tokens=tokens, needed="read"))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -134,9 +85,10 @@ def application(
             yield
         service.close()
 
-    routes: list[BaseRoute] = [Route(each.path, partial(answer, each), methods=[each.method]) for each in PATHS]
+    routes: list[BaseRoute] = [
+        Route(each.path, partial(answer, each), methods=[each.method]) for each in PATHS if each.answer is not None
+    ]
     routes += [
-        Route("/v1/transactions", change, methods=["POST"]),
         WebSocketRoute("/v1/changes", follow),
         Route("/v1/openapi.json", described),
         Route("/metrics", measured),

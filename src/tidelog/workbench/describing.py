@@ -1,4 +1,4 @@
-"""The relations, the rules and the rule graph of a database as JSON has them."""
+"""The relations, the rules, the rule graph and the last epochs of a database as JSON has them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from tidelog.database.snapshots import Snapshot
-from tidelog.io.column_types import columns_as_json, records_as_json
-from tidelog.language.paths import steps
+from tidelog.io.json_values import columns_as_json, records_as_json
+from tidelog.language.paths import readings
 from tidelog.language.syntax import Atom, CheckedProgram, Rule
 from tidelog.language.trees import walk
-from tidelog.rules.core import CoreProgram
-from tidelog.rules.edges import head_of
+from tidelog.rules.core import CoreProgram, head_of
 from tidelog.rules.outline import is_written, outline
+from tidelog.workspace.change import Change
 
 Described = TypeVar("Described")
 Description = TypeVar("Description")
@@ -63,7 +63,7 @@ def _rules(program: CheckedProgram) -> list[dict[str, Any]]:
 def _reads(rule: Rule) -> list[str]:
     """Return the relations in the body of a rule."""
     atoms = [node for node in walk(rule.body) if isinstance(node, Atom)]
-    names = [each.relation for atom in atoms for each in (steps(atom.path) if atom.path is not None else (atom,))]
+    names = [each.relation for atom in atoms for each in readings(atom)]
     return sorted(set(names))
 
 
@@ -106,3 +106,21 @@ class LastDescription(Generic[Described, Description]):
 
 _RULES = LastDescription(_rules)
 _GRAPHS = LastDescription(_graph)
+
+
+REMEMBERED = 100
+"""Epochs whose reports the server keeps."""
+
+
+class EpochHistory:
+    """The reports of the last epochs, by the relations of their hyper-nodes."""
+
+    def __init__(self) -> None:
+        self.epochs: list[dict[str, Any]] = []
+
+    def note(self, epoch: int, change: Change) -> None:
+        """Remember the report of an epoch."""
+        nodes = [node.to_dict() | {"rounds": node.rounds} for node in change.report.visited if node.strategy != "skip"]
+        sizes = {name: [len(change[name].inserted), len(change[name].deleted)] for name in change}
+        entry = {"epoch": epoch, "seconds": change.report.seconds, "nodes": nodes, "changes": sizes}
+        self.epochs = [*self.epochs[-REMEMBERED + 1 :], entry]

@@ -15,16 +15,14 @@ from tidelog.database.database import Database
 from tidelog.database.snapshots import Snapshot
 from tidelog.explain.blame import Blame
 from tidelog.explain.documents import blame_document, proof_document
-from tidelog.explain.enumeration import Enumeration
 from tidelog.explain.proof import Proof
-from tidelog.explain.questions import DEPTH, MOST_MEMBERS
+from tidelog.explain.questions import DEPTH, MOST_MEMBERS, Enumeration
 from tidelog.explain.steps import Facts
 from tidelog.io.json_values import with_branches
-from tidelog.io.rows import place_in
-from tidelog.serve.answering import answered
-from tidelog.serve.bodies import Parameters, of_address
-from tidelog.serve.problems import bad_request
-from tidelog.workbench.rows import as_json, number_of
+from tidelog.io.values import place_in
+from tidelog.serve.problems import answered, bad_request
+from tidelog.serve.requests import Parameters, of_address
+from tidelog.workbench.bodies import answer_from_snapshot, as_json, number_of
 from tidelog.workbench.service import Service
 
 _MOST = 10
@@ -59,12 +57,12 @@ class TupleQuestion:
 async def explain(request: Request, service: Service) -> Response:
     """Return proofs of a tuple, the smallest first: one, or `limit` of them."""
 
-    def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
-        if asked.limit is None:
-            proof = db.explain(asked.relation, asked.values, members=asked.members)
-            return {"proofs": [asked.proof(proof)]}
-        found = db.explain(asked.relation, asked.values, all=True, members=asked.members)
-        return _several("proofs", found, asked.proof, asked.limit)
+    def find(db: Snapshot, question: TupleQuestion) -> JsonObject:
+        if question.limit is None:
+            proof = db.explain(question.relation, question.values, members=question.members)
+            return {"proofs": [question.proof(proof)]}
+        found = db.explain(question.relation, question.values, all=True, members=question.members)
+        return _several("proofs", found, question.proof, question.limit)
 
     return await _answer_from_snapshot(request, service, find, "limit", "members")
 
@@ -72,8 +70,8 @@ async def explain(request: Request, service: Service) -> Response:
 async def why_not(request: Request, service: Service) -> Response:
     """Return how far the rules of a relation come towards a tuple that it does not have."""
 
-    def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
-        return {"absence": db.why_not(asked.relation, asked.values, depth=asked.depth).to_dict()}
+    def find(db: Snapshot, question: TupleQuestion) -> JsonObject:
+        return {"absence": db.why_not(question.relation, question.values, depth=question.depth).to_dict()}
 
     return await _answer_from_snapshot(request, service, find, "depth")
 
@@ -81,8 +79,8 @@ async def why_not(request: Request, service: Service) -> Response:
 async def blame(request: Request, service: Service) -> Response:
     """Return since which epoch a relation has a tuple, by which facts and rules."""
 
-    def find(db: Snapshot, asked: TupleQuestion) -> JsonObject:
-        return {"blame": asked.blame(db.blame(asked.relation, asked.values))}
+    def find(db: Snapshot, question: TupleQuestion) -> JsonObject:
+        return {"blame": question.blame(db.blame(question.relation, question.values))}
 
     return await _answer_from_snapshot(request, service, find)
 
@@ -90,9 +88,9 @@ async def blame(request: Request, service: Service) -> Response:
 async def ways_to_remove(request: Request, service: Service) -> Response:
     """Return the smallest sets of facts, or with `rules` of rules, without which a tuple would go."""
 
-    def find(db: Database, asked: TupleQuestion) -> JsonObject:
-        found = db.ways_to_remove(asked.relation, asked.values, rules=asked.rules)
-        return _several("removals", found, lambda each: [*_facts(each.facts), *each.rules], asked.limit)
+    def find(db: Database, question: TupleQuestion) -> JsonObject:
+        found = db.ways_to_remove(question.relation, question.values, rules=question.rules)
+        return _several("removals", found, lambda each: [*_facts(each.facts), *each.rules], question.limit)
 
     return await _answer_by_trials(request, service, find, "limit", "rules")
 
@@ -100,8 +98,8 @@ async def ways_to_remove(request: Request, service: Service) -> Response:
 async def ways_to_derive(request: Request, service: Service) -> Response:
     """Return the smallest sets of facts that would make a relation have a tuple."""
 
-    def find(db: Database, asked: TupleQuestion) -> JsonObject:
-        return _several("additions", db.ways_to_derive(asked.relation, asked.values), _facts, asked.limit)
+    def find(db: Database, question: TupleQuestion) -> JsonObject:
+        return _several("additions", db.ways_to_derive(question.relation, question.values), _facts, question.limit)
 
     return await _answer_by_trials(request, service, find, "limit")
 
@@ -110,32 +108,31 @@ async def _answer_from_snapshot(
     request: Request, service: Service, find: Callable[[Snapshot, TupleQuestion], JsonObject], *more: str
 ) -> Response:
     """Answer what a snapshot says about the tuple of a request, which may have `more` parameters."""
-    asked = _question(request, service, *more)
+    question = _question(request, service, *more)
 
-    def answer() -> JsonObject:
-        with service.db.snapshot() as snapshot:
-            return {**_moment(service, snapshot, asked), **find(snapshot, asked)}
+    def read(snapshot: Snapshot) -> JsonObject:
+        return {**_moment(service, snapshot, question), **find(snapshot, question)}
 
-    return as_json(await answered(request, answer, service.limits.memory))
+    return await answer_from_snapshot(request, service, read, service.limits.memory)
 
 
 async def _answer_by_trials(
     request: Request, service: Service, find: Callable[[Database, TupleQuestion], JsonObject], *more: str
 ) -> Response:
     """Answer what trials say about the tuple of a request. They need the database itself."""
-    asked = _question(request, service, *more)
+    question = _question(request, service, *more)
 
     def answer() -> JsonObject:
         with service.db.snapshot() as snapshot:
-            moment = _moment(service, snapshot, asked)
-        return {**moment, **find(service.db, asked)}
+            moment = _moment(service, snapshot, question)
+        return {**moment, **find(service.db, question)}
 
     return as_json(await answered(request, answer, service.limits.memory))
 
 
-def _moment(service: Service, snapshot: Snapshot, asked: TupleQuestion) -> JsonObject:
+def _moment(service: Service, snapshot: Snapshot, question: TupleQuestion) -> JsonObject:
     """Return the epoch of an answer, and which program its instances are of."""
-    program = {"program": service.program_of(snapshot).sha256} if asked.instances else {}
+    program = {"program": service.program_of(snapshot).sha256} if question.instances else {}
     return {"epoch": snapshot.epoch, **program}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 
 from starlette.concurrency import run_in_threadpool
@@ -12,16 +12,15 @@ from starlette.responses import Response, StreamingResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tidelog.errors import TidelogError
-from tidelog.serve.bodies import of_address
 from tidelog.serve.events import NOTHING, SILENCE, event
-from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import bad_request
+from tidelog.serve.requests import MediaFormat, accepted, of_address
 from tidelog.workbench.service import Service
 
 _EVENTS = MediaFormat("text/event-stream", "events")
 _AT_ONCE = 100
 """Epochs of one message of a server that catches up."""
-POLICY_VIOLATION = 1008
+_POLICY_VIOLATION = 1008
 
 
 async def changes(request: Request, service: Service) -> Response:
@@ -39,13 +38,15 @@ async def changes(request: Request, service: Service) -> Response:
     )
 
 
-async def follow(socket: WebSocket, service: Service) -> None:
-    """Send the same events over a WebSocket, each as an object in JSON with its name under `event`."""
+async def follow(socket: WebSocket, service: Service, check: Callable[[WebSocket], object]) -> None:
+    """Send the same events over a WebSocket, each as an object in JSON with its name under `event`. `check` raises for
+    clients without access."""
     try:
+        check(socket)
         since, wanted = await run_in_threadpool(_subscription_of, socket, service)
     except TidelogError as error:
         await socket.accept()
-        await socket.close(POLICY_VIOLATION, f"{error.code}: {error.problems[0].message}"[:120])
+        await socket.close(_POLICY_VIOLATION, f"{error.code}: {error.problems[0].message}"[:120])
         return
     await socket.accept()
     # Nothing is sent where nothing happens, so that only reading shows that the client has left.
@@ -109,8 +110,8 @@ async def _messages(
                 yield "missed", start, f'{{"epoch":{start},"from":{at + 1},"to":{start}}}'
                 at = start
             for each in found:
-                yield "change", each.epoch, each.text(wanted)
-                at = each.epoch
+                yield "change", each.number, each.text(wanted)
+                at = each.number
             if not found and feed.has_ended:
                 return
             if not found and not await feed.wait(at, SILENCE):

@@ -1,31 +1,38 @@
-"""/v1/relations, /v1/relations/NAME, /v1/query, /v1/query-plan: what the views have, as of one epoch."""
+"""/v1/relations, /v1/relations/NAME, /v1/query, /v1/query-plan: what the views have, as of one epoch.
+
+/v1/relations/NAME/decode: the rows that a file has for a relation, for clients that cannot read its format.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tidelog.database.snapshots import Snapshot
+from tidelog.errors import DataError
+from tidelog.io.files import read_facts
+from tidelog.io.json_values import rows_text
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.relation import Relation
 from tidelog.io.values import Complaint
 from tidelog.language.printer import quoted
 from tidelog.language.syntax import Column, Value
-from tidelog.serve.answering import answered
-from tidelog.serve.bodies import Parameters, of_address
-from tidelog.serve.problems import bad_request
+from tidelog.serve.problems import answered, bad_request
+from tidelog.serve.requests import Parameters, body, of_address
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.ordering import order_of_words
 from tidelog.storage.record_text import format_value
-from tidelog.workbench.bodies import PlanBody, QueryBody, body_of
-from tidelog.workbench.cursors import PagedAnswer
+from tidelog.workbench.bodies import PlanBody, QueryBody, answer_from_snapshot, body_of, number_of, respond
 from tidelog.workbench.describing import relations_of
-from tidelog.workbench.rows import as_json, number_of, respond
-from tidelog.workbench.service import Service
+from tidelog.workbench.service import PagedAnswer, Service
 
 _NAMES = ("order", "descending", "limit", "cursor", "asserted")
 _FILTER = re.compile(r"filter\[(.+)\]")
@@ -34,11 +41,7 @@ _FILTER = re.compile(r"filter\[(.+)\]")
 async def relations(request: Request, service: Service) -> Response:
     """Return all relations with their columns, their numbers of tuples and the names of their rules."""
 
-    def find() -> dict[str, Any]:
-        with service.db.snapshot() as snapshot:
-            return relations_of(snapshot)
-
-    return as_json(await answered(request, find))
+    return await answer_from_snapshot(request, service, relations_of)
 
 
 async def relation(request: Request, service: Service) -> Response:
@@ -49,9 +52,9 @@ async def relation(request: Request, service: Service) -> Response:
     limit = number_of(parameters, "limit")
     cursor = parameters.one("cursor")
     if cursor is not None:
-        return await _answered(request, service, lambda: service.cursors.take(cursor), limit)
+        return await _answer_page(request, service, lambda: service.cursors.take(cursor), limit)
     name = request.path_params["name"]
-    return await _answered(request, service, lambda: _answer(service, name, parameters), limit)
+    return await _answer_page(request, service, lambda: _answer(service, name, parameters), limit)
 
 
 async def query(request: Request, service: Service) -> Response:
@@ -70,21 +73,22 @@ async def query(request: Request, service: Service) -> Response:
             snapshot.close()
             raise
 
-    return await _answered(request, service, answer, body.limit)
+    return await _answer_page(request, service, answer, body.limit)
 
 
 async def query_plan(request: Request, service: Service) -> Response:
     """Return how a query would be evaluated."""
     body = await body_of(request, service.limits, PlanBody)
 
-    def find() -> dict[str, Any]:
-        with service.db.snapshot() as snapshot:
-            return {"epoch": snapshot.epoch, **snapshot.query_plan(body.query, **body.parameters).to_dict()}
+    def read(snapshot: Snapshot) -> dict[str, Any]:
+        return {"epoch": snapshot.epoch, **snapshot.query_plan(body.query, **body.parameters).to_dict()}
 
-    return as_json(await answered(request, find, service.limits.memory))
+    return await answer_from_snapshot(request, service, read, service.limits.memory)
 
 
-async def _answered(request: Request, service: Service, make: Callable[[], PagedAnswer], limit: int | None) -> Response:
+async def _answer_page(
+    request: Request, service: Service, make: Callable[[], PagedAnswer], limit: int | None
+) -> Response:
     def run() -> Response:
         answer = make()
         try:
@@ -124,7 +128,7 @@ def _answer(service: Service, name: str, parameters: Parameters) -> PagedAnswer:
             found = snapshot.query(_atom(found, conditions, dictionary))
         order = parameters.one("order")
         if order is not None:
-            found = _ordered(found, order, dictionary, descending=descending)
+            found = _sort_rows(found, order, dictionary, descending=descending)
         return PagedAnswer(snapshot, found)
     except BaseException:
         snapshot.close()
@@ -158,7 +162,7 @@ def _value(text: str, column: Column, dictionary: Dictionary) -> Value:
     return found
 
 
-def _ordered(relation: Relation, order: str, dictionary: Dictionary, *, descending: bool) -> Relation:
+def _sort_rows(relation: Relation, order: str, dictionary: Dictionary, *, descending: bool) -> Relation:
     """Return the rows by the columns of `order`, such as `x,y`."""
     wanted = [_column(relation, name) for name in order.split(",")]
     kinds = [relation.columns[i].kind for i in wanted]
@@ -175,3 +179,32 @@ def _column(relation: Relation, name: str) -> int:
     if name not in names:
         raise bad_request(f"{relation.name} has no column {name!r}", f"its columns are {', '.join(names)}")
     return names.index(name)
+
+
+_FORMATS = (".parquet", ".arrow", ".feather", ".json")
+
+
+async def decode(request: Request, service: Service) -> Response:
+    """Return the rows of the file in the body, in the order of the columns. `file` is its name, whose ending says the
+    format. Nothing changes: the client inserts them, or not."""
+    name = Path(of_address(request).one("file") or "").name
+    if "\0" in name or Path(name).suffix.lower() not in _FORMATS:
+        raise bad_request(f"cannot read the file {name!r}", f"pass file=NAME, which ends in {', '.join(_FORMATS)}")
+    data = await body(request, service.limits)
+    declared = service.db.workspace.relation(request.path_params["name"])
+
+    def read() -> Response:
+        dictionary = Dictionary(service.db.workspace.dictionary.types)
+        with TemporaryDirectory(prefix="tidelog-") as folder:
+            path = Path(folder, f"file{Path(name).suffix.lower()}")
+            path.write_bytes(data)
+            try:
+                words = read_facts({"filename": path.name}, folder, declared, dictionary)
+            except DataError as error:
+                raise DataError(
+                    *(replace(each, place=(each.place or "").replace(str(path), name)) for each in error.problems)
+                ) from None
+        text = f'{{"relation": "{declared.name}", "rows": {rows_text(words, declared.columns, dictionary)}}}'
+        return Response(text, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+    return await answered(request, read, service.limits.memory)

@@ -121,16 +121,16 @@ class McpPath:
         await self.manager.handle_request(scope, receive, send)
 
     async def _list(self, _: object, __: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_described(name, tool) for name, tool in self._tools.items()])
+        return types.ListToolsResult(tools=[_tool_description(name, tool) for name, tool in self._tools.items()])
 
     async def _call(self, context: Any, call: types.CallToolRequestParams) -> types.CallToolResult:
         tool, given = self._tools.get(call.name), dict(call.arguments or {})
         if tool is None:
-            return _failed(f"there is no tool {call.name!r}; use one of {', '.join(self._tools)}")
+            return _error_result(f"there is no tool {call.name!r}; use one of {', '.join(self._tools)}")
         lost = [name for name in tool.required if name not in given]
         unknown = [name for name in given if name not in tool.arguments]
         if lost or unknown:
-            return _failed(
+            return _error_result(
                 f"error[E0692]: the tool {call.name} has the arguments {', '.join(tool.arguments) or '(none)'};"
                 f" {f'missing: {lost}' if lost else f'unknown: {unknown}'}"
             )
@@ -140,10 +140,10 @@ class McpPath:
             return types.CallToolResult(content=[_text(data.decode())], structured_content=found)
         hint = f"\n  hint: {found['hint']}" if found.get("hint") else ""
         place = f"{found['place']}: " if found.get("place") else ""
-        return _failed(f"error[{found['code']}]: {place}{found['detail']}{hint}", found)
+        return _error_result(f"error[{found['code']}]: {place}{found['detail']}{hint}", found)
 
 
-def _described(name: str, tool: McpTool) -> types.Tool:
+def _tool_description(name: str, tool: McpTool) -> types.Tool:
     schema = {
         "type": "object",
         "properties": tool.arguments,
@@ -158,7 +158,7 @@ def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
 
 
-def _failed(text: str, document: Any = None) -> types.CallToolResult:
+def _error_result(text: str, document: Any = None) -> types.CallToolResult:
     return types.CallToolResult(content=[_text(text)], structured_content=document, is_error=True)
 
 

@@ -11,21 +11,16 @@ from starlette.responses import Response
 
 from tidelog.database.transaction import Transaction
 from tidelog.errors import Problem, ProgramError
-from tidelog.io.column_types import ColumnTypes
-from tidelog.io.json_values import with_branches
-from tidelog.io.keys import key_positions, with_columns
-from tidelog.io.rows import place_in
+from tidelog.io.encode import key_positions, with_columns
+from tidelog.io.json_values import ColumnTypes, with_branches
+from tidelog.io.values import place_in
 from tidelog.language import read
 from tidelog.language.reading import is_preprocessed
 from tidelog.language.syntax import Program
 from tidelog.limits.interrupts import Interrupts
-from tidelog.serve.access import Right
-from tidelog.serve.answering import answered
-from tidelog.serve.bodies import body, of_address
-from tidelog.serve.media import content_type, unsupported
-from tidelog.serve.problems import RequestError, bad_request
-from tidelog.workbench.bodies import JSON, TransactionBody, decoded
-from tidelog.workbench.rows import ARROW, as_json
+from tidelog.serve.problems import RequestError, answered, bad_request
+from tidelog.serve.requests import body, content_type, of_address, unsupported
+from tidelog.workbench.bodies import ARROW, JSON, TransactionBody, as_json, decode_body
 from tidelog.workbench.service import Service
 from tidelog.workspace.change import Change
 
@@ -38,7 +33,7 @@ _SHOWN = 10_000
 """Rows of a change that an answer has at most; the numbers of rows take their place beyond that."""
 
 
-async def transactions(request: Request, service: Service, right: Right) -> Response:
+async def transactions(request: Request, service: Service) -> Response:
     """Make the changes of a body one epoch; return its number, its report and the change. With `dry_run`, only say what
     would change. Raise RequestError: E0692, E0693 (403), E0694 (415), E0695 (413), E0698 (422), and what `commit`
     raises; then nothing has changed."""
@@ -53,7 +48,7 @@ async def transactions(request: Request, service: Service, right: Right) -> Resp
         raise bad_request(f"change={form} is not known", "pass change=rows or change=sizes")
     data = await body(request, service.limits)
     changes, tables = await _changes(request, data)
-    if (changes.rules.add or changes.rules.replace or changes.rules.remove) and right != "rules":
+    if (changes.rules.add or changes.rules.replace or changes.rules.remove) and request.state.right != "rules":
         hint = "use a token that may change rules"
         raise RequestError(403, Problem("E0693", "this token may not change rules", hint=hint))
     dry_run = parameters.one("dry_run") in ("", "true")
@@ -71,10 +66,10 @@ async def transactions(request: Request, service: Service, right: Right) -> Resp
 async def _changes(request: Request, data: bytes) -> tuple[TransactionBody, dict[tuple[str, str], bytes]]:
     """Return the changes of a body, and the Arrow streams of facts to insert and delete."""
     found = content_type(request)
-    if found == JSON:
-        return decoded(data, TransactionBody), {}
+    if found == JSON.media_type:
+        return decode_body(data, TransactionBody), {}
     if found != PARTS:
-        raise unsupported(found, (JSON, PARTS))
+        raise unsupported(found, (JSON.media_type, PARTS))
     request._body = data  # The form is read from what has been received within the limits.
     async with request.form(max_files=1_000, max_fields=1_000) as form:
         return await _parts(form)
@@ -86,7 +81,7 @@ async def _parts(form: FormData) -> tuple[TransactionBody, dict[tuple[str, str],
         data = await part.read() if isinstance(part, UploadFile) else part.encode()
         verb, _, relation = name.partition(".")
         if name == "transaction":
-            changes = decoded(data, TransactionBody)
+            changes = decode_body(data, TransactionBody)
         elif verb in ("insert", "delete") and relation:
             tables[verb, relation] = data
         else:

@@ -13,7 +13,7 @@ from tidelog.errors import Problem, UsageError, quote
 from tidelog.limits.interrupts import Interrupts
 from tidelog.limits.watch import SizeLimits, Watch
 from tidelog.maintain.protocol import EpochOptions
-from tidelog.storage.spilling import spill_folder
+from tidelog.storage.room import spill_folder
 
 _SWITCHES = {
     "closures": "pass False to evaluate closures like all other rules, or True",

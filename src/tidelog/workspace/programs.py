@@ -244,7 +244,7 @@ def _own_sources() -> str:
     """Return a digest of the modules that read, check and compile programs."""
     package = Path(__file__).parents[1]
     folders = [*sorted((package / "language").iterdir()), *sorted((package / "rules").iterdir())]
-    others = ("common/source.py", "functions/callables.py", "rdf/prefixes.py", "rdf/nodes.py")
+    others = ("common/source.py", "functions/callables.py", "rdf/prefixes.py", "rdf/naming.py")
     paths = [Path(__file__), *(package / name for name in others), *folders]
     return _digest_of(path for path in paths if path.suffix in (".py", ".lark"))
 
@@ -299,6 +299,6 @@ class _Unpickler(pickle.Unpickler):
             found = super().find_class(module, name)
             if isinstance(found, type) and found.__module__ == module:
                 return found
-            if (module, name) == ("tidelog.language.branches", "_made"):
+            if (module, name) == ("tidelog.language.branches", "_branch_value"):
                 return found
         raise pickle.UnpicklingError(f"{module}.{name} is no class of programs")

@@ -25,8 +25,8 @@ from tidelog.functions.importing import Library
 from tidelog.io import encode
 from tidelog.io.relation import declared, with_tuples
 from tidelog.language import Checker
-from tidelog.language.facts import fact
 from tidelog.language.inlining import INLINE
+from tidelog.language.plain_statements import fact
 from tidelog.language.restating import restated
 from tidelog.language.syntax import CheckedProgram, Fact, Program, RelationType, Rule, Value
 from tidelog.maintain.deltas import AnyRows
@@ -38,7 +38,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.semantics.user_aggregates import given_of
 from tidelog.semantics.user_functors import check_signature
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.equal_rows import equal_rows
+from tidelog.storage.rows import equal_rows
 from tidelog.workspace.change import EqualRows
 from tidelog.workspace.programs import Compiled, Reading, reading
 
@@ -55,7 +55,7 @@ class Draft:
     since: Mapping[str, int] = field(default_factory=dict)
     """The epochs in which the rules came, by name; negative for one that came then or before."""
 
-    def gone_from(self, committed: Draft) -> frozenset[str]:
+    def relations_lost_since(self, committed: Draft) -> frozenset[str]:
         """Return the relations of the committed program that this one does not declare."""
         return frozenset(committed.checked.relations.keys() - self.checked.relations.keys())
 
@@ -104,7 +104,7 @@ class Workspace(Generic[Facts]):
         """The number of the next epoch."""
         self.known_since: Callable[[str], int] | None = None
         """While a database comes back: the epochs in which its rules came."""
-        self._pending = self._nothing()
+        self._pending = self._no_changes()
 
     # --- what waits ----------------------------------------------------------------------------------------------
 
@@ -207,11 +207,11 @@ class Workspace(Generic[Facts]):
         if not isinstance(program, Program | Reading):
             raise wrong_argument("a program that has been read", "a `Program`", program)
         pending = self._pending
-        checked, core = self._compiled(program, pending.programs)
-        facts = [*pending.facts, *self._encoded(checked, checked.facts[len(pending.checked.facts) :], asserts=True)]
+        checked, core = self._compile(program, pending.programs)
+        facts = [*pending.facts, *self._entries_of(checked, checked.facts[len(pending.checked.facts) :], asserts=True)]
         self._go_to(checked, core, facts, pending.gone)
 
-    def _encoded(self, checked: CheckedProgram, facts: Iterable[Fact], *, asserts: bool) -> list[Facts]:
+    def _entries_of(self, checked: CheckedProgram, facts: Iterable[Fact], *, asserts: bool) -> list[Facts]:
         """Return entries of facts that a program states."""
         self.dictionary.add_records(checked.records)
         by_relation: dict[str, list[tuple[Value, ...]]] = {}
@@ -231,17 +231,17 @@ class Workspace(Generic[Facts]):
         self._check_renewed(checked)
         for name, relation in checked.relations.items():
             if pending.checked.relations.get(name, relation) != relation:
-                raise _renewed(name)  # Its facts would go without a word.
+                raise _two_forms_error(name)  # Its facts would go without a word.
         lost = pending.checked.relations.keys() - checked.relations.keys()
         gone = pending.gone | (lost & self.committed.checked.relations.keys())
         core = self._compiler.compile(checked)
         kept, stated = [each for each in pending.facts if each.relation not in lost], set(checked.facts)
         over = [each for each in pending.checked.facts if each not in stated and each.relation not in lost]
-        facts = [*kept, *self._encoded(checked, over, asserts=False)]
-        facts += self._encoded(checked, self._checker.facts_of(self._checker.programs[len(rest)]), asserts=True)
+        facts = [*kept, *self._entries_of(checked, over, asserts=False)]
+        facts += self._entries_of(checked, self._checker.facts_of(self._checker.programs[len(rest)]), asserts=True)
         self._go_to(checked, core, facts, gone)
 
-    def _compiled(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
+    def _compile(self, program: Program | Reading, before: tuple[Program, ...]) -> tuple[CheckedProgram, CoreProgram]:
         """Return programs together, checked and compiled; the first one of a database from the cache, or for it."""
         reading = program if isinstance(program, Reading) else Reading(program)
         is_behind = bool(before) and reading.behind is before and not self._pending.gone
@@ -260,11 +260,11 @@ class Workspace(Generic[Facts]):
         attributes, because an epoch has one form of a relation."""
         for name in self._pending.gone & checked.relations.keys():
             if checked.relations[name].columns != self.committed.checked.relations[name].columns:
-                raise _renewed(name)
+                raise _two_forms_error(name)
 
     def replace(self, program: Program | Reading) -> Draft:
         """Make `program`, whose facts are kept elsewhere, the program to go to in place of the one that there is."""
-        checked, core = self._compiled(program, ())
+        checked, core = self._compile(program, ())
         self.dictionary.add_records(checked.records)
         facts, gone = self._pending.facts, self._pending.gone
         self._go_to(checked, core, facts, gone)
@@ -357,17 +357,17 @@ class Workspace(Generic[Facts]):
     def settle(self, draft: Draft) -> None:
         """Have the program be that of a draft, to which an engine has gone; nothing waits any more."""
         self.committed = draft
-        self._pending = self._nothing()
+        self._pending = self._no_changes()
 
     def rollback(self) -> None:
         """Drop all that waits."""
-        self._pending = self._nothing()
+        self._pending = self._no_changes()
         self.given.waiting.clear()
 
     def as_committed(self) -> Workspace[Facts]:
         """Return the program as of the last epoch, for reading, independent of later changes."""
         found = copy(self)
-        found._pending = found._nothing()
+        found._pending = found._no_changes()
         return found
 
     def waiting(self) -> Pending[Facts]:
@@ -378,7 +378,7 @@ class Workspace(Generic[Facts]):
         """Have this wait, which waited before, and nothing else."""
         self._pending = pending
 
-    def _nothing(self) -> Pending[Facts]:
+    def _no_changes(self) -> Pending[Facts]:
         return Pending(self.committed.programs, self.committed.checked, self.committed.core)
 
     # --- words ---------------------------------------------------------------------------------------------------
@@ -388,12 +388,12 @@ class Workspace(Generic[Facts]):
         asserts or retracts, by relation."""
         self._reclaimer.sweep(engine, (self.committed.checked, self._pending.checked), waiting)
 
-    def lose(self, outcome: Outcome[AnyRows]) -> None:
+    def note_deleted(self, outcome: Outcome[AnyRows]) -> None:
         """Count the rows that an epoch has deleted: their words may be unused, which the next sweep finds out."""
-        self._reclaimer.lose(sum(len(delta.deleted) for delta in outcome.deltas.values()))
+        self._reclaimer.note_deleted(sum(len(delta.deleted) for delta in outcome.deltas.values()))
 
 
-def _renewed(name: str) -> UsageError:
+def _two_forms_error(name: str) -> UsageError:
     """Return the error for a relation that one epoch would have in two forms (E0606)."""
     message = f"{name} is removed and declared in another way in one epoch"
     return UsageError(Problem("E0606", message, hint="commit the removal first"))

@@ -53,7 +53,7 @@ def settled(sim: Simulation) -> None:
     """Let a network come to rest, and assert that it has the views of one database, if that can evaluate the rules."""
     sim.heal()
     sim.run(20_000)
-    if sim.book.changes.keys() - {key for node in sim.nodes.values() for key in node.machine.book.changes}:
+    if sim.book.changes.keys() - {key for node in sim.nodes.values() for key in node.state.book.changes}:
         return  # A node was lost with a change of rules that no other one had got.
     try:
         db = sim.database()
@@ -65,7 +65,7 @@ def settled(sim: Simulation) -> None:
 
 
 def _views(place: Simulation | Node) -> dict[str, Any]:
-    program = place.book.program if isinstance(place, Simulation) else place.machine.book.program
+    program = place.book.program if isinstance(place, Simulation) else place.state.book.program
     names = [name for name, each in program.places.items() if not each.auxiliary]
     rows = {name: sorted(map(repr, place[name])) for name in names}
     facts = {name: sorted(map(repr, place.asserted(name))) for name in names}
@@ -76,7 +76,7 @@ def _state(known: Known) -> dict[str, Any]:
     sim: Simulation = known["db"]
     found = {"db": _views(sim), "nodes": [*sim.nodes], "program": str(sim.program), "packets": sim.network.on_the_way}
     for name in ("node", "other"):
-        found |= {name: _views(known[name]), f"rules of {name}": known[name].machine.book.rules}
+        found |= {name: _views(known[name]), f"rules of {name}": known[name].state.book.rules}
     return found  # without the packets on the way: peers hear of a change that fails, and of its end
 
 

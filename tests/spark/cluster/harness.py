@@ -16,7 +16,7 @@ import tidelog
 from tests.generate import Row
 from tests.scripts import Script, change_in
 from tests.suite import check_now_and_then, difference
-from tidelog.database.ruleset import Earlier, RuleSet
+from tidelog.database.transaction import Earlier, RuleSet
 from tidelog.explain.absence import Absence
 from tidelog.explain.blame import Blame
 from tidelog.explain.explainer import Explainer
@@ -28,13 +28,13 @@ from tidelog.language import read
 from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.limits.watch import Watch
 from tidelog.maintain.protocol import FactCall, Outcome, Seal, net_changes, sealed_at_once
-from tidelog.spark.aside import Aside
+from tidelog.spark.ad_hoc import AdHocEvaluator
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.texts import move_texts
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import Executors, LocalExecutors
-from tidelog.spark.resuming import resumed
+from tidelog.spark.keeping import resume_engine
 from tidelog.spark.rows import Rows, driver_change
 from tidelog.store.manifest import text_of
 from tidelog.workspace.options import DatabaseOptions
@@ -77,7 +77,7 @@ class Cluster:
 
         self.opened = engine
         self.engine = engine(folder, executors or LocalExecutors())
-        self.aside = Aside(self.workspace, lambda: engine(None, LocalExecutors()))
+        self.ad_hoc = AdHocEvaluator(self.workspace, lambda: engine(None, LocalExecutors()))
         self.explainer = Explainer(self.workspace)
         self.epochs = 0
         self.most = 1_000_000
@@ -134,34 +134,34 @@ class Cluster:
             raise
         self.workspace.settle(draft)
         self.epochs += 1
-        self.aside.close()
+        self.ad_hoc.close()
         if self.block:
             move_texts(self.workspace.dictionary, self.engine, self.block)
         return outcome
 
     def check(self) -> None:
         """Check the views on the driver, and in the partitions."""
-        self.aside.check(self.engine, self.most, Watch())
-        self.aside.check(self.engine, -1, Watch())
+        self.ad_hoc.check(self.engine, self.most, Watch())
+        self.ad_hoc.check(self.engine, -1, Watch())
 
     def restart(self, *, save: bool, folder: Path | None = None, token: str | None = None) -> None:
         """Go on as another process would, from the folder or a copy."""
         if save:
             self.engine.save()
         self.engine.close()
-        self.aside.close()
+        self.ad_hoc.close()
         place, token = folder or self.engine.folder.address, token or self.engine.committed.token
         text, since = text_of(self.workspace.programs), self.workspace.committed.since
         self.workspace = Workspace(FactCall)
         self.workspace.known_since = lambda name: since.get(name, 0)
         self.load(text)
-        self.engine = resumed(lambda: self.opened(place, LocalExecutors(), token), self.workspace)
-        self.aside = Aside(self.workspace, lambda: self.opened(None, LocalExecutors()))
+        self.engine = resume_engine(lambda: self.opened(place, LocalExecutors(), token), self.workspace)
+        self.ad_hoc = AdHocEvaluator(self.workspace, lambda: self.opened(None, LocalExecutors()))
         self.explainer = Explainer(self.workspace)
 
     @property
     def explained(self) -> EngineViews:
-        return self.aside.explained(self.engine, self.most)
+        return self.ad_hoc.views_to_explain(self.engine, self.most)
 
     def explain(self, relation: str, values: object) -> Proof:
         return self.explainer.explain(relation, values, self.explained, self.options.watch())

@@ -11,7 +11,7 @@ from tests.explain.test_blame import DECLARED, History
 from tests.spark.cluster.harness import LIMITS, SKEWED, Cluster
 from tests.spark.cluster.test_explanations import Counting
 from tests.suite import FIRST_SEED
-from tidelog.spark import fetched
+from tidelog.spark import cluster_views
 from tidelog.spark.cluster import manifest
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
@@ -27,7 +27,7 @@ def test_random_histories(seed: int, limits: PlacementLimits, monkeypatch: pytes
     """Partitions that are lost come back from their files, also from those in the place of many."""
     rng, history, executors = random.Random(seed), History(), LocalExecutors()
     monkeypatch.setattr(manifest, "_ENTRIES", rng.choice([0, 3, 40]))
-    monkeypatch.setattr(fetched, "WHOLE", rng.choice([-1, 10_000]))
+    monkeypatch.setattr(cluster_views, "WHOLE", rng.choice([-1, 10_000]))
     with Cluster(3, limits, executors=executors) as db:
         db.load(DECLARED)
         for _ in range(8):
@@ -54,7 +54,7 @@ def test_facts_that_outgrow_everywhere(most: int, monkeypatch: pytest.MonkeyPatc
             assert [db.blame("e", (x, 0)).epoch for x in range(1, 9)] == list(range(1, 9))
             assert [db.blame("e", (1, y)).epoch for y in range(2, 9)] == list(range(2, 9))
             executors.keepers.clear()
-            db.aside.close()
+            db.ad_hoc.close()
 
 
 @pytest.mark.smoke

@@ -46,7 +46,7 @@ def filled(db: Cluster) -> None:
 
 @contextmanager
 def certificate(db: Cluster, watch: Watch | None = None) -> Iterator[PartedCertificate]:
-    with db.aside.saved(db.engine, -1, watch or Watch()) as found:
+    with db.ad_hoc.certificate_to_save(db.engine, -1, watch or Watch()) as found:
         assert isinstance(found, PartedCertificate)
         yield found
 

@@ -13,10 +13,11 @@ from tests.spark.cluster.harness import GATHERED, LIMITS, NOTHING_EVERYWHERE, Cl
 from tidelog.errors import CertificateRejected, LimitError
 from tidelog.limits.watch import Watch
 from tidelog.rules import compile_program
-from tidelog.spark.aside import Aside
+from tidelog.spark.ad_hoc import AdHocEvaluator
 from tidelog.spark.cluster.checking.joins import FOUND, steps_of
 from tidelog.spark.cluster.placement.buckets import owners
 from tidelog.spark.cluster.placement.place import PlacementLimits
+from tidelog.storage.changes import start
 
 WALKS = """
     .decl e(x: number, y: number)
@@ -35,7 +36,7 @@ WALKS = """
 
 
 def checked_in_partitions(db: Cluster) -> None:
-    db.aside.check(db.engine, -1, Watch())
+    db.ad_hoc.check(db.engine, -1, Watch())
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def no_evaluation_on_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     def evaluated(*_: object) -> None:
         raise AssertionError("the driver has evaluated the program")
 
-    monkeypatch.setattr(Aside, "_evaluated", evaluated)
+    monkeypatch.setattr(AdHocEvaluator, "_evaluate_on_driver", evaluated)
 
 
 @pytest.mark.usefixtures("no_evaluation_on_the_driver")
@@ -97,7 +98,7 @@ def forged(db: Cluster, relation: str, row: tuple[int, ...], there: bool, number
             stored.insert(words)
             return
         if not there and stored.find(words)[0] >= 0:
-            stored.start()
+            start([stored])
             stored.remove(stored.find(words))
             stored.finish()
             return
@@ -166,7 +167,7 @@ def test_a_partition_that_goes_ahead_is_older_than_others() -> None:
 
 def test_the_time_of_a_check_is_limited(graph: Cluster) -> None:
     with pytest.raises(LimitError, match="E0501"):
-        graph.aside.check(graph.engine, -1, Watch(timeout=0))
+        graph.ad_hoc.check(graph.engine, -1, Watch(timeout=0))
 
 
 def test_a_check_leaves_no_files(graph: Cluster) -> None:

@@ -15,9 +15,8 @@ from tests.suite import difference
 from tidelog.spark.cluster.placement import place
 from tidelog.spark.cluster.placement.place import PlacementLimits, memory_of_closure
 from tidelog.spark.cluster.processes.executors import LocalExecutors
-from tidelog.storage.closed_relation import ClosedRelation
-from tidelog.storage.members import ClosedMembers
-from tidelog.storage.room import shown
+from tidelog.storage.closed_relation import ClosedMembers, ClosedRelation
+from tidelog.storage.room import size_text
 from tidelog.storage.stored import StoredRelation
 from tidelog.workspace.options import DatabaseOptions
 
@@ -161,7 +160,7 @@ def test_a_closure_crosses_the_limit_in_both_directions(tmp_path: Path, monkeypa
         for db in (here, there):
             db.load(".decl last(x: number)\nlast(x) :- con(99, x).")
         assert commit_both(there, here) == PAIRS
-        needed = shown(int(memory_of_closure(99, 3)))
+        needed = size_text(int(memory_of_closure(99, 3)))
         sentence = f"con: partitions with {needed} of memory would keep its 99 edges as components, and write no pairs"
         assert sentence in there.engine.describe().splitlines()
         assert commit_both(there, here, gone=rings[1:75]) == PAIRS

@@ -20,7 +20,7 @@ from tests.suite import FIRST_SEED
 from tests.terms import terms_script
 from tidelog.errors import LimitError, UsageError
 from tidelog.language.inlining import INLINE
-from tidelog.spark import fetched
+from tidelog.spark import cluster_views
 from tidelog.spark.cluster.exchange.rounds import Task
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
@@ -34,7 +34,7 @@ WAYS = [(1, NOTHING_EVERYWHERE), (3, SKEWED), *((3, limits) for limits in LIMITS
 def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether small relations are fetched as a whole."""
     if not request.param:
-        monkeypatch.setattr(fetched, "WHOLE", -1)
+        monkeypatch.setattr(cluster_views, "WHOLE", -1)
     return bool(request.param)
 
 
@@ -108,7 +108,7 @@ CONSTRUCTS = [
 @pytest.mark.parametrize("text", CONSTRUCTS)
 def test_each_construct_by_itself(text: str, way: tuple[int, PlacementLimits], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question begins without rows, and fetches those that it reads."""
-    monkeypatch.setattr(fetched, "WHOLE", -1)
+    monkeypatch.setattr(cluster_views, "WHOLE", -1)
     facts: dict[str, list[Row]] = {
         "a": [(0, 1), (1, 2), (1, 3), (2, 0), (2, 2), (3, 4), (4, 3)],
         "b": [(1,), (2,), (4,)],
@@ -125,8 +125,8 @@ def test_each_construct_by_itself(text: str, way: tuple[int, PlacementLimits], m
                 assert str(there.explain("p", row)) == str(here.explain("p", row))
             else:
                 assert str(there.why_not("p", row)) == str(here.why_not("p", row))
-            assert there.aside._alone is None
-            there.aside.close()
+            assert there.ad_hoc._alone is None
+            there.ad_hoc.close()
 
 
 def wrong_explanations(here: tidelog.Database, there: Cluster, rng: random.Random) -> str:
@@ -145,7 +145,7 @@ def wrong_explanations(here: tidelog.Database, there: Cluster, rng: random.Rando
                 absence, wanted = there.why_not(name, row).to_dict(), here.why_not(name, row).to_dict()
                 if outline(absence) != outline(wanted):
                     return f"{name}{row}:\n{absence}\nis not\n{wanted}"
-    return "something was found by births" if there.aside._alone is not None else ""
+    return "something was found by births" if there.ad_hoc._alone is not None else ""
 
 
 def outline(absence: dict[str, Any]) -> Any:
@@ -192,7 +192,7 @@ c(x, z) :- c(x, y), e(y, z).
     ids=lambda each: str(each[0]) if isinstance(each, tuple) else "",
 )
 def test_jobs_are_as_many_as_levels(goal: tuple[str, Row], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetched, "WHOLE", -1)
+    monkeypatch.setattr(cluster_views, "WHOLE", -1)
     executors = Counting()
     with Cluster(3, executors=executors) as db:
         db.load(CHAIN)
@@ -212,8 +212,8 @@ def test_jobs_are_as_many_as_levels(goal: tuple[str, Row], most: int, monkeypatc
 
 @pytest.mark.smoke
 def test_many_derivations_are_explained_by_births(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetched, "WHOLE", -1)
-    monkeypatch.setattr(fetched.FetchedViews, "budget", 3)
+    monkeypatch.setattr(cluster_views, "WHOLE", -1)
+    monkeypatch.setattr(cluster_views.FetchedViews, "budget", 3)
     with Cluster(3) as db:
         db.load(CHAIN)
         db.insert("e", [(i, i + 1) for i in range(20)])
@@ -242,7 +242,7 @@ def test_limits() -> None:
 
 def test_rows_that_only_a_later_question_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rule is asked twice where its first atom has no match, so that its plans are made without rows of others."""
-    monkeypatch.setattr(fetched, "WHOLE", -1)
+    monkeypatch.setattr(cluster_views, "WHOLE", -1)
     with Cluster(3) as db:
         db.load(".decl a(x: number, y: number) .decl b(y: number) .decl p(x: number) one: p(x) :- a(x, y), b(y).")
         db.insert("p", [(1,), (2,)])
@@ -257,7 +257,7 @@ def test_rows_that_only_a_later_question_reads(monkeypatch: pytest.MonkeyPatch) 
 
 def test_paths_that_only_a_part_of_a_rule_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """`why_not` asks for parts of bodies, whose paths may be other relations than those of the whole body."""
-    monkeypatch.setattr(fetched, "WHOLE", -1)
+    monkeypatch.setattr(cluster_views, "WHOLE", -1)
     text = ".decl a, b(x: number, y: number) .decl r(x: number) r(x) :- <a/b>(x, y), <(b/a)+>(y, z), <a*>(z, x)."
     facts = {"a": [(1, 2), (3, 4), (5, 1)], "b": [(2, 3), (4, 5)]}
     here = tidelog.connect()

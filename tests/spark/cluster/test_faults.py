@@ -236,7 +236,7 @@ def test_another_driver_knows_symbols_that_partitions_have_not_needed_yet(tmp_pa
     with Cluster(2, PlacementLimits(), tmp_path / "state") as second:
         second.load(text)
         second.workspace.dictionary.encode("three", "symbol")
-        second.engine.go_on()
+        second.engine.resume()
         second.rules.add("n(strlen(s)) :- e(s).")
         second.commit()
         assert second["n"] == {(5,)}

@@ -20,7 +20,7 @@ from tests.suite import FIRST_SEED
 from tidelog.errors import UsageError
 from tidelog.functions.callables import GivenFunctions
 from tidelog.language.syntax import FunctorType
-from tidelog.maintain import merged_groups
+from tidelog.maintain import user_aggregates
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes.executors import LocalExecutors
@@ -100,7 +100,7 @@ def test_views_are_those_of_the_embedded_engine(way: tuple[int, PlacementLimits]
 
 @pytest.mark.smoke
 def test_groups_that_are_merged_from_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merged_groups, "LARGE", 3)
+    monkeypatch.setattr(user_aggregates, "LARGE", 3)
     for seed in range(FIRST_SEED + 70, FIRST_SEED + 70 + cases(2)):
         problem = followed(script_for(seed), 3, NOTHING_EVERYWHERE, functors=functions)
         assert not problem, f"{problem}\n{script_for(seed)}"

@@ -88,7 +88,7 @@ def test_a_partition_that_always_ends_is_named(monkeypatch: pytest.MonkeyPatch) 
     def reset(application: str, task: Task) -> Connection:
         raise ConnectionResetError
 
-    monkeypatch.setattr(host, "_connected", reset)
+    monkeypatch.setattr(host, "_connect", reset)
     task = Task("folder", 7, 8, NOWHERE, "", (), (), "round")
     with pytest.raises(ConnectionError, match="the process of partition 7 ended 3 times; lack of memory is the usual"):
         host.ask("application", task)

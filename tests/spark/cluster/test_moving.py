@@ -13,9 +13,8 @@ from tests.scripts import change_in, script_for
 from tests.spark.cluster.harness import GATHERED, LIMITS, NOTHING_EVERYWHERE, SKEWED, Cluster
 from tests.suite import FIRST_SEED, difference
 from tidelog.errors import UsageError
-from tidelog.spark.cluster.counting import PartitionCount
 from tidelog.spark.cluster.placement.place import PlacementLimits
-from tidelog.spark.cluster.processes.executors import LocalExecutors
+from tidelog.spark.cluster.processes.executors import LocalExecutors, PartitionCount
 
 EXCHANGED = """
 .decl e(x: number, y: number)

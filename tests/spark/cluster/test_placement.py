@@ -11,9 +11,9 @@ from tests.suite import checked, compiled
 from tidelog.rules import compile_program
 from tidelog.rules.core import CoreRule
 from tidelog.spark.cluster.placement.buckets import owners
-from tidelog.spark.cluster.placement.intermediates import in_two
 from tidelog.spark.cluster.placement.place import PlacementLimits, place_program
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Placement
+from tidelog.spark.cluster.placement.rewrites import split_join
 from tidelog.storage.dictionary import Dictionary
 
 EDGES = ".decl e(x: number, y: number)\n.decl t(x: number, y: number)\nt(x, y) :- e(x, y).\n"
@@ -160,7 +160,7 @@ def test_rules_in_two(rule: str, join: str | None, rest: str | None) -> None:
     (node,) = compile_program(checked(declarations + rule), as_written=True).nodes
     (whole,) = node.rules
     assert isinstance(whole, CoreRule)
-    halves = in_two(whole, "#join")
+    halves = split_join(whole, "#join")
     assert (None if halves is None else text(halves[1])) == join
     assert (None if halves is None else text(halves[2])) == rest
 

@@ -104,7 +104,7 @@ def test_random_deletions(text: str, limits: PlacementLimits) -> None:
             if seed == 1:  # Without partitions that are restored, all births can be compared, which the check does.
                 assert pair.done[1] == 0
                 assert pair.there.engine.is_ordered
-                pair.there.aside.check(pair.there.engine, -1, Watch())
+                pair.there.ad_hoc.check(pair.there.engine, -1, Watch())
             taken += sum(pair.done)
         pair.there.engine.close()
     assert taken
@@ -239,7 +239,7 @@ def test_a_row_with_a_younger_derivation_is_derived_anew() -> None:
         pair.commit(e=([], way[-1:]))
         assert pair.done == (1, 0)
         assert {(0, 3), (3, 3), (0, 0)} <= pair.there["t"]
-        pair.there.aside.check(pair.there.engine, -1, Watch())
+        pair.there.ad_hoc.check(pair.there.engine, -1, Watch())
     pair.commit(e=([], [(22, 3)]))
     assert (0, 3) not in pair.there["t"]
     pair.there.engine.close()

@@ -13,10 +13,9 @@ from tests.scripts import script_for
 from tests.spark.cluster.harness import NOTHING_EVERYWHERE, SKEWED, Cluster, followed
 from tests.spark.cluster.test_faults import Forgetful
 from tests.suite import FIRST_SEED
-from tidelog.spark.cluster.placement.buckets import EVERYBODY, homes_of
+from tidelog.spark.cluster.placement.buckets import EVERYBODY, find_skew, frequent, homes_of
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.placement.plan import ClusterPlan, Follow, Spread
-from tidelog.spark.cluster.placement.skew import find, frequent
 
 HUB = 7
 MANY = PlacementLimits(replicate=0, closures=0, gather=0, skew=50)
@@ -156,10 +155,10 @@ def test_words_that_are_skewed_keys() -> None:
     rows = np.array([(i, HUB if i % 4 == 0 else i) for i in range(1_000)], np.int64)
     seen = [{"e": frequent(rows, 4)}]
     assert seen[0]["e"] == {1: {HUB: 251}}
-    assert find(seen, {"e": 1_000}, 4, 200, None).columns() == {("e", 1)}
-    assert find(seen, {"e": 1_000}, 4, 252, None).keys == ()
-    assert find(seen, {"e": 2_500}, 4, 200, None).keys == ()
-    assert find(seen * 2, {"e": 2_000}, 4, 300, None).keys == (HUB,)
+    assert find_skew(seen, {"e": 1_000}, 4, 200, None).columns() == {("e", 1)}
+    assert find_skew(seen, {"e": 1_000}, 4, 252, None).keys == ()
+    assert find_skew(seen, {"e": 2_500}, 4, 200, None).keys == ()
+    assert find_skew(seen * 2, {"e": 2_000}, 4, 300, None).keys == (HUB,)
 
 
 def test_explain_names_skewed_keys() -> None:

@@ -24,13 +24,13 @@ from tests.suite import difference, golden_programs
 from tidelog.language import read
 from tidelog.limits.watch import Watch
 from tidelog.maintain.protocol import EpochOptions, FactCall, Outcome, RowChange
-from tidelog.spark.cluster import ClusterEngine
+from tidelog.spark.cluster.engine import ClusterEngine
 from tidelog.spark.cluster.placement import place
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.cluster.processes import host
 from tidelog.spark.cluster.processes.executors import SparkExecutors
 from tidelog.spark.rows import DriverRows, Rows, SparkRows
-from tidelog.storage.room import installed
+from tidelog.storage.room import installed_memory
 from tidelog.workspace.workspace import Workspace
 
 PROGRAM = """
@@ -127,7 +127,7 @@ def test_a_closure_is_everywhere_where_the_machine_has_the_memory(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place, "EVERYWHERE", 10)
-    there = installed()
+    there = installed_memory()
     assert there is not None
     session = Session(spark, PROGRAM, PlacementLimits())
     try:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.sessions.suite import ORDERS, rows
 from tidelog.errors import SetupError
-from tidelog.spark.remote import remote_session
+from tidelog.spark.machine import remote_session
 
 PIPELINE = """
 program = "orders.dl"

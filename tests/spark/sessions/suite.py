@@ -19,7 +19,7 @@ from tidelog.errors import TidelogError
 from tidelog.spark import Pipeline, Sink, Source, SparkDatabase
 from tidelog.spark.frames import translation
 from tidelog.spark.sessions import is_connect, memory_of_partitions
-from tidelog.storage.room import installed
+from tidelog.storage.room import installed_memory
 
 FACTS = """
 .type Place = [city: symbol, floor: number]
@@ -145,7 +145,7 @@ class Sessions:
             assert said() == before
 
     def test_partitions_share_half_of_the_memory_of_their_machine(self, spark: SparkSession) -> None:
-        there = installed()
+        there = installed_memory()
         assert there is not None
         assert [memory_of_partitions(spark, count) for count in (1, 2, 7)] == [there // 2 // n for n in (1, 2, 7)]
 

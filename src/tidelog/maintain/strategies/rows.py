@@ -1,34 +1,46 @@
 """Hyper-nodes whose relations have rows of their own: skipped, updated by the strategy of their kind, or bootstrapped.
 
-`rules` and `aggregates` differ in how they update (`Update`); all else is here.
+`rules` and `aggregates` differ in how they update (`Update`); all else is here. A relation that loses its last rule is
+reduced to its asserted facts.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TypeAlias
 
+import numpy
+
 from tidelog.common.arrays import AnyWords
+from tidelog.errors import LimitError
 from tidelog.maintain.assemble import UNIT
 from tidelog.maintain.bootstrap import bootstrap
 from tidelog.maintain.choosing import bootstrap_choosing
 from tidelog.maintain.deltas import Delta
+from tidelog.maintain.endless import explain_limit
 from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.protocol import NodeReport
-from tidelog.maintain.report import skipped
+from tidelog.maintain.searching import best_of
 from tidelog.maintain.selecting import bootstrap_selecting
-from tidelog.maintain.strategies.closures import build, can_be_kept
-from tidelog.maintain.strategies.dropping import drop
-from tidelog.maintain.strategies.pairs import part_with, told
-from tidelog.maintain.strategies.situation import Situation, estimate, parted, situation_of
-from tidelog.maintain.strategies.stopped import telling_limits
-from tidelog.maintain.update import forget_indexes
+from tidelog.maintain.strategies.closures import (
+    build,
+    can_be_kept,
+    forget_closure,
+    reason_with_writing,
+    take_own_rows,
+    write_pairs,
+)
+from tidelog.maintain.strategies.situation import Situation, estimate, is_broken_up, situation_of
+from tidelog.maintain.structure import prepares, rule_names, skip_report, user_relations
+from tidelog.maintain.update_plans import forget_indexes
 from tidelog.rules.closures import copied
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
-from tidelog.rules.edges import body_of
-from tidelog.storage.changes import LISTED, absorb, difference, having, start
+from tidelog.storage.changes import LISTED, absorb, difference, start, with_nonzero
+from tidelog.storage.closed_relation import ClosedMembers
 from tidelog.storage.stored import StoredRelation
 
 _DIFFERING = 2e-7
@@ -43,22 +55,22 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
     """Skip, update or bootstrap a hyper-node whose relations have rows of their own."""
     started = time.perf_counter()
     situation = situation_of(node, state)
-    reason, anew = situation.reason, parted(node, state)
+    reason, anew = situation.reason, is_broken_up(node, state)
     if anew:
         reason = "its hyper-node could not be kept"
     reduced = is_reduced(node, state)
-    if part_with(node, state, changed=bool(situation.added or situation.dropped)):
+    if take_own_rows(node, state, changed=bool(situation.added or situation.dropped)):
         anew, reason = True, "its closure could not be kept"
     if not state.engine.recorded.keys().isdisjoint(node.relations):
         anew, reason = True, "its choice came back"
     if reason is None:
         state.kept.append(node)
-        return skipped(node)
+        return skip_report(node)
     inputs = inputs_of(node, state, situation.dropped)
     strategy, first = ("bootstrap", "") if anew else estimate(node, state, situation.old)
     rounds = None
     if strategy == "update":
-        first = why_not(node, state)
+        first = obstacle_to_update(node, state)
         if not first:
             rounds, first = update(node, state, situation, inputs)
     if rounds is None:
@@ -71,10 +83,10 @@ def evaluate(node: HyperNode, state: EpochState, update: Update) -> NodeReport:
         state.kept.append(node)
         views = zip(node.relations, state.views.several(node.relations), strict=True)
         opened = {id(each): name for name, each in views if each.changing}
-        listed = having([state.opened[number] for number in opened], *LISTED)
+        listed = with_nonzero([state.opened[number] for number in opened], *LISTED)
         changes = {(name := opened[id(each)]): state.note(name, each) for each in listed}
         impact = sum(count for name, count in changes.items() if not is_hidden(name, node))
-        reason = told(state, node.relations, reason)
+        reason = reason_with_writing(state, node.relations, reason)
     state.watch.derived += impact if strategy == "update" else sum(len(state.views[name]) for name in node.relations)
     labels = state.structure.labels_of(node)
     reason = labels.with_mode(labels.with_demand(reason), node, state.program.obstacles, state.unsettled)
@@ -91,7 +103,7 @@ def is_reduced(node: HyperNode, state: EpochState) -> bool:
 def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | AggregateRule]) -> Inputs:
     """Return the inputs of a hyper-node, with marks on those that this epoch changes."""
     # What only dropped rules read may be gone already; they see it as the epoch found it.
-    relations = {name: state.engine.views[name] for rule in dropped for name, _ in body_of(rule)}
+    relations = {name: state.engine.views[name] for rule in dropped for name, _ in rule.reads}
     names = (*node.touches, UNIT)
     relations |= zip(names, state.views.several(names), strict=True)
     views = state.engine.views
@@ -105,7 +117,7 @@ def _inputs(relations: Mapping[str, StoredRelation], state: EpochState) -> Input
     return Inputs(engine.catalog, engine.dictionary, relations, state.watch, state.round, state.threads, state.open)
 
 
-def why_not(node: HyperNode, state: EpochState) -> str:
+def obstacle_to_update(node: HyperNode, state: EpochState) -> str:
     """Return the reason why the relations of a hyper-node cannot be updated, empty where they can."""
     marks = [stored.marks for stored in state.views.several(node.relations)]
     if not all(each.counted for each in marks):
@@ -152,12 +164,12 @@ def compact(stored: StoredRelation, state: EpochState) -> StoredRelation:
     return copy
 
 
-def read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
+def is_read_elsewhere(node: HyperNode, state: EpochState, name: str) -> bool:
     """Return True if a hyper-node other than the one that a part of the program belongs to reads a relation."""
     return any(state.structure.nodes[i].relations != node.relations for i in state.readers(name))
 
 
-def former(name: str, state: EpochState) -> AnyWords:
+def former_choice(name: str, state: EpochState) -> AnyWords:
     """Return the tuples that a relation which chooses has shown so far."""
     recorded = state.engine.recorded.get(name)
     return state.views[name].words() if recorded is None else recorded
@@ -172,7 +184,7 @@ def bootstrap_rows(
     only its rows, which have to keep their places."""
     started = time.thread_time()
     relations = dict(inputs.relations)
-    read = state.choice.maintain and any(read_elsewhere(node, state, name) for name in node.relations)
+    read = state.choice.maintain and any(is_read_elsewhere(node, state, name) for name in node.relations)
     if not read:
         forget_indexes(state.engine.maintained, [state.views[name] for name in node.relations])
     for name in node.relations:
@@ -182,10 +194,10 @@ def bootstrap_rows(
             new.insert(state.asserted[name].words())
     inputs = _inputs(relations, state)
     facts = {name: state.asserted[name].words() for name in node.relations}
-    with telling_limits(node, state, inputs):
+    with explaining_limits(node, state, inputs):
         if node.chooses:
             rounds = bootstrap_choosing(
-                node, inputs, facts, {each.shown: former(each.shown, state) for each in node.selects}
+                node, inputs, facts, {each.shown: former_choice(each.shown, state) for each in node.selects}
             )
         elif node.selects:
             rounds = bootstrap_selecting(node, inputs, facts)
@@ -212,3 +224,74 @@ def bootstrap_rows(
                 state.deltas[name] = Delta(came, went)
     seconds = (time.thread_time() - started + differing) / len(node.relations)
     state.costs |= dict.fromkeys(node.relations, seconds)
+
+
+def drop_relations(state: EpochState) -> list[NodeReport]:
+    """Reduce the relations without rules to their asserted facts, without evaluating anything."""
+    reports = []
+    for node in state.engine.nodes if state.is_new else ():
+        gone = [name for name in node.relations if name not in state.derived]
+        for name in gone:
+            drop(state, name)
+        if not prepares(gone):
+            impact = sum(len(state.deltas.get(name, ())) for name in gone)
+            reason = reason_with_writing(state, gone, "it lost its last rule")
+            reports.append(NodeReport(user_relations(gone), rule_names(node), "drop", reason, 0.0, impact))
+    return reports
+
+
+def drop(state: EpochState, name: str) -> None:
+    """Reduce a relation to its asserted facts."""
+    old = state.views[name]
+    facts = state.asserted.get(name)
+    if facts is None or (not len(facts) and not state.readers(name)):
+        if not isinstance(old, ClosedMembers) and len(old):  # Only an aggregate reads members, and it goes as well.
+            none = numpy.empty((0, old.arity), numpy.int64)
+            whole = state.engine.whole(old)
+            if name in state.mirrors:  # What it showed may live on, and change.
+                whole.keep()
+            state.deltas[name] = Delta(none, whole)
+        state.views[name] = state.asserted[name] = StoredRelation(state.engine.catalog, old.arity)
+        forget_closure(state, name)
+        return
+    if old is not facts:
+        write_pairs(state, name)
+        forget_closure(state, name)
+        old = state.changeable(name)
+        absorb(state.open(old), facts)
+        state.date_facts(old, facts)
+        state.views[name] = state.asserted[name] = old
+        state.note(name, old)
+
+
+@contextmanager
+def explaining_limits(node: HyperNode, state: EpochState, inputs: Inputs) -> Iterator[None]:
+    """Explain the limits that are reached inside the block, which evaluates a hyper-node into the relations of
+    `inputs`."""
+    try:
+        yield
+    except LimitError as error:
+        raise _explain(error, node, state, inputs) from None
+
+
+def _explain(error: LimitError, node: HyperNode, state: EpochState, inputs: Inputs) -> LimitError:
+    """Return the error with its reason. A hyper-node that reads all candidates is explained like one that drops
+    dominated tuples."""
+    names = {*node.relations}
+    others = (*state.program.dropping, *(each.dropping for each in state.program.obstacles.values() if each.dropping))
+    selecting = node if node.selects else next((each for each in others if _is_whole(each, names)), None)
+    if selecting is None or selecting.chooses:
+        return explain_limit(error, node, inputs)
+    shown, candidates = ({(each.shown, each.candidates)[i] for each in selecting.selects} for i in range(2))
+    read = names.intersection(selecting.relations) - (candidates if node.selects else shown)
+    relations = {each.shown: inputs.relations[each.candidates] for each in selecting.selects} | {**inputs.relations}
+    relations |= {name: state.views[name] for name in selecting.reads_set - relations.keys() if name in state.views}
+    if not selecting.reads_set <= relations.keys():
+        return explain_limit(error, node, inputs)  # Parts of bodies that only the other hyper-node would read.
+    inputs = replace(inputs, relations=relations)
+    best = best_of(selecting, inputs, {name: relations[name].words() for name in read})
+    return explain_limit(error, selecting, inputs, best)
+
+
+def _is_whole(selecting: HyperNode, names: set[str]) -> bool:
+    return any(names == {*part.relations} for part in selecting.whole)

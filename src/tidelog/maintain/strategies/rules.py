@@ -12,22 +12,16 @@ from tidelog.maintain.epoch import EpochState
 from tidelog.maintain.machine import Inputs
 from tidelog.maintain.protocol import NodeReport
 from tidelog.maintain.selecting import prepare_selecting, update_selecting
-from tidelog.maintain.showing import is_shown
-from tidelog.maintain.strategies.pairs import show
-from tidelog.maintain.strategies.rows import evaluate
+from tidelog.maintain.strategies.closures import show_changed_pairs
+from tidelog.maintain.strategies.rows import evaluate, explaining_limits
 from tidelog.maintain.strategies.situation import Situation, budget
-from tidelog.maintain.strategies.stopped import telling_limits
-from tidelog.maintain.update import CutOffError, NodeChange, prepare, update
+from tidelog.maintain.update import CutOffError, is_shown, update
+from tidelog.maintain.update_plans import NodeChange, prepare
 from tidelog.profiling.recorder import PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 
 
-def applies(node: HyperNode, state: EpochState) -> bool:
-    """Return True if a hyper-node has ordinary rules: all have for which no other strategy applies."""
-    return True
-
-
-def visit(node: HyperNode, state: EpochState) -> NodeReport:
+def visit_rules(node: HyperNode, state: EpochState) -> NodeReport:
     """Skip, update or bootstrap a hyper-node of ordinary rules."""
     return evaluate(node, state, update_rules)
 
@@ -46,10 +40,10 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
             stored.marks.keep_supports()
     for stored in relations if node.selects else ():
         state.open(stored)
-    new, gone = _plain(situation.added), _plain(situation.dropped)
+    new, gone = _core_rules(situation.added), _core_rules(situation.dropped)
     fresh = set(map(id, new))
     kept = (rule for rule in node.rules if isinstance(rule, CoreRule) and id(rule) not in fresh)
-    show(state, inputs.relations, chain(kept, gone))
+    show_changed_pairs(state, inputs.relations, chain(kept, gone))
     key = node.derives  # Other rules may put the same relations in another order.
     facts = [name for name in state.facts if name in node.derives]
     came = {name: state.facts[name][0] for name in facts}
@@ -65,7 +59,7 @@ def update_rules(node: HyperNode, state: EpochState, situation: Situation, input
     seconds = budget(node, state) if state.choice.strategy == "auto" else float("inf")
     before, started = state.round, time.thread_time()
     try:
-        with telling_limits(node, state, inputs):
+        with explaining_limits(node, state, inputs):
             state.round = following(node, change, inputs, maintained, seconds)
     except CutOffError as cut:
         state.engine.maintained[key] = maintained
@@ -97,5 +91,5 @@ def merge(node: HyperNode, state: EpochState, old: list[HyperNode]) -> None:
     state.round = max(state.round, offset)
 
 
-def _plain(rules: Iterable[CoreRule | AggregateRule]) -> list[CoreRule]:
+def _core_rules(rules: Iterable[CoreRule | AggregateRule]) -> list[CoreRule]:
     return [rule for rule in rules if isinstance(rule, CoreRule)]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidelog.maintain.epoch import EpochState
-from tidelog.maintain.report import shown
-from tidelog.maintain.strategies.pairs import changed_pairs
-from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
-from tidelog.rules.edges import body_of, head_of
+from tidelog.maintain.structure import user_relations
+from tidelog.rules.core import AggregateRule, CoreRule, HyperNode, head_of
 from tidelog.rules.projections import PROJECTION
-from tidelog.storage.members import ClosedMembers
+from tidelog.storage.closed_relation import ClosedMembers, ClosedRelation
 
 _ALWAYS_WORTH = 0.1
 """Seconds that an update may take whatever the last bootstrap took."""
@@ -36,9 +35,9 @@ class Situation:
 
 def situation_of(node: HyperNode, state: EpochState) -> Situation:
     """Return the situation of a hyper-node in this epoch."""
-    old = made_of(node, state)
+    old = former_nodes(node, state)
     added, dropped = rule_changes(node, old)
-    reason = why(node, state, rules_changed=bool(added or dropped))
+    reason = reason_to_visit(node, state, rules_changed=bool(added or dropped))
     if old and node.relations[0] in state.renewed:
         added = [*node.rules]
         reason = f"the aggregate {state.renewed[node.relations[0]]} has other functions"
@@ -60,7 +59,7 @@ def has_other_members(node: HyperNode, state: EpochState) -> bool:
     return isinstance(before, ClosedMembers) or isinstance(now, ClosedMembers)
 
 
-def made_of(node: HyperNode, state: EpochState) -> list[HyperNode]:
+def former_nodes(node: HyperNode, state: EpochState) -> list[HyperNode]:
     """Return the hyper-nodes of the last epoch that derived relations of this one."""
     before = state.engine.structure
     if before.node_of(node.relations[0]) is node:
@@ -69,10 +68,10 @@ def made_of(node: HyperNode, state: EpochState) -> list[HyperNode]:
     return list({id(other): other for other in found if other is not None}.values())
 
 
-def parted(node: HyperNode, state: EpochState) -> bool:
+def is_broken_up(node: HyperNode, state: EpochState) -> bool:
     """Return True if a hyper-node must be bootstrapped, because it is a part of a former one or relations changed their
     shape."""
-    old = made_of(node, state)
+    old = former_nodes(node, state)
     within = all(other is node or other.derives <= node.derives for other in old)
     if old and node.selects != tuple(each for other in old for each in other.selects):
         within = False  # Counts are of derivations from selected tuples.
@@ -94,7 +93,7 @@ def rule_changes(
     return [rule for rule in came if rule not in went], [rule for rule in went if rule not in came]
 
 
-def why(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | None:
+def reason_to_visit(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | None:
     """Return the reason to visit a node, or None."""
     if all(name not in state.before for name in node.relations):
         return "new"
@@ -102,8 +101,8 @@ def why(node: HyperNode, state: EpochState, *, rules_changed: bool) -> str | Non
         return "its rules have changed"
     changed = sorted(changed_inputs(node, state))
     if changed:
-        told = sorted({each for name in changed for each in behind(state, name)})
-        return f"{', '.join(shown(told)) or 'an aggregate or a path'} changed"
+        told = sorted({each for name in changed for each in relations_behind(state, name)})
+        return f"{', '.join(user_relations(told)) or 'an aggregate or a path'} changed"
     if any(name in state.facts for name in node.relations):
         return "its asserted facts changed"
     return None
@@ -114,14 +113,14 @@ def changed_inputs(node: HyperNode, state: EpochState) -> set[str]:
     return (state.deltas.keys() & node.reads_set) - node.derives
 
 
-def behind(state: EpochState, name: str) -> set[str]:
+def relations_behind(state: EpochState, name: str) -> set[str]:
     """Return the changed relations behind a relation, if it is a part of a body and derived here; otherwise the
     relation."""
     if not name.startswith(PROJECTION) or name not in state.derived:  # A partition is sent some as well.
         return {name}
     rules = state.structure.nodes[state.derived[name]].rules
-    read = {each for rule in rules if head_of(rule) == name for each, _ in body_of(rule) if each in state.deltas}
-    return {each for other in read for each in behind(state, other)}
+    read = {each for rule in rules if head_of(rule) == name for each, _ in rule.reads if each in state.deltas}
+    return {each for other in read for each in relations_behind(state, other)}
 
 
 def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[str, str]:
@@ -153,3 +152,10 @@ def budget(node: HyperNode, state: EpochState) -> float:
     costs = state.engine.costs
     left = state.choice.switch * state.engine.spent - state.wasted
     return max(_ALWAYS_WORTH, min(left, sum(costs.get(name, 0.0) for name in node.relations)))
+
+
+def changed_pairs(state: EpochState, relations: Iterable[str]) -> int:
+    """Return the number of pairs that this epoch has changed in the closures among these relations."""
+    deltas = state.deltas
+    changed = [name for name in relations if name in deltas and isinstance(state.views[name], ClosedRelation)]
+    return sum(len(deltas[name]) for name in changed)

@@ -18,12 +18,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tidelog.errors import UsageError
-from tidelog.io.relation import Relation
-from tidelog.io.sorting import sorted_rows
+from tidelog.io.relation import Relation, sorted_rows
 from tidelog.rdf.store import Store
 from tidelog.serve.events import NOTHING, SILENCE, Feed, event
-from tidelog.serve.media import MediaFormat, accepted
 from tidelog.serve.problems import RequestError
+from tidelog.serve.requests import MediaFormat, ServerLimits, accepted
 from tidelog.workspace.change import RelationChange
 
 _EVENTS = MediaFormat("text/event-stream", "events")
@@ -43,7 +42,7 @@ class ViewFeeds:
     def __init__(self) -> None:
         self._feeds: dict[str, _ViewFeed] = {}
 
-    async def changes(self, request: Request, store: Store) -> Response:
+    async def changes(self, request: Request, store: Store, _: ServerLimits) -> Response:
         """Return the events of a view: `rows` with its columns and rows, and a `change` for each commit that changes
         it.
 
@@ -51,7 +50,7 @@ class ViewFeeds:
         """
         accepted(request, (_EVENTS,))
         name = request.path_params["name"]
-        await run_in_threadpool(_found, store, name)
+        await run_in_threadpool(_view, store, name)
         headers = {"Cache-Control": "no-store"}
         if request.method == "HEAD":
             return Response(media_type=_EVENTS.media_type, headers=headers)
@@ -148,7 +147,7 @@ class _ViewFeed:
     def _rows(self) -> tuple[dict[str, Any], int]:
         """Return the rows of the view, and the number of its last change."""
         with self._store.turns.changing:  # No commit comes between them.
-            view = _found(self._store, self._name)
+            view = _view(self._store, self._name)
             return {"columns": [each.name for each in view.columns], "rows": sorted_rows(view)}, self._feed.last
 
     def end(self) -> None:
@@ -158,7 +157,7 @@ class _ViewFeed:
             self._end()
 
 
-def _found(store: Store, name: str) -> Relation:
+def _view(store: Store, name: str) -> Relation:
     try:
         return store[name]
     except UsageError as error:

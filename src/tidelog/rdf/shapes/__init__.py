@@ -1,11 +1,9 @@
 """Shapes of SHACL as views of their violations, see docs/how-to/shapes.md.
 
-vocabulary  the words of SHACL;  documents  a graph of shapes
-finding     the nodes that are shapes, and unknown words
-shape       shapes, and what is ill-formed;  paths  of them, read, spelled and as rules
-queries     constraints of SHACL-SPARQL;  matching  them as rules;  evaluating  those that no view has
-links       which shapes ask which others, and what cannot be known
-compiling   shapes to rules;  constraints  what violates each component;  wording  messages
-testing     functions that look at single values;  patterns  regular expressions
-verbs       shapes of a store;  report  its violations
+documents  a graph of shapes, its nodes that are shapes, and the words of SHACL
+shape      shapes, what is ill-formed, and which shapes ask which others;  paths  of them, read, spelled and as rules
+queries    constraints of SHACL-SPARQL, as rules, or evaluated at each validation
+compiling  shapes to rules;  constraints  what violates each component, and messages
+testing    functions that look at single values, and regular expressions
+verbs      shapes of a store, and the report of their violations
 """

@@ -8,7 +8,7 @@ A shape S with the focus nodes x and the values v has these relations beside the
     value_S(x, v)   the values of a path that is more than one property
 
 A property shape that only one node shape asks for, and that has no targets, has the nodes of that one: its focus_S and
-asked_S are those of the node shape (`links.parents`).
+asked_S are those of the node shape (`shape.parents`).
 
 All shapes share, for each property in a direction, `having_p(x)`, the nodes with a value, and `number_p(x, n)`, the
 numbers of values of the nodes in `counted_p(x)`. In a store that infers no classes, `instance(x, c)` has the instances
@@ -17,11 +17,11 @@ of the classes that shapes ask for, and `below(c, d)` the subclasses of these.
 `constraints` gives the bodies that find violations: each is a rule of the view over focus_S, and of fails_S over
 asked_S. So nothing is evaluated for nodes of which nobody asks, and a change costs what it touches.
 
-Queries of SHACL-SPARQL that the compiler of SPARQL's views takes are rules as well. `queries` has the others, which
-`evaluating` asks at each validation.
+Queries of SHACL-SPARQL that the compiler of SPARQL's views takes are rules as well. `queries` has the others, which are
+evaluated at each validation.
 
 Shapes may ask for themselves as long as no negation is between: then a node fails only if it has to. SHACL leaves
-recursion undefined, and through negation neither answer would be right (`links.knowable` passes it over).
+recursion undefined, and through negation neither answer would be right (`shape.knowable` passes it over).
 """
 
 from __future__ import annotations
@@ -30,19 +30,23 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from tidelog.errors import Problem
+from tidelog.language.paths import steps
+from tidelog.language.syntax import Inverse, Step
 from tidelog.rdf.names import local_name
-from tidelog.rdf.shapes.constraints import ConstraintRules, ShapeSource, ShapeValues, number_of
-from tidelog.rdf.shapes.evaluating import QUERIES, StoredQuery
-from tidelog.rdf.shapes.links import links_of, parents, reached, siblings
-from tidelog.rdf.shapes.matching import bound, matches
-from tidelog.rdf.shapes.paths import PathRules, Property, forward, spelled
-from tidelog.rdf.shapes.queries import ShapeQuery
-from tidelog.rdf.shapes.shape import Constraint, ParsedShape
+from tidelog.rdf.shapes.constraints import (
+    ConstraintRules,
+    ShapeSource,
+    ShapeValues,
+    message_of,
+    number_of,
+    query_message,
+)
+from tidelog.rdf.shapes.documents import component
+from tidelog.rdf.shapes.paths import PathRules, forward, path_text
+from tidelog.rdf.shapes.queries import QUERIES, ShapeQuery, StoredQuery, bound, matches
+from tidelog.rdf.shapes.shape import Constraint, ParsedShape, links_of, parents, reported_and_needed, siblings
 from tidelog.rdf.shapes.testing import FILLED
-from tidelog.rdf.shapes.vocabulary import component
-from tidelog.rdf.shapes.wording import message_of, query_message
-from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_resource, rule_prefix
-from tidelog.rdf.sparql.paths import quoted
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_resource, quoted, rule_prefix
 from tidelog.rdf.terms import RDFS, TYPE, literal
 
 COLUMNS = ("focus", "path", "value", "shape", "component", "severity", "message", "detail")
@@ -57,25 +61,9 @@ _RULES = 20_000
 _LONGEST = 30
 
 
-def shape_rules(
-    name: str,
-    shapes: Mapping[str, ParsedShape],
-    property: Callable[[str], str],
-    members: Callable[[str], str] | None,
-    warnings: Sequence[Problem],
-    *,
-    inferred: bool,
-) -> str:
-    """Return the rules of a view of violations.
+class ShapeCompiler:
+    """Makes the rules of a view of violations."""
 
-    `property` gives the relation of a property, which for rdf:type has everything with its classes. `members` gives
-    that of the members of a class with those of its subclasses, None without such a relation. `warnings` are about
-    what is not validated. Queries that no view has see triples that follow if they are `inferred`.
-    """
-    return _Compiler(name, shapes, property, members, warnings, inferred).text()
-
-
-class _Compiler:
     def __init__(
         self,
         name: str,
@@ -83,8 +71,13 @@ class _Compiler:
         property: Callable[[str], str],
         members: Callable[[str], str] | None,
         warnings: Sequence[Problem],
+        *,
         inferred: bool,
     ) -> None:
+        """`property` gives the relation of a property, which for rdf:type has everything with its classes. `members`
+        gives that of the members of a class with those of its subclasses, None without such a relation. `warnings` are
+        about what is not validated. Queries that no view has see triples that follow if they are `inferred`.
+        """
         self._name = name
         self._scope = "inferred" if inferred else "asserted"
         self._warnings = warnings
@@ -94,12 +87,13 @@ class _Compiler:
         self._rules = ViewRules(name, _RULES)
         self._paths = PathRules(self._rules, property)
         self._links = links_of(shapes)
-        self._reported, self._needed = reached(shapes, self._links)
+        self._reported, self._needed = reported_and_needed(shapes, self._links)
         self._parents = parents(shapes, self._links)
         self._labels = {each: _label(each, number) for number, each in enumerate(shapes, 1)}
         self._classes: dict[str, None] = {}
-        self._having: dict[Property, str] = {}
-        self._counting: dict[Property, tuple[str, str, dict[str, None]]] = {}
+        self._having: dict[str, str] = {}
+        """By the atom of a property in a direction."""
+        self._counting: dict[str, tuple[str, str, dict[str, None]]] = {}
 
     def text(self) -> str:
         """Return the program."""
@@ -108,7 +102,7 @@ class _Compiler:
             focus, asked = (name in each and name not in self._parents for each in (self._reported, self._needed))
             for sort, is_there in (("focus", focus), ("asked", asked), ("fails", name in self._needed)):
                 if is_there:
-                    self._rules.declare(self._beside(sort, name), ["x"])
+                    self._rules.declare(self._relation_name(sort, name), ["x"])
             if focus and asked:
                 self._derive(f"{self._nodes('asked', name)}(v_x)", f"{self._nodes('focus', name)}(v_x)")
         for name in names:
@@ -157,13 +151,13 @@ class _Compiler:
             seen |= {each: quoted(value) for each, value in query.constants}
             if name in self._reported:
                 value = seen.get("value", "v_this" if shape.path is None else '""')
-                text = seen.get("message", _filled(message, seen))
+                text = seen.get("message", _message_argument(message, seen))
                 fixed = map(quoted, (name, query.component, shape.severity))
                 head = "v_this", seen.get("path", quoted(_path(shape))), value, *fixed, text, quoted(query.detail)
                 literals = (*body.literals, f"{self._nodes('focus', name)}(v_this)")
                 self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys(literals))
             if name in self._needed:
-                self._derive(f"{self._beside('fails', name)}(v_this)", *body.literals)
+                self._derive(f"{self._relation_name('fails', name)}(v_this)", *body.literals)
 
     def _shape(self, shape: ParsedShape) -> None:
         """Add the rules of a shape."""
@@ -174,7 +168,7 @@ class _Compiler:
         for parameter, inner in self._links[name]:
             self._ask(name, parameter, inner, values)
         others = partial(siblings, shapes=self._shapes)
-        source = ShapeSource(self._property, self._instances, self._failing, others, self._allowed)
+        source = ShapeSource(self._property, self._instances, self._failing, others, self._closed_properties)
         constraints = ConstraintRules(shape, self._labels[name], values, source, self._rules)
         for constraint in shape.constraints:
             for body in constraints.violations(constraint):
@@ -184,10 +178,10 @@ class _Compiler:
                     head = ("v_x", path, body.value, *self._constants(shape, constraint), body.detail)
                     self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys((*body.literals, focus)))
                 if name in self._needed:
-                    self._derive(f"{self._beside('fails', name)}(v_x)", *body.literals)
+                    self._derive(f"{self._relation_name('fails', name)}(v_x)", *body.literals)
             if constraint.parameter == "property" and name in self._needed and self._failing(constraint.value):
                 fails = f"{self._failing(constraint.value)}({values.value})"
-                self._derive(f"{self._beside('fails', name)}(v_x)", *values.literals, fails)
+                self._derive(f"{self._relation_name('fails', name)}(v_x)", *values.literals, fails)
         for query in shape.queries:
             if query.algebra is not None:
                 self._query(shape, query, self._nodes("asked" if name in self._needed else "focus", name))
@@ -229,12 +223,12 @@ class _Compiler:
             some, number = partial(same.format, "_"), partial(number_of, same)
             return ShapeValues(focus, "v_x", (focus,), same.format, "v_x != {}".format, some, number)
         path = forward(shape.path)
-        if isinstance(path, Property):
-            ends = "({0}, v_x)" if path.inverse else "(v_x, {0})"
-            atom = f"{self._property(path.iri)}{ends}"
-            some, number = partial(self._some, path, atom), partial(self._number, path, atom, focus)
+        if isinstance(path, Step | Inverse):
+            (atom,) = self._paths.bodies(path, focus, "v_x", "{0}")
+            (iri,) = (step.relation for step in steps(path))
+            some, number = partial(self._some, iri, atom), partial(self._number, iri, atom, focus)
         else:
-            relation = self._beside("value", shape.name)
+            relation = self._relation_name("value", shape.name)
             self._rules.declare(relation, ["x", "v"])
             for body in self._paths.bodies(path, focus, "v_x", "v_v"):
                 self._derive(f"{relation}(v_x, v_v)", focus, body)
@@ -262,23 +256,23 @@ class _Compiler:
             self._derive(f"{below}(v_c, v_d)", above, f"{below}(v_e, v_d)")
             self._derive(f"{relation}(v_x, v_d)", f"{self._property(TYPE)}(v_x, v_c)", f"{below}(v_c, v_d)")
 
-    def _some(self, path: Property, atom: str) -> str:
+    def _some(self, iri: str, atom: str) -> str:
         """Return the literal of the nodes that have a value of a property: one relation for all shapes that ask."""
-        found = self._having.get(path)
+        found = self._having.get(atom)
         if found is None:
-            found = self._having[path] = self._rules.name(f"having_{_label(path.iri, len(self._having) + 1)}")
+            found = self._having[atom] = self._rules.name(f"having_{_label(iri, len(self._having) + 1)}")
             self._rules.declare(found, ["x"])
             self._derive(f"{found}(v_x)", atom.format("_"))
         return f"{found}(v_x)"
 
-    def _number(self, path: Property, atom: str, focus: str) -> str:
+    def _number(self, iri: str, atom: str, focus: str) -> str:
         """Return the literal of the number n of values of a property, which is there for the nodes of `focus`: one
         relation for all shapes that ask."""
-        found = self._counting.get(path)
+        found = self._counting.get(atom)
         if found is None:
-            label = _label(path.iri, len(self._counting) + 1)
+            label = _label(iri, len(self._counting) + 1)
             found = self._rules.name(f"counted_{label}"), self._rules.name(f"number_{label}"), dict[str, None]()
-            counted, number, _ = self._counting[path] = found
+            counted, number, _ = self._counting[atom] = found
             self._rules.declare(counted, ["x"])
             self._rules.declare(number, ["x"], numbers=["n"])
             self._derive(f"{number}(v_x, n)", f"{counted}(v_x)", f"n = count : {{ {atom.format('w')} }}")
@@ -290,18 +284,18 @@ class _Compiler:
 
     def _failing(self, name: str) -> str:
         """Return the relation of the nodes that fail a shape, the empty text for a deactivated one."""
-        return self._beside("fails", name) if self._shapes[name].is_active else ""
+        return self._relation_name("fails", name) if self._shapes[name].is_active else ""
 
-    def _allowed(self, shape: ParsedShape) -> list[str]:
+    def _closed_properties(self, shape: ParsedShape) -> list[str]:
         """Return the properties of the property shapes of a closed shape."""
         paths = [self._shapes[each].path for each in shape.values("property")]
-        return [path.iri for path in paths if isinstance(path, Property)]
+        return [path.relation for path in paths if isinstance(path, Step)]
 
     def _nodes(self, sort: str, name: str) -> str:
         """Return the relation of the nodes of a shape."""
-        return self._beside(sort, self._parents.get(name, name))
+        return self._relation_name(sort, self._parents.get(name, name))
 
-    def _beside(self, sort: str, name: str) -> str:
+    def _relation_name(self, sort: str, name: str) -> str:
         return self._rules.name(f"{sort}_{self._labels[name]}")
 
     def _derive(self, head: str, *literals: str) -> None:
@@ -312,10 +306,10 @@ def _path(shape: ParsedShape) -> str:
     """Return the path of a shape as the view shows it: an IRI, or as SPARQL writes it; "" for a node shape."""
     if shape.path is None:
         return ""
-    return shape.path.iri if isinstance(shape.path, Property) else spelled(shape.path)
+    return shape.path.relation if isinstance(shape.path, Step) else path_text(shape.path)
 
 
-def _filled(message: str, seen: Mapping[str, str]) -> str:
+def _message_argument(message: str, seen: Mapping[str, str]) -> str:
     """Return a message as an argument of a head, with the values of variables."""
     names = [each for each in seen if f"{{?{each}}}" in message or f"{{${each}}}" in message]
     if not names:

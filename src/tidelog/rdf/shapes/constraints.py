@@ -1,7 +1,7 @@
 """Constraint components of SHACL Core as bodies of rules, which find their violations.
 
 A body has the focus node in `v_x`, and the value in `ShapeValues.value`: for a node shape these are the same. Source:
-SHACL Core, section 4.
+SHACL Core, section 4. `message_of` gives violations a message if their shapes have none of their own.
 """
 
 from __future__ import annotations
@@ -10,13 +10,84 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from tidelog.rdf.literals import parts
 from tidelog.rdf.names import TRIPLE
-from tidelog.rdf.shapes.finding import is_true
+from tidelog.rdf.shapes.documents import SH, SPARQL, is_true
+from tidelog.rdf.shapes.queries import ShapeQuery
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape
 from tidelog.rdf.shapes.testing import HOLDS, LANGUAGE
-from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_literal
-from tidelog.rdf.sparql.paths import quoted
-from tidelog.rdf.values import parts
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_literal, quoted
+from tidelog.rdf.terms import literal, ntriples
+
+_TEXTS = {
+    "class": "the value is not an instance of {0}",
+    "datatype": "the value is not a literal of the datatype {0}",
+    "nodeKind": "the value is not of the kind {0}",
+    "minCount": "there are fewer values than {0}",
+    "maxCount": "there are more values than {0}",
+    "minExclusive": "the value is not greater than {0}",
+    "minInclusive": "the value is less than {0}, or does not compare with it",
+    "maxExclusive": "the value is not less than {0}",
+    "maxInclusive": "the value is greater than {0}, or does not compare with it",
+    "minLength": "the text of the value is shorter than {0}",
+    "maxLength": "the text of the value is longer than {0}",
+    "pattern": "the value does not match the pattern {0}",
+    "languageIn": "the language of the value is not one of {0}",
+    "uniqueLang": "several values have one language",
+    "equals": "only one of this path and {0} has the value",
+    "disjoint": "the value is a value of {0}, too",
+    "lessThan": "the value is not less than each value of {0}",
+    "lessThanOrEquals": "the value is greater than a value of {0}, or does not compare with it",
+    "not": "the value conforms to {0}, and must not",
+    "and": "the value does not conform to all shapes of a list",
+    "or": "the value conforms to no shape of a list",
+    "xone": "the value does not conform to exactly one shape of a list",
+    "node": "the value does not conform to {0}",
+    "qualifiedMinCount": "fewer values than {0} conform to the shape",
+    "qualifiedMaxCount": "more values than {0} conform to the shape",
+    "closed": "the shape is closed, and does not have this property",
+    "hasValue": "the value {0} is missing",
+    "in": "the value is not one of {0}",
+}
+_MOST = 5
+"""A message names so many members of a list."""
+
+
+def message_of(shape: ParsedShape, constraint: Constraint) -> str:
+    """Return the message of a violation, a literal: that of the shape, in English if there are several languages."""
+    if shape.messages:
+        return _best_message(shape.messages)
+    members = [_plain_text(each) for each in constraint.members[:_MOST]]
+    if len(constraint.members) > _MOST:
+        members.append("…")
+    return literal(
+        _TEXTS[constraint.parameter].format(", ".join(members) if members else _plain_text(constraint.value))
+    )
+
+
+def query_message(shape: ParsedShape, query: ShapeQuery) -> str:
+    """Return the message of the rows of a query, a literal that may have variables."""
+    if query.messages or shape.messages:
+        return _best_message(query.messages or shape.messages)
+    what = "the query of the shape" if query.component == SPARQL else ntriples(query.component)
+    return literal(f"the value violates {what}")
+
+
+def _best_message(messages: tuple[str, ...]) -> str:
+    return min(messages, key=lambda each: (parts(each)[1] not in ("", "en"), each))
+
+
+def _plain_text(term: str) -> str:
+    """Return a term for people: numbers and texts without their datatype."""
+    if term.startswith("_:"):
+        return "a shape inside of this one"
+    if term.startswith('"'):
+        text, language, _ = parts(term)
+        return f'"{text}"@{language}' if language else text
+    return f"sh:{term.removeprefix(SH)}" if term.startswith(SH) else ntriples(term)
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -84,22 +155,22 @@ class ConstraintRules:
                 yield self._each(f"!{is_instance}", detail=value)
                 yield self._each(is_instance, is_literal(self._values.value), detail=value)
             case "datatype" | "nodeKind" | "minExclusive" | "minInclusive" | "maxExclusive" | "maxInclusive" as test:
-                yield self._tested(test, value, value)
+                yield self._test_body(test, value, value)
             case "minLength" | "maxLength" as test:
-                yield self._tested(test, parts(value)[0], value)
+                yield self._test_body(test, parts(value)[0], value)
             case "pattern":
                 flags = self._shape.value("flags")
-                yield self._tested("pattern", f"{parts(flags)[0] if flags else ''} {value}", value)
+                yield self._test_body("pattern", f"{parts(flags)[0] if flags else ''} {value}", value)
             case "languageIn":
-                yield self._tested("languageIn", " ".join(parts(each)[0].lower() for each in members), value)
+                yield self._test_body("languageIn", " ".join(parts(each)[0].lower() for each in members), value)
             case "uniqueLang" if is_true(value):
                 yield from self._unique()
             case "minCount":
-                yield from self._counted(constraint, "<", self._values.some, self._values.number)
+                yield from self._count_bodies(constraint, "<", self._values.some, self._values.number)
             case "maxCount":
-                yield from self._counted(constraint, ">", self._values.some, self._values.number)
+                yield from self._count_bodies(constraint, ">", self._values.some, self._values.number)
             case "equals" | "disjoint" as sort:
-                yield from self._compared(sort == "equals", value)
+                yield from self._comparison_bodies(sort == "equals", value)
             case "lessThan" | "lessThanOrEquals" as test:
                 other = f"{self._source.property(value)}(v_x, w)"
                 less = f'@{HOLDS}("{test}", w, {self._values.value}) = 0'
@@ -107,24 +178,24 @@ class ConstraintRules:
             case "not" | "node" | "and" | "or" | "xone":
                 yield from self._shapes(constraint)
             case "qualifiedMinCount" if self._shape.values("qualifiedValueShape"):
-                yield from self._counted(constraint, "<", *self._qualified())
+                yield from self._count_bodies(constraint, "<", *self._qualified_values())
             case "qualifiedMaxCount" if self._shape.values("qualifiedValueShape"):
-                yield from self._counted(constraint, ">", *self._qualified())
+                yield from self._count_bodies(constraint, ">", *self._qualified_values())
             case "closed" if is_true(value):
-                yield self._closed(value)
+                yield self._closed_body(value)
             case "hasValue":
                 yield ViolationBody((self._values.focus, self._values.lacks(quoted(value))), quoted(value))
             case "in":
-                yield self._tested("in", "\t".join(members), value)
+                yield self._test_body("in", "\t".join(members), value)
 
     def _each(self, *conditions: str, detail: str) -> ViolationBody:
         """Return the body of values under some conditions."""
         return ViolationBody((*self._values.literals, *conditions), quoted(detail), self._values.value)
 
-    def _tested(self, test: str, parameter: str, detail: str) -> ViolationBody:
+    def _test_body(self, test: str, parameter: str, detail: str) -> ViolationBody:
         return self._each(f'@{HOLDS}("{test}", {quoted(parameter)}, {self._values.value}) = 0', detail=detail)
 
-    def _counted(
+    def _count_bodies(
         self, constraint: Constraint, op: str, some: Callable[[], str], number: Callable[[], str]
     ) -> Iterator[ViolationBody]:
         """Yield the body of focus nodes with fewer or more values than a parameter says: `some`, and their `number` n,
@@ -144,7 +215,7 @@ class ConstraintRules:
         several = f"{relation}(v_x, v_l, _), n = count : {{ {relation}(v_x, v_l, w) }}, n > 1"
         yield ViolationBody((self._values.focus, several), 'cat("\\"", v_l, "\\"")')
 
-    def _compared(self, equal: bool, iri: str) -> Iterator[ViolationBody]:
+    def _comparison_bodies(self, equal: bool, iri: str) -> Iterator[ViolationBody]:
         """Yield the bodies of values that another property lacks, and of those that only it has; or of common ones."""
         other = self._source.property(iri)
         yield self._each(f"{'!' * equal}{other}(v_x, {self._values.value})", detail=iri)
@@ -176,7 +247,7 @@ class ConstraintRules:
                     if name:
                         yield self._each(atom, detail=constraint.value)
 
-    def _qualified(self) -> tuple[Callable[[], str], Callable[[], str]]:
+    def _qualified_values(self) -> tuple[Callable[[], str], Callable[[], str]]:
         """Return the literals that say that there are values that conform to the qualified shape, and to no sibling of
         it, and their number."""
         relation = self._relation("qualified", ["x", "v"])
@@ -189,7 +260,7 @@ class ConstraintRules:
         atom = f"{relation}(v_x, {{0}})"
         return partial(atom.format, "_"), partial(number_of, atom)
 
-    def _closed(self, detail: str) -> ViolationBody:
+    def _closed_body(self, detail: str) -> ViolationBody:
         ignored = [
             term for each in self._shape.constraints if each.parameter == "ignoredProperties" for term in each.members
         ]

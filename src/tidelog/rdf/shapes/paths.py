@@ -8,75 +8,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
 
-from tidelog.rdf.shapes.documents import ShapesGraph
-from tidelog.rdf.shapes.vocabulary import SH
+from tidelog.language.syntax import Alternation, Inverse, Path, Repeat, RepeatOp, Sequence, Step
+from tidelog.rdf.shapes.documents import SH, ShapesGraph
 from tidelog.rdf.sparql.bodies import ViewBody, ViewRules
-from tidelog.rdf.terms import RDF, is_iri
+from tidelog.rdf.terms import LIST_FIRST, LIST_REST, NIL, is_iri
 
-_REPEATS = {"zeroOrMorePath": "*", "oneOrMorePath": "+", "zeroOrOnePath": "?"}
-_NAMES = {op: name for name, op in _REPEATS.items()}
+_REPEATS: dict[str, RepeatOp] = {"zeroOrMorePath": "*", "oneOrMorePath": "+", "zeroOrOnePath": "?"}
+_NAMES: dict[str, str] = {op: name for name, op in _REPEATS.items()}
 _TOKEN = re.compile(r"<([^>]*)>|([()/|^*+?])")
 
 
-@dataclass(frozen=True)
-class Property:
-    """A step along a property, or against it."""
-
-    iri: str
-    inverse: bool = False
-
-
-@dataclass(frozen=True)
-class Chain:
-    """Paths behind one another."""
-
-    parts: tuple[ShapePath, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Paths of which one is taken."""
-
-    parts: tuple[ShapePath, ...]
-
-
-@dataclass(frozen=True)
-class RepeatedPath:
-    """A path several times: `*`, `+` or `?`."""
-
-    part: ShapePath
-    op: str
-
-
-@dataclass(frozen=True)
-class Backward:
-    """A path from its end to its beginning."""
-
-    part: ShapePath
-
-
-ShapePath: TypeAlias = Property | Chain | Choice | RepeatedPath | Backward
-
-
-def read_path(graph: ShapesGraph, shape: str, node: str, within: tuple[str, ...] = ()) -> ShapePath:
+def read_path(graph: ShapesGraph, shape: str, node: str, within: tuple[str, ...] = ()) -> Path:
     """Return the path that a node of a graph of shapes is. Raise DataError (E0674)."""
     if is_iri(node) and not graph.is_list(node):
-        return Property(node)
+        return Step(node)
     if node.startswith('"') or node in within:
         reason = "is no property path" if node not in within else "is a property path that contains itself"
         raise graph.ill_formed(shape, "path", reason, "use an IRI, a list, or a node with sh:inversePath and the like")
 
-    def again(inner: str) -> ShapePath:
+    def again(inner: str) -> Path:
         return read_path(graph, shape, inner, (*within, node))
 
     if graph.is_list(node):
         parts = tuple(map(again, graph.members(node, shape, "path")))
         if len(parts) < 2:
             raise graph.ill_formed(shape, "path", "is a sequence of fewer than two paths", "write the path alone")
-        return Chain(parts)
+        return Sequence(parts)
     found = [
         (name, value) for name in (*_REPEATS, "inversePath", "alternativePath") for value in graph.objects(node, name)
     ]
@@ -85,27 +43,27 @@ def read_path(graph: ShapesGraph, shape: str, node: str, within: tuple[str, ...]
         raise graph.ill_formed(shape, "path", reason, "give the node one of sh:inversePath, sh:alternativePath …")
     name, value = found[0]
     if name == "inversePath":
-        return Backward(again(value))
+        return Inverse(again(value))
     if name == "alternativePath":
         parts = tuple(map(again, graph.members(value, shape, "path")))
         if len(parts) < 2:
             raise graph.ill_formed(shape, "path", "has fewer than two alternatives", "write the path alone")
-        return Choice(parts)
-    return RepeatedPath(again(value), _REPEATS[name])
+        return Alternation(parts)
+    return Repeat(again(value), _REPEATS[name])
 
 
-def spelled(path: ShapePath, inner: bool = False) -> str:
+def path_text(path: Path, inner: bool = False) -> str:
     """Return a path as SPARQL writes it, with IRIs in full; brackets around one that is part of another."""
     match path:
-        case Property(iri=iri):
+        case Step(relation=iri):
             return f"<{iri}>"
-        case Backward(part=part):
-            return f"^{spelled(part, True)}"
-        case RepeatedPath(part=part, op=op):
-            text = spelled(part, True)
+        case Inverse(path=part):
+            return f"^{path_text(part, True)}"
+        case Repeat(path=part, op=op):
+            text = path_text(part, True)
             return f"({text}){op}" if text[0] == "^" or text[-1] in _NAMES else f"{text}{op}"
-        case Chain(parts=parts) | Choice(parts=parts):
-            text = ("/" if isinstance(path, Chain) else "|").join(spelled(part, True) for part in parts)
+        case Sequence(parts=parts) | Alternation(parts=parts):
+            text = ("/" if isinstance(path, Sequence) else "|").join(path_text(part, True) for part in parts)
             return f"({text})" if inner else text
 
 
@@ -123,10 +81,10 @@ def path_triples(text: str, new: Callable[[], str]) -> tuple[str, list[tuple[str
         return node
 
     def members(nodes: list[str]) -> str:
-        rest = f"{RDF}nil"
+        rest = NIL
         for node in reversed(nodes):
             cell = new()
-            triples.extend([(cell, f"{RDF}first", node), (cell, f"{RDF}rest", rest)])
+            triples.extend([(cell, LIST_FIRST, node), (cell, LIST_REST, rest)])
             rest = cell
         return rest
 
@@ -158,68 +116,55 @@ def path_triples(text: str, new: Callable[[], str]) -> tuple[str, list[tuple[str
     return alternatives(), triples
 
 
-def reversed_path(path: ShapePath) -> ShapePath:
-    """Return a path from its end to its beginning, with no Backward in it."""
+def forward(path: Path, *, is_reversed: bool = False) -> Path:
+    """Return a path, or the one from its end to its beginning, in which Inverse is around single steps only."""
     match path:
-        case Property(iri=iri, inverse=inverse):
-            return Property(iri, not inverse)
-        case Chain(parts=parts):
-            return Chain(tuple(reversed_path(part) for part in reversed(parts)))
-        case Choice(parts=parts):
-            return Choice(tuple(map(reversed_path, parts)))
-        case RepeatedPath(part=part, op=op):
-            return RepeatedPath(reversed_path(part), op)
-        case Backward(part=part):
-            return forward(part)
-
-
-def forward(path: ShapePath) -> ShapePath:
-    """Return a path with no Backward in it."""
-    match path:
-        case Property():
-            return path
-        case Chain(parts=parts):
-            return Chain(tuple(map(forward, parts)))
-        case Choice(parts=parts):
-            return Choice(tuple(map(forward, parts)))
-        case RepeatedPath(part=part, op=op):
-            return RepeatedPath(forward(part), op)
-        case Backward(part=part):
-            return reversed_path(part)
+        case Step():
+            return Inverse(path) if is_reversed else path
+        case Inverse(path=inner):
+            return forward(inner, is_reversed=not is_reversed)
+        case Repeat(path=inner, op=op):
+            return Repeat(forward(inner, is_reversed=is_reversed), op)
+        case Alternation(parts=parts):
+            return Alternation(tuple(forward(part, is_reversed=is_reversed) for part in parts))
+        case Sequence(parts=parts):
+            found = tuple(forward(part, is_reversed=is_reversed) for part in parts)
+            return Sequence(found[::-1] if is_reversed else found)
 
 
 class PathRules:
-    """Turns paths without Backward into bodies of rules, with relations of their own for repetitions."""
+    """Turns paths of `forward` into bodies of rules, with relations of their own for repetitions."""
 
     def __init__(self, rules: ViewRules, relation: Callable[[str], str]) -> None:
         self._rules = rules
         self._relation = relation
         self._count = 0
 
-    def bodies(self, path: ShapePath, source: str, start: str, end: str) -> Iterator[str]:
+    def bodies(self, path: Path, source: str, start: str, end: str) -> Iterator[str]:
         """Yield the bodies in which a path leads from a variable to another one. `source` are literals that bind the
         first: nothing is followed from elsewhere."""
         match path:
-            case Property(iri=iri, inverse=inverse):
-                ends = f"{end}, {start}" if inverse else f"{start}, {end}"
-                yield f"{self._relation(iri)}({ends})"
-            case Choice(parts=parts):
+            case Step(relation=iri):
+                yield f"{self._relation(iri)}({start}, {end})"
+            case Inverse(path=Step(relation=iri)):
+                yield f"{self._relation(iri)}({end}, {start})"
+            case Alternation(parts=parts):
                 for part in parts:
                     yield from self.bodies(part, source, start, end)
-            case Chain(parts=(only,)):
+            case Sequence(parts=(only,)):
                 yield from self.bodies(only, source, start, end)
-            case Chain(parts=(first, *rest)):
+            case Sequence(parts=(first, *rest)):
                 self._count += 1
                 middle = f"v_{self._count}"
                 for body in self.bodies(first, source, start, middle):
-                    for other in self.bodies(Chain(tuple(rest)), f"{source}, {body}", middle, end):
+                    for other in self.bodies(Sequence(tuple(rest)), f"{source}, {body}", middle, end):
                         yield f"{body}, {other}"
-            case RepeatedPath(part=part, op=op):
-                yield f"{self._repeated(part, op, source, start)}({start}, {end})"
+            case Repeat(path=part, op=op):
+                yield f"{self._repetition(part, op, source, start)}({start}, {end})"
             case _:
                 raise AssertionError(path)
 
-    def _repeated(self, part: ShapePath, op: str, source: str, start: str) -> str:
+    def _repetition(self, part: Path, op: str, source: str, start: str) -> str:
         """Return the relation of a repeated path from the nodes of a variable."""
         self._count += 1
         first, reach = (self._rules.name(f"{sort}_{self._count}") for sort in ("first", "reach"))

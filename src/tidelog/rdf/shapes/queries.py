@@ -1,31 +1,75 @@
 """Constraints of SHACL-SPARQL, read from their graph: queries that find the violations of a shape.
 
 `sh:sparql` of a shape, and components of one's own with their validators, become one form: a SELECT with $this and
-constants pre-bound. An ASK of $value becomes the SELECT of the values that it does not hold for. `matching` compiles
-such a query to bodies of rules; `evaluating` asks those that have none, at each validation.
+constants pre-bound. An ASK of $value becomes the SELECT of the values that it does not hold for. `matches` compiles
+such a query to bodies of rules; `StoredQuery` asks those that have none, at each validation.
 
 Source: SHACL, sections 5 and 6, and appendix A for pre-binding.
+
+The compiler is that of views in SPARQL. Pre-binding means that $this has its value in every part of a query, also in
+those where no pattern binds it. So each group of triple patterns has the literal of the focus nodes, and the constants
+(`ViewRules.binding`).
+
+Queries that no view has are evaluated over the mirror of a store. pyoxigraph substitutes a variable in patterns and
+filters, but BOUND and BIND do not see it. So each group of a query begins with VALUES, which has the pre-bound terms.
+VALUES takes no blank nodes: these are substituted, or come from a function where the query has such keywords.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidelog.errors import TidelogError
+from tidelog.language.syntax import Path
 from tidelog.rdf.formats import load
-from tidelog.rdf.shapes.documents import ShapesGraph
-from tidelog.rdf.shapes.finding import is_deactivated, is_true
-from tidelog.rdf.shapes.matching import query_algebra
-from tidelog.rdf.shapes.paths import ShapePath, spelled
-from tidelog.rdf.shapes.vocabulary import SH, SPARQL
-from tidelog.rdf.sparql.problems import failed
-from tidelog.rdf.sparql.words import Word, after_prologue, words
-from tidelog.rdf.terms import OWL, RDFS, TYPE
-from tidelog.rdf.values import parts
+from tidelog.rdf.literals import parts
+from tidelog.rdf.shapes.documents import SH, SPARQL, ShapesGraph, is_deactivated, is_true
+from tidelog.rdf.shapes.paths import path_text
+from tidelog.rdf.shapes.testing import filled
+from tidelog.rdf.sparql.bodies import Unsupported, ViewBody, ViewRules, quoted
+from tidelog.rdf.sparql.evaluation import symbol_of
+from tidelog.rdf.sparql.mirror import named_graph
+from tidelog.rdf.sparql.reading import algebra
+from tidelog.rdf.sparql.texts import Word, after_prologue, query_errors, words
+from tidelog.rdf.sparql.views import bodies, projection
+from tidelog.rdf.terms import OWL, TYPE, ntriples
+
+
+def query_algebra(text: str, constants: Mapping[str, str]) -> tuple[Any, str]:
+    """Return the algebra of a query that a view can have, else None and the reason."""
+    if any(word.is_keyword("GRAPH", "FROM") for word in words(text)):
+        return None, "it names graphs"
+    try:
+        found = algebra(text, {})
+        matches(found, bound("nodes(v_this)", constants.items()), ViewRules("trial"))
+    except Unsupported as error:
+        return None, str(error)
+    except TidelogError as error:
+        return None, error.problems[0].message
+    except RecursionError:
+        return None, "its parts are nested too deeply, or too many"
+    return found, ""
+
+
+def bound(focus: str, constants: Iterable[tuple[str, str]]) -> ViewBody:
+    """Return the body of what is pre-bound: the literal of the focus nodes, and constants."""
+    atoms = {"this": focus, **{name: f"v_{name} = {quoted(value)}" for name, value in constants}}
+    return ViewBody(tuple(atoms.values()), frozenset(atoms), frozenset(), atoms)
+
+
+def matches(query: Any, given: ViewBody, rules: ViewRules) -> list[ViewBody]:
+    """Return the bodies of the rows of a query. Raise Unsupported."""
+    node, _ = projection(query.p)
+    with rules.binding(given):
+        return [given & body for body in bodies(node.p, rules, ViewBody())]
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
 
 _REFUSED = ("MINUS", "VALUES", "SERVICE")
 """Keywords that SHACL does not allow, because pre-binding has no meaning there."""
@@ -61,9 +105,7 @@ class ShapeComponent:
 
 def components_of(graph: ShapesGraph) -> tuple[ShapeComponent, ...]:
     """Return the components of one's own. SHACL's vocabulary declares its own ones."""
-    classes = {f"{SH}ConstraintComponent"}
-    while more := {each for each in graph.subjects if classes & {*graph.objects(each, f"{RDFS}subClassOf")}} - classes:
-        classes |= more
+    classes = graph.subclasses(f"{SH}ConstraintComponent")
     names = [each for each in graph.subjects if classes.intersection(graph.objects(each, TYPE))]
     return tuple(_component(graph, name) for name in names if not name.startswith(SH))
 
@@ -93,7 +135,7 @@ class QueryReader:
         self.passed_over = False
         """Whether queries of the last shape were passed over."""
 
-    def queries(self, name: str, path: ShapePath | None) -> Iterator[ShapeQuery]:
+    def queries(self, name: str, path: Path | None) -> Iterator[ShapeQuery]:
         """Yield the queries of a shape. Raise DataError (E0674)."""
         graph, self.passed_over = self._graph, False
         for node in graph.objects(name, "sparql"):
@@ -108,7 +150,7 @@ class QueryReader:
             ):
                 yield from self._component(name, path, component)
 
-    def _component(self, name: str, path: ShapePath | None, component: ShapeComponent) -> Iterator[ShapeQuery]:
+    def _component(self, name: str, path: Path | None, component: ShapeComponent) -> Iterator[ShapeQuery]:
         """Yield the queries of a component: one for each value if it has one parameter."""
         graph, names = self._graph, [each for each, _ in component.parameters]
         values = {each: found for each in names if (found := graph.objects(name, each))}
@@ -127,7 +169,7 @@ class QueryReader:
     def _read(
         self,
         name: str,
-        path: ShapePath | None,
+        path: Path | None,
         node: str,
         predicate: str,
         component: str,
@@ -182,7 +224,7 @@ class QueryReader:
                 reason = f"gives a value to {other.text}, which is bound before"
                 raise self._graph.ill_formed(name, word, reason, "use another name")
 
-    def _with_path(self, name: str, word: str, text: str, found: list[Word], path: ShapePath | None) -> str:
+    def _with_path(self, name: str, word: str, text: str, found: list[Word], path: Path | None) -> str:
         """Return a text with the path of a property shape in the place of $PATH."""
         pieces, start = [], 0
         for each in found:
@@ -190,7 +232,7 @@ class QueryReader:
                 if path is None:
                     hint = "put it into a property shape, with sh:path"
                     raise self._graph.ill_formed(name, word, "contains $PATH, but the shape has no path", hint)
-                pieces += [text[start : each.start], spelled(path)]
+                pieces += [text[start : each.start], path_text(path)]
                 start = each.end
         return "".join([*pieces, text[start:]])
 
@@ -214,19 +256,19 @@ class QueryReader:
 
     def _columns(self, name: str, word: str, text: str) -> tuple[str, ...]:
         """Return the columns of a query. Raise DataError (E0674) for one that cannot be parsed, or has no $this."""
-        columns = self._parsed(name, word, text)
+        columns = self._selected_columns(name, word, text)
         if "this" not in columns:
             raise self._graph.ill_formed(name, word, "does not select $this", "begin it with SELECT $this")
         for start, end in _subselects(text):
-            inner = self._parsed(name, word, _prologue_of(text) + text[start:end])
+            inner = self._selected_columns(name, word, _prologue_of(text) + text[start:end])
             if "this" not in inner and (word == "select" or "this" in _variables(words(text[start:end]))):
                 raise self._graph.ill_formed(name, word, "has a sub-select without $this", "let it select $this, too")
         return columns
 
-    def _parsed(self, name: str, word: str, text: str) -> tuple[str, ...]:
+    def _selected_columns(self, name: str, word: str, text: str) -> tuple[str, ...]:
         """Return the columns of a SELECT."""
         try:
-            with failed(text, f"sh:{word}"):
+            with query_errors(text, f"sh:{word}"):
                 results = load().Store().query(text)
         except TidelogError as error:
             hint = error.problems[0].hint or "correct the query"
@@ -257,13 +299,90 @@ def _subselects(text: str) -> Iterator[tuple[int, int]]:
             yield each.start, next(end, len(text))
 
 
-def _as_select(text: str, path: ShapePath | None) -> str:
+def _as_select(text: str, path: Path | None) -> str:
     """Return an ASK of $value as the SELECT of the values for which it does not hold."""
     found = words(text)
     ask = next((each for each in found if each.depth == 0 and each.is_keyword("ASK")), None)
     brace = next((each for each in found if each.is_mark("{")), None)
     if ask is None or brace is None:
         return text
-    values = "BIND ($this AS ?value)" if path is None else f"$this {spelled(path)} ?value ."
+    values = "BIND ($this AS ?value)" if path is None else f"$this {path_text(path)} ?value ."
     head = f"SELECT DISTINCT $this ?value WHERE {{ {values} FILTER NOT EXISTS "
     return f"{text[: ask.start]}{head}{text[brace.start :]}\n}}"  # It may end with a comment.
+
+
+# --- evaluating ------------------------------------------------------------------------------------------------------
+
+
+QUERIES = "queries"
+"""The relation beside the view of violations with such queries, in the columns of `StoredQuery`."""
+_NODE = "urn:tidelog:this"
+_SEEING = ("AS", "BOUND", "COALESCE", "IF")
+"""Keywords of parts that do not see a variable that is substituted."""
+Ask = Callable[[str, Mapping[str, Any], bool], Any]
+"""Evaluates a text with options of pyoxigraph, with or without the triples that follow."""
+
+
+class StoredQuery(NamedTuple):
+    """A query as the program of a store keeps it: the relation of its focus nodes, the path of its shape, the text as a
+    literal, the constants as `name term` with tabs between, and whether it sees the triples that follow."""
+
+    focus: str
+    path: str
+    shape: str
+    component: str
+    severity: str
+    message: str
+    detail: str
+    text: str
+    constants: str
+    scope: str
+
+    def rows(self, nodes: Iterable[str], ask: Ask) -> Iterator[tuple[str, ...]]:
+        """Yield the violations for some focus nodes, as the view has them."""
+        template = _Template(parts(self.text)[0])
+        constants = dict(pair.split(" ", 1) for pair in self.constants.split("\t") if pair)
+        for node in nodes:
+            text, options = template.bound(node, constants)
+            results = ask(text, options, self.scope == "inferred")
+            names = [variable.value for variable in results.variables]
+            for solution in results:
+                terms = {name: symbol_of(solution[name]) for name in names} | {"this": node} | constants
+                yield self._row(node, {name: term for name, term in terms.items() if term})
+
+    def _row(self, node: str, terms: Mapping[str, str]) -> tuple[str, ...]:
+        value = terms.get("value", "" if self.path else node)
+        message = terms.get("message") or filled(self.message, "\t".join(terms), "\t".join(terms.values()))
+        fixed = self.shape, self.component, self.severity, message, self.detail
+        return node, terms.get("path", self.path), value, *fixed
+
+
+class _Template:
+    """A query, to be asked for many nodes."""
+
+    def __init__(self, text: str) -> None:
+        found = words(text)
+        groups = [
+            one.end
+            for one, other in pairwise(found)
+            if one.is_mark("{") and not other.is_keyword("SELECT") and text[one.end : one.end + 1] != "|"
+        ]
+        places = [0, *groups, len(text)]
+        self._pieces = [text[i:j] for i, j in pairwise(places)]
+        self._is_seeing = any(word.is_keyword(*_SEEING) for word in found)
+
+    def bound(self, node: str, constants: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+        """Return the text and the options of the query for a node."""
+        pairs, options = dict(constants), dict[str, Any]()
+        start = " "
+        if not node.startswith("_:"):
+            pairs["this"] = node
+        elif self._is_seeing:
+            start = f" BIND (<{_NODE}>() AS ?this) "
+            options["custom_functions"] = {load().NamedNode(_NODE): lambda: named_graph(node)}
+        else:
+            options["substitutions"] = {load().Variable("this"): named_graph(node)}
+        if pairs:
+            names, terms = " ".join(f"?{name}" for name in pairs), " ".join(map(ntriples, pairs.values()))
+            start += f" VALUES ({names}) {{ ({terms}) }} "
+        return start.join(self._pieces), options

@@ -1,6 +1,9 @@
 """Functions in Python that shapes call for single values: datatypes, bounds, lengths, patterns, languages.
 
 They take symbols. A test returns 1 for a value that passes it, else 0.
+
+`compile_pattern` reads the regular expressions of SPARQL with the engine of the language's `match`, whose time is
+linear in the text. Source: XPath and XQuery Functions 3.1, section 5.6, for the flags.
 """
 
 from __future__ import annotations
@@ -9,15 +12,50 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
+from operator import ge, le
 from typing import Any
 
 from tidelog.functions.callables import functor
-from tidelog.rdf.datatypes import SPELLINGS
+from tidelog.language.regex import LENGTH
+from tidelog.rdf.literals import DATATYPES, parts, value_of
 from tidelog.rdf.names import COLON
-from tidelog.rdf.shapes.patterns import compiled
-from tidelog.rdf.shapes.vocabulary import SH
-from tidelog.rdf.terms import RDF, XSD, is_iri, literal
-from tidelog.rdf.values import DATATYPES, parts, value_of
+from tidelog.rdf.shapes.documents import SH
+from tidelog.rdf.terms import RDF, SPELLINGS, XSD, is_iri, literal
+
+_FLAGS = "imsxq"
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(pattern: str, flags: str) -> Any:
+    """Return a compiled pattern. Raise re2.error for an invalid one."""
+    import re2
+
+    if "q" in flags:
+        pattern = re2.escape(pattern)
+    elif "x" in flags:
+        pattern = "".join(pattern.split())
+    options = re2.Options()
+    options.log_errors = False
+    mode = "".join(flag for flag in "ims" if flag in flags)
+    return re2.compile(f"(?{mode}){pattern}" if mode else pattern, options)
+
+
+def why_wrong(pattern: str, flags: str) -> str:
+    """Return why a pattern cannot be used, the empty text if it can."""
+    import re2
+
+    unknown = set(flags) - set(_FLAGS)
+    if unknown:
+        return f"unknown flag {min(unknown)}"
+    if len(pattern) > LENGTH:
+        return f"it has {len(pattern):,} characters, the limit is {LENGTH:,}"
+    try:
+        compile_pattern(pattern, flags)
+    except re2.error as error:
+        reason = error.args[0] if error.args else "it cannot be read"
+        return reason.decode() if isinstance(reason, bytes) else str(reason)
+    return ""
+
 
 HOLDS = f"shape{COLON}holds"
 """The functor of a test, its parameters and a value."""
@@ -47,10 +85,10 @@ def filled(message: str, names: str, terms: str) -> str:
     """Return a message, a literal, with terms in the place of `{?name}` and `{$name}`; names and terms have tabs
     between."""
     values = dict(zip(names.split("\t"), terms.split("\t"), strict=True))
-    return _PLACE.sub(lambda found: _escaped(values.get(found[1], found[0])), message)
+    return _PLACE.sub(lambda found: _message_part(values.get(found[1], found[0])), message)
 
 
-def _escaped(term: str) -> str:
+def _message_part(term: str) -> str:
     """Return a term for a message, as a part of a literal."""
     return literal(parts(term)[0] if term.startswith('"') else term)[1:-1]
 
@@ -85,20 +123,20 @@ def text_of(value: str) -> str | None:
     return value if is_iri(value) else parts(value)[0] if value.startswith('"') else None
 
 
-def _is_long(parameter: str, value: str) -> bool:
-    text = text_of(value)
-    return text is not None and len(text) >= int(parameter)
+def _length_test(holds: Callable[[int, int], bool]) -> Callable[[str, str], bool]:
+    """Return the test if the length of a text compares with a number."""
 
+    def test(number: str, value: str) -> bool:
+        text = text_of(value)
+        return text is not None and holds(len(text), int(number))
 
-def _is_short(parameter: str, value: str) -> bool:
-    text = text_of(value)
-    return text is not None and len(text) <= int(parameter)
+    return test
 
 
 def _matches(parameter: str, value: str) -> bool:
     flags, _, pattern = parameter.partition(" ")
     text = text_of(value)
-    return text is not None and compiled(parts(pattern)[0], flags).search(text) is not None
+    return text is not None and compile_pattern(parts(pattern)[0], flags).search(text) is not None
 
 
 def _is_among(parameter: str, value: str) -> bool:
@@ -116,11 +154,11 @@ def _is_in_language(parameter: str, value: str) -> bool:
     return found is not None and any(each in ("*", found) or found.startswith(f"{each}-") for each in parameter.split())
 
 
-def _ordered(allowed: str) -> Callable[[str, str], bool]:
+def _order_test(allowed: str) -> Callable[[str, str], bool]:
     """Return the test if a value compares with a bound in one of some ways: `<`, `=` or `>`."""
 
     def test(bound: str, value: str) -> bool:
-        found = compared(value, bound)
+        found = order_of(value, bound)
         return found is not None and found in allowed
 
     return test
@@ -130,23 +168,23 @@ _TESTS: dict[str, Callable[[str, str], bool]] = {
     "in": _is_among,
     "nodeKind": _is_of_kind,
     "datatype": _is_of_datatype,
-    "minLength": _is_long,
-    "maxLength": _is_short,
+    "minLength": _length_test(ge),
+    "maxLength": _length_test(le),
     "pattern": _matches,
     "languageIn": _is_in_language,
-    "minExclusive": _ordered(">"),
-    "minInclusive": _ordered(">="),
-    "maxExclusive": _ordered("<"),
-    "maxInclusive": _ordered("<="),
-    "lessThan": _ordered("<"),
-    "lessThanOrEquals": _ordered("<="),
+    "minExclusive": _order_test(">"),
+    "minInclusive": _order_test(">="),
+    "maxExclusive": _order_test("<"),
+    "maxInclusive": _order_test("<="),
+    "lessThan": _order_test("<"),
+    "lessThanOrEquals": _order_test("<="),
 }
 
 
 # --- the order of values ---------------------------------------------------------------------------------------------
 
 
-def compared(one: str, other: str) -> str | None:
+def order_of(one: str, other: str) -> str | None:
     """Return how two literals compare in SPARQL: `<`, `=` or `>`, None where they do not."""
     left, right = _comparable(one), _comparable(other)
     if left is None or right is None or left[0] != right[0]:

@@ -1,14 +1,16 @@
-"""Bodies of rules for a view of SPARQL, and the rules made of them."""
+"""Bodies of rules for a view of SPARQL, the rules made of them, and terms and paths of rdflib as rules spell them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
 from tidelog.rdf.names import COLON, GRAPH, local_name
-from tidelog.rdf.terms import IS_LITERAL, IS_RESOURCE
+from tidelog.rdf.terms import IS_LITERAL, IS_RESOURCE, term
 
 MOST = 64
 """A pattern may have so many bodies."""
@@ -32,7 +34,7 @@ class Unsupported(Exception):
         self.hint = hint
 
 
-def bounded(found: Iterable[ViewBody]) -> Iterator[ViewBody]:
+def limited_bodies(found: Iterable[ViewBody]) -> Iterator[ViewBody]:
     """Yield bodies. Raise Unsupported as soon as there are more than MOST of them."""
     for number, body in enumerate(found):
         if number >= MOST:
@@ -71,7 +73,7 @@ class ViewBody:
         """Return True if bodies certainly have no row in common."""
         return any(other.choices.get(origin, choice) != choice for origin, choice in self.choices.items())
 
-    def chosen(self, origin: object, choice: object) -> ViewBody:
+    def with_choice(self, origin: object, choice: object) -> ViewBody:
         """Return this body as a choice of several."""
         return replace(self, choices={**self.choices, origin: choice})
 
@@ -171,7 +173,7 @@ class ViewRules:
         variable = self._graph.removeprefix("v_") if self._graph.startswith("v_") else ""
         return f"{GRAPH}({triple}, {self._graph})", variable
 
-    def named(self, variable: str) -> tuple[str, ...]:
+    def graph_conditions(self, variable: str) -> tuple[str, ...]:
         """Return the conditions of a variable of GRAPH: the default graph has the empty text as its name."""
         if self._named is None:
             return (f'v_{variable} != ""',)
@@ -227,3 +229,83 @@ class ViewRules:
     def text(self) -> str:
         """Return the program."""
         return "\n".join(self._lines) + "\n"
+
+
+# --- terms and paths -------------------------------------------------------------------------------------------------
+
+
+_IRI = re.compile(r"[A-Za-z][\w+.-]*://[^\s<>\"{}|^`\\]*")
+
+
+def is_plain(iri: str) -> bool:
+    """Return True if rules can have an IRI as the name of a property: it has `//`."""
+    return _IRI.fullmatch(iri) is not None
+
+
+def literal_of(value: Any) -> str:
+    """Return a variable, blank node or constant as the argument of a property."""
+    from rdflib import BNode, Variable
+
+    if isinstance(value, (Variable, BNode)):
+        return f"v_{name_of(value)}"
+    return symbol(value)
+
+
+def name_of(value: Any) -> str | None:
+    """Return the name of a variable or blank node in rules, None for a constant."""
+    from rdflib import BNode, Variable
+
+    if isinstance(value, BNode):
+        return "_" + re.sub(r"\W", "_", value)
+    return str(value) if isinstance(value, Variable) else None
+
+
+def operand_of(value: Any) -> str:
+    """Return a variable or constant as a side of a comparison: there, a text is a symbol, not a literal of RDF."""
+    name = name_of(value)
+    if name is not None:
+        return f"v_{name}"
+    return quoted(term(value))
+
+
+def quoted(symbol: str) -> str:
+    """Return a symbol as a constant of rules."""
+    text = symbol.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def symbol(value: Any) -> str:
+    """Return a constant as an argument of a property."""
+    from rdflib import URIRef
+
+    if isinstance(value, URIRef):
+        return f"<{value}>"
+    return term(value)
+
+
+def path_of(path: Any, step: Callable[[str], str]) -> str:
+    """Return a property path in the language of rules; `step` gives the relation of a property. Raise Unsupported for a
+    negated property set, and for IRIs that paths cannot spell."""
+    from rdflib import URIRef
+    from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
+
+    if isinstance(path, URIRef):
+        if not is_plain(str(path)):
+            raise Unsupported(f"<{path}> cannot be part of a path", "use IRIs with // in paths")
+        return step(str(path))
+    if isinstance(path, SequencePath):
+        return "/".join(_part(each, step) for each in path.args)
+    if isinstance(path, AlternativePath):
+        return "|".join(_part(each, step) for each in path.args)
+    if isinstance(path, InvPath):
+        return f"^{_part(path.arg, step)}"
+    if isinstance(path, MulPath):
+        return f"{_part(path.path, step)}{path.mod}"
+    raise Unsupported("a negated property set is not supported")
+
+
+def _part(path: Any, step: Callable[[str], str]) -> str:
+    from rdflib import URIRef
+
+    text = path_of(path, step)
+    return text if isinstance(path, URIRef) else f"({text})"

@@ -15,11 +15,11 @@ import numpy
 
 from tidelog.functions.callables import aggregate, functor
 from tidelog.rdf.formats import load
+from tidelog.rdf.literals import parts, value_of
 from tidelog.rdf.names import COLON
 from tidelog.rdf.sparql.evaluation import symbol_of
 from tidelog.rdf.sparql.mirror import read
 from tidelog.rdf.terms import OWL, XSD, is_iri, literal, ntriples
-from tidelog.rdf.values import parts, value_of
 
 COMPUTE = f"sparql{COLON}compute"
 """The functor: an operation and two terms."""
@@ -56,8 +56,8 @@ def compute(op: str, one: str, other: str) -> str:
         return _floating(rank, op, left[1], right[1])
     a, b = left[1], right[1]
     if op == "/":
-        return spelled(_DECIMAL, a / b) if b else ""
-    return spelled(rank, a + b if op == "+" else a - b if op == "-" else a * b)
+        return number_literal(_DECIMAL, a / b) if b else ""
+    return number_literal(rank, a + b if op == "+" else a - b if op == "-" else a * b)
 
 
 def _value_of(expression: str, symbols: Mapping[str, str]) -> str:
@@ -84,7 +84,7 @@ def _floating(rank: int, op: str, one: Any, other: Any) -> str:
     kind = numpy.float32 if rank == _FLOAT else numpy.float64
     a, b = kind(float(one)), kind(float(other))
     with numpy.errstate(all="ignore"):
-        return spelled(rank, a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b)
+        return number_literal(rank, a + b if op == "+" else a - b if op == "-" else a * b if op == "*" else a / b)
 
 
 def number(term: str) -> Number | None:
@@ -100,7 +100,7 @@ def number(term: str) -> Number | None:
     return _DECIMAL if datatype == f"{XSD}decimal" else _INTEGER, value[1]
 
 
-def spelled(rank: int, value: Any) -> str:
+def number_literal(rank: int, value: Any) -> str:
     """Return the literal of a number, the empty text if it has too many digits."""
     if rank == _INTEGER:
         text = str(int(value)) if -(2**63) <= value < 2**63 else ""
@@ -132,12 +132,12 @@ def _float(value: Any) -> str:
 NO_SUMS: Sums = (0, (0, 0, 0, 0), Fraction(0), (0, 0, 0))
 
 
-def taken(sums: Sums, term: str) -> Sums:
+def without_member(sums: Sums, term: str) -> Sums:
     """Return sums with one member less."""
-    return _counted(sums, term, -1)
+    return _with_member(sums, term, -1)
 
 
-def _counted(sums: Sums, term: str, by: int) -> Sums:
+def _with_member(sums: Sums, term: str, by: int) -> Sums:
     bad, ranks, total_, specials = sums
     found = number(term)
     if found is None:
@@ -152,38 +152,38 @@ def _counted(sums: Sums, term: str, by: int) -> Sums:
 
 def total(sums: Sums) -> str:
     """Return SUM."""
-    return _ended(sums, 1, _INTEGER)
+    return _quotient(sums, 1, _INTEGER)
 
 
 def mean(sums: Sums) -> str:
     """Return AVG."""
-    return _ended(sums, sum(sums[1]), _DECIMAL)
+    return _quotient(sums, sum(sums[1]), _DECIMAL)
 
 
-@aggregate(_FOLD, name=AGGREGATES["Sum"], init=NO_SUMS, inverse=taken, finish=total, compiled=False)
+@aggregate(_FOLD, name=AGGREGATES["Sum"], init=NO_SUMS, inverse=without_member, finish=total, compiled=False)
 def add(sums: Sums, term: str) -> Sums:
     """Return the state of SUM with one more member."""
-    return _counted(sums, term, 1)
+    return _with_member(sums, term, 1)
 
 
-@aggregate(_FOLD, name=AGGREGATES["Avg"], init=NO_SUMS, inverse=taken, finish=mean, compiled=False)
+@aggregate(_FOLD, name=AGGREGATES["Avg"], init=NO_SUMS, inverse=without_member, finish=mean, compiled=False)
 def add_to_mean(sums: Sums, term: str) -> Sums:
     """Return the state of AVG with one more member."""
-    return _counted(sums, term, 1)
+    return _with_member(sums, term, 1)
 
 
-def _ended(sums: Sums, count: int, lowest: int) -> str:
+def _quotient(sums: Sums, count: int, lowest: int) -> str:
     """Return the sum, divided by a count, as a number of the lowest datatype or one above."""
     bad, ranks, value, (above, below, nan) = sums
     if bad or not any(ranks):
         return ""
     rank = max(lowest, *(i for i, members in enumerate(ranks) if members))
     if nan or (above and below):
-        return spelled(rank, float("nan"))
+        return number_literal(rank, float("nan"))
     if above or below:
-        return spelled(rank, float("inf" if above else "-inf"))
+        return number_literal(rank, float("inf" if above else "-inf"))
     found = value / count
-    return spelled(rank, found if rank <= _DECIMAL else float(found))
+    return number_literal(rank, found if rank <= _DECIMAL else float(found))
 
 
 # --- MIN and MAX -----------------------------------------------------------------------------------------------------

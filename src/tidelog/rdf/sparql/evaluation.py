@@ -1,4 +1,6 @@
-"""A query over a mirror, evaluated to rows of terms, or to the text of an answer piece by piece."""
+"""A query over a mirror, evaluated to rows of terms, or to the text of an answer piece by piece; and `Solutions`, its
+answer for users.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from tidelog.errors import LimitError, Problem, UsageError
+from tidelog.errors import LimitError, Problem, UsageError, quote
+from tidelog.io.relation import Relation
+from tidelog.rdf import output
 from tidelog.rdf.formats import INFERRED, format_of, load
 from tidelog.rdf.sparql.mirror import MERGED, named_graphs
-from tidelog.rdf.sparql.words import selecting, selects_all, variables
-from tidelog.rdf.terms import NESTED
+from tidelog.rdf.sparql.texts import selecting, selects_all, variables
+from tidelog.rdf.terms import NESTED, ntriples
 
 _FORMS = {"QuerySolutions": "SELECT", "QueryBoolean": "ASK", "QueryTriples": "CONSTRUCT"}
 _XML_NAME = re.compile(r"[^\W\d][\w.-]*$")
@@ -25,7 +29,7 @@ class SparqlPlan:
     text: str
     options: Mapping[str, Any]
 
-    def started(self, mirror: Any) -> Any:
+    def start(self, mirror: Any) -> Any:
         """Return pyoxigraph's results over a mirror, which stay those of this moment, with their columns in the order
         of the text, also for `SELECT *`."""
         text = self.text
@@ -55,7 +59,7 @@ def dataset(mirror: Any, inferred: bool, union: bool = False) -> dict[str, Any]:
     return {"default_graph": [oxigraph.DefaultGraph(), *graphs], "named_graphs": named_graphs(mirror)}
 
 
-def collected(results: Any) -> FoundTerms:
+def collect_terms(results: Any) -> FoundTerms:
     """Return the answer in pyoxigraph's results."""
     form = _FORMS[type(results).__name__]
     if form == "ASK":
@@ -115,14 +119,14 @@ def write(start: Callable[[], Any], formats: AnswerFormats, begin: Callable[[str
             raise LimitError(Problem("E0502", f"the answer has more than {formats.rows:,} rows", hint=hint))
         results = start()
     if form == "CONSTRUCT":
-        triples = _once(results) if name != "rdfxml" else named_for_xml(_once(results))
+        triples = _distinct(results) if name != "rdfxml" else named_for_xml(_distinct(results))
         used = {prefix: iri for prefix, iri in formats.prefixes.items() if iri}
         oxigraph.serialize(triples, out, format=getattr(oxigraph.RdfFormat, format_of(name)), prefixes=used)
     else:
         results.serialize(out, format=getattr(oxigraph.QueryResultsFormat, name.upper()))
 
 
-def _once(triples: Iterator[Any]) -> Iterator[Any]:
+def _distinct(triples: Iterator[Any]) -> Iterator[Any]:
     """Yield each triple once: CONSTRUCT makes some of them several times."""
     seen = set()
     for triple in triples:
@@ -138,3 +142,49 @@ def named_for_xml(triples: Iterator[Any]) -> Iterator[Any]:
             message = f"RDF/XML has no name for the predicate {triple.predicate}"
             raise NoFormat(Problem("E0694", message, hint="accept application/n-triples"))
         yield triple
+
+
+_FORMATS = {
+    "json": "JSON", "srj": "JSON", "application/sparql-results+json": "JSON",
+    "xml": "XML", "srx": "XML", "application/sparql-results+xml": "XML",
+    "csv": "CSV", "text/csv": "CSV",
+    "tsv": "TSV", "text/tab-separated-values": "TSV",
+}  # fmt: skip
+
+
+class Solutions(Relation):
+    """The rows that a query in SPARQL has found, in its order and as often as it gives them.
+
+    SELECT has a column for each variable, with the empty text where it has no value. CONSTRUCT and DESCRIBE have
+    triples. ASK has no columns, and one row if the answer is yes: so its truth value is the answer.
+    """
+
+    def __init__(self, found: FoundTerms, prefixes: Mapping[str, str]) -> None:
+        super().__init__(found.form.lower(), output.rows(found.names, found.columns, found.count))
+        self.form = found.form
+        """SELECT, ASK or CONSTRUCT."""
+        self._prefixes = dict(prefixes)
+
+    def to_text(self, format: str | None = None) -> str:
+        """Return the answer as json, xml, csv or tsv; triples as turtle or ntriples, as `Store.to_text` does.
+
+        The default is json, and turtle for triples. Raise UsageError (E0660) for a format that does not fit.
+        """
+        if self.form == "CONSTRUCT":
+            return output.text(self, None, format or "turtle", self._prefixes).decode()
+        form = _FORMATS.get((format or "json").lower()) if isinstance(format, str | None) else None
+        if form is None or (self.form == "ASK" and form in ("CSV", "TSV")):
+            usable = "json or xml" if self.form == "ASK" else "json, xml, csv or tsv"
+            message = f"{self.form} has no results of the format {quote(format)}"
+            raise UsageError(Problem("E0660", message, hint=f"use {usable}"))
+        oxigraph = load()
+        if self.form == "ASK":
+            given, source = f'{{"head":{{}},"boolean":{"true" if len(self) else "false"}}}', "JSON"
+        else:
+            lines = ["\t".join(f"?{column.name}" for column in self.columns)]
+            lines += ["\t".join(ntriples(str(term)) if term else "" for term in row) for row in self]
+            given, source = "".join(f"{line}\n" for line in lines), "TSV"
+        formats = oxigraph.QueryResultsFormat
+        results = oxigraph.parse_query_results(given, getattr(formats, source))
+        written: bytes = results.serialize(format=getattr(formats, form))
+        return written.decode()

@@ -13,10 +13,9 @@ from itertools import combinations, product
 from typing import Any
 
 from tidelog.rdf.names import COLON
-from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, bounded
+from tidelog.rdf.sparql.bodies import MOST, Unsupported, ViewBody, ViewRules, limited_bodies, operand_of
 from tidelog.rdf.sparql.computing import AGGREGATES
-from tidelog.rdf.sparql.expressions import ASK, ZERO, computed
-from tidelog.rdf.sparql.paths import operand_of
+from tidelog.rdf.sparql.expressions import ASK, ZERO, expression_term
 from tidelog.rdf.terms import XSD
 
 _BRANCH = f"branch{COLON}"
@@ -35,7 +34,9 @@ def repeats(found: Sequence[ViewBody], columns: Iterable[str]) -> bool:
 # --- sub-selects -----------------------------------------------------------------------------------------------------
 
 
-def selected(columns: Sequence[str], found: Sequence[ViewBody], is_distinct: bool, rules: ViewRules) -> Iterator[Any]:
+def subselect_bodies(
+    columns: Sequence[str], found: Sequence[ViewBody], is_distinct: bool, rules: ViewRules
+) -> Iterator[Any]:
     """Yield the bodies of a sub-select, of the bodies of its pattern."""
     bound = [name for name in columns if any(name in body.variables for body in found)]
     relation = rules.relation("select", bound, found)
@@ -43,8 +44,8 @@ def selected(columns: Sequence[str], found: Sequence[ViewBody], is_distinct: boo
     partial = [name for name in bound if any(name not in body.variables for body in found)]
     origin = object()
     for missing in _choices(partial):
-        body = _over({relation: bound}, missing, partial, _resources(found, bound), is_plain)
-        yield body.chosen(origin, missing)
+        body = _rows_body({relation: bound}, missing, partial, _resources(found, bound), is_plain)
+        yield body.with_choice(origin, missing)
 
 
 def _choices(partial: Sequence[str]) -> Iterator[frozenset[str]]:
@@ -55,7 +56,7 @@ def _choices(partial: Sequence[str]) -> Iterator[frozenset[str]]:
         yield frozenset(name for name, is_missing in zip(partial, choice, strict=True) if is_missing)
 
 
-def _over(
+def _rows_body(
     relations: dict[str, Sequence[str]],
     missing: frozenset[str],
     partial: Sequence[str],
@@ -74,17 +75,15 @@ def _over(
 
 def _resources(found: Sequence[ViewBody], columns: Iterable[str]) -> frozenset[str]:
     """Return the variables that no body gives a literal as value."""
-    return frozenset(name for name in columns if all(name in body.resources | _without(body, name) for body in found))
-
-
-def _without(body: ViewBody, name: str) -> frozenset[str]:
-    return frozenset([name]) - body.variables
+    return frozenset(
+        name for name in columns if all(name in body.resources or name not in body.variables for body in found)
+    )
 
 
 # --- BIND ------------------------------------------------------------------------------------------------------------
 
 
-def extended(body: ViewBody, name: str, expression: Any) -> Iterator[ViewBody]:
+def bind_bodies(body: ViewBody, name: str, expression: Any) -> Iterator[ViewBody]:
     """Yield the bodies in which a variable has the value of an expression, or none because of an error."""
     from rdflib import Literal, URIRef, Variable
 
@@ -93,20 +92,20 @@ def extended(body: ViewBody, name: str, expression: Any) -> Iterator[ViewBody]:
         if name in body.variables or old not in body.variables:
             yield body
             return
-        yield _bound(body, name, f"v_{old}", resource=old in body.resources)
+        yield _bind(body, name, f"v_{old}", resource=old in body.resources)
     elif isinstance(expression, (URIRef, Literal)):
-        yield _bound(body, name, operand_of(expression), resource=isinstance(expression, URIRef))
+        yield _bind(body, name, operand_of(expression), resource=isinstance(expression, URIRef))
     else:
-        value = computed(expression, body)
+        value = expression_term(expression, body)
         if value is not None:
-            found, origin = _bound(body, name, value), object()
-            yield found.with_literals([f'v_{name} != ""']).chosen(origin, True)
-            yield body.with_literals([f'{value} = ""']).chosen(origin, False)
+            found, origin = _bind(body, name, value), object()
+            yield found.with_literals([f'v_{name} != ""']).with_choice(origin, True)
+            yield body.with_literals([f'{value} = ""']).with_choice(origin, False)
         else:
             yield body
 
 
-def _bound(body: ViewBody, name: str, value: str, *, resource: bool = False) -> ViewBody:
+def _bind(body: ViewBody, name: str, value: str, *, resource: bool = False) -> ViewBody:
     equation = f"v_{name} = {value}"
     return replace(
         body.with_literals([equation]),
@@ -120,7 +119,7 @@ def _bound(body: ViewBody, name: str, value: str, *, resource: bool = False) -> 
 # --- GROUP BY --------------------------------------------------------------------------------------------------------
 
 
-def grouped(node: Any, found: Sequence[ViewBody], rules: ViewRules) -> Iterator[ViewBody]:
+def group_bodies(node: Any, found: Sequence[ViewBody], rules: ViewRules) -> Iterator[ViewBody]:
     """Yield the bodies of groups with their aggregates, of the bodies of the pattern that is grouped."""
     from rdflib import Variable
 
@@ -132,7 +131,7 @@ def grouped(node: Any, found: Sequence[ViewBody], rules: ViewRules) -> Iterator[
         argument = each.vars
         if argument != "*" and not isinstance(argument, Variable):
             name = f"argument{COLON}{number}"
-            found = list(bounded(more for body in found for more in extended(body, name, argument)))
+            found = list(limited_bodies(more for body in found for more in bind_bodies(body, name, argument)))
             argument = name
         aggregates.append((each, str(argument)))
     groups = _Groups(keys, found, rules, is_grouped=node.p.expr is not None)
@@ -146,7 +145,7 @@ def grouped(node: Any, found: Sequence[ViewBody], rules: ViewRules) -> Iterator[
             groups.add(each, argument)
     for body in groups.bodies():
         for name, key in samples.items():
-            body = next(extended(body, name, Variable(key)))
+            body = next(bind_bodies(body, name, Variable(key)))
         yield body
 
 
@@ -212,8 +211,8 @@ class _Groups:
         """Yield the bodies of the groups."""
         origin = object()
         for missing in _choices(self.unsure):
-            found = _over(self.results, missing, self.unsure, self.resources)
-            yield replace(found, derived=found.variables - set(self.keys)).chosen(origin, missing)
+            found = _rows_body(self.results, missing, self.unsure, self.resources)
+            yield replace(found, derived=found.variables - set(self.keys)).with_choice(origin, missing)
 
 
 def _in_branch(body: ViewBody, number: int) -> ViewBody:

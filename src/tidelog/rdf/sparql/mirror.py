@@ -12,8 +12,9 @@ that takes long, because a query sorts or counts, keeps that copy, and the other
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,15 +23,62 @@ import numpy
 
 from tidelog.common.arrays import Words
 from tidelog.errors import Problem, UsageError, path_problem, quote
-from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
-from tidelog.rdf.data import COLUMNS, Triples
+from tidelog.rdf.data import COLUMNS, QUAD_COLUMNS, Triples
 from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.output import nquads
-from tidelog.rdf.quads import DEFAULT, QUAD_COLUMNS, Quads, is_among
-from tidelog.rdf.sparql.gate import Gate
+from tidelog.rdf.quads import DEFAULT, Quads, is_among
 from tidelog.rdf.terms import XSD
+
+
+class Gate:
+    """A lock for many threads that share something, or for one that has it alone.
+
+    A thread that waits to be alone comes before those that arrive later, so that readers do not starve it.
+    """
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._sharing = 0
+        self._waiting = 0
+        self._is_taken = False
+
+    def enter(self, *, waits: bool = True) -> bool:
+        """Share from now on until `leave`. Return False without it if `waits` is False and a thread is alone, or waits
+        for that."""
+        with self._condition:
+            if not waits and (self._is_taken or self._waiting):
+                return False
+            self._condition.wait_for(lambda: not (self._is_taken or self._waiting))
+            self._sharing += 1
+            return True
+
+    def leave(self) -> None:
+        """Share no longer."""
+        with self._condition:
+            self._sharing -= 1
+            self._condition.notify_all()
+
+    @contextmanager
+    def exclusive(self, seconds: float | None = None) -> Iterator[bool]:
+        """Be alone inside the block, with True. With False, others have not left within some seconds."""
+        with self._condition:
+            self._waiting += 1
+            try:
+                found = self._condition.wait_for(lambda: not (self._is_taken or self._sharing), seconds)
+                self._is_taken |= found
+            finally:
+                self._waiting -= 1
+                self._condition.notify_all()
+        try:
+            yield found
+        finally:
+            if found:
+                with self._condition:
+                    self._is_taken = False
+                    self._condition.notify_all()
+
 
 MERGED = "urn:tidelog:merged"
 """The graph of triples that are asserted in named graphs only, for queries over the union of all graphs: with it, each
@@ -57,7 +105,7 @@ class MirrorCopy:
 
 
 class Mirror:
-    """The quads of a store in pyoxigraph. `shared` gives them as of the last epoch."""
+    """The quads of a store in pyoxigraph. `share` gives them as of the last epoch."""
 
     def __init__(self, triples: Triples, quads: Quads) -> None:
         self._triples = triples
@@ -112,7 +160,7 @@ class Mirror:
         """Return where the mirror is, its number of quads, and its size in bytes: an estimate in memory."""
         size = 0
         if self.is_there:
-            copy = self.shared()
+            copy = self.share()
             size = len(copy.store)
             copy.gate.leave()
         return {"place": str(self.where), "quads": size, "bytes": size * _BYTES if self.where == MEMORY else 0}
@@ -139,7 +187,7 @@ class Mirror:
             return None
         return copy
 
-    def shared(self, merges: bool = False) -> MirrorCopy:
+    def share(self, merges: bool = False) -> MirrorCopy:
         """Bring the mirror to the present epoch, and return the copy as `fresh` does. Raise UsageError (E0665) if the
         mirror is off. The caller has the store."""
         if self.where == OFF:
@@ -152,7 +200,7 @@ class Mirror:
         try:
             if self._copy is not None and self._noted:
                 # A folder has one copy at a time.
-                with self._copy.gate.alone(None if self.is_on_disk else _PATIENCE) as is_alone:
+                with self._copy.gate.exclusive(None if self.is_on_disk else _PATIENCE) as is_alone:
                     if is_alone:
                         self._follow(self._copy.store)
                         self._copy.changes += 1
@@ -171,17 +219,17 @@ class Mirror:
         return bool(self._noted) or (merges and not self._merges) or copy.process != os.getpid()
 
     def _make(self) -> None:
-        asserted = self._quads.of(self._triples.matching(None, None, None, asserted=True))
+        asserted = self._quads.with_graphs(self._triples.matching(None, None, None, asserted=True))
         inferred = self._triples.inferred()
-        self._fill(self._read(asserted, inferred, self._only_named(asserted)), len(asserted) + len(inferred))
+        self._fill(self._oxigraph_quads(asserted, inferred, self._only_named(asserted)), len(asserted) + len(inferred))
 
     def _fill(self, quads: Iterable[Any], count: int) -> None:
         """Make a copy of quads of pyoxigraph, about `count` of them."""
-        store = self._new(load())
+        store = self._empty_store(load())
         store.bulk_extend(quads)
         self._copy, self._count = MirrorCopy(store), count
 
-    def _new(self, oxigraph: Any) -> Any:
+    def _empty_store(self, oxigraph: Any) -> Any:
         if not self.is_on_disk:
             return oxigraph.Store()
         store = oxigraph.Store(os.fspath(self.where))
@@ -193,7 +241,7 @@ class Mirror:
         noted = self._with_equals(numpy.unique(numpy.concatenate(self._noted), axis=0))
         rows = numpy.unique(numpy.concatenate(self._rows), axis=0)
         visible, asserted = self._quads.visible(noted), self._quads.asserted(noted)
-        there = self._quads.of(noted[asserted])
+        there = self._quads.with_graphs(noted[asserted])
         default = self._triples.dictionary.encode(DEFAULT, "symbol")
         in_default = there[there[:, 3] == default][:, :3]
         others = noted[~is_among(noted, in_default)]
@@ -204,9 +252,9 @@ class Mirror:
         merged = self._only_named(there)
         others = noted[~is_among(noted, merged)] if self._merges else merged
         gone = numpy.concatenate([left, rows[rows[:, 3] != default]])
-        for quad in self._read(gone, noted[asserted | ~visible], others):
+        for quad in self._oxigraph_quads(gone, noted[asserted | ~visible], others):
             store.remove(quad)
-        store.extend(self._read(there, noted[visible & ~asserted], merged))
+        store.extend(self._oxigraph_quads(there, noted[visible & ~asserted], merged))
         self._forget_empty(store, rows)
         self._noted, self._rows = [], []
 
@@ -235,12 +283,11 @@ class Mirror:
         triples = numpy.unique(quads[:, :3], axis=0)
         return triples[~is_among(triples, quads[quads[:, 3] == default][:, :3])]
 
-    def _read(self, quads: Words, inferred: Words, merged: Words) -> Iterator[Any]:
+    def _oxigraph_quads(self, quads: Words, inferred: Words, merged: Words) -> Iterator[Any]:
         """Yield quads, and inferred and merged triples in their graphs, as pyoxigraph has them."""
-        dictionary = self._triples.dictionary
-        yield from read(nquads(Relation("quads", WordRows(QUAD_COLUMNS, dictionary, quads))))
+        yield from read(nquads(self._triples.relation("quads", quads)))
         for triples, graph in ((inferred, INFERRED), (merged, MERGED)):
-            yield from read(nquads(Relation(graph, WordRows(COLUMNS, dictionary, triples)), f" <{graph}>"))
+            yield from read(nquads(self._triples.relation(graph, triples), f" <{graph}>"))
 
 
 def named_graphs(mirror: Any) -> list[Any]:

@@ -20,8 +20,8 @@ from tidelog.rdf.documents import Labels
 from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.sparql.evaluation import FoundTerms, SparqlPlan, dataset
 from tidelog.rdf.sparql.mirror import MERGED, named_graphs, read
-from tidelog.rdf.sparql.operations import UpdateOperation
-from tidelog.rdf.sparql.words import words
+from tidelog.rdf.sparql.reading import UpdateOperation
+from tidelog.rdf.sparql.texts import words
 from tidelog.rdf.terms import NESTED, ntriples
 
 _NODE = "urn:tidelog:node:"
@@ -74,7 +74,7 @@ class UpdateDraft:
         return self.changes.get(quad, quad in self._mirror)
 
     @contextmanager
-    def applied(self) -> Iterator[None]:
+    def in_mirror(self) -> Iterator[None]:
         """Have the changes in the mirror inside the block. The caller has the mirror alone."""
         graphs = {quad.graph_name for quad, is_there in self.changes.items() if is_there}
         new = [graph for graph in graphs if not self._mirror.contains_named_graph(graph)]
@@ -113,44 +113,46 @@ class UpdateDraft:
 
     def _data(self, operation: UpdateOperation) -> None:
         data = operation.text(operation.words[1].start, operation.words[-1].end)
-        quads = operation.inserted(f"INSERT {data}")
+        quads = operation.insertions(f"INSERT {data}")
         (self._insert if operation.verb == "INSERT" else self._delete)(quads)
 
     def _modify(self, operation: UpdateOperation) -> None:
         plan = SparqlPlan(operation.query, {"base_iri": operation.base, "prefixes": dict(operation.prefixes)})
-        graph = operation.behind("WITH")
+        graph = operation.iri_after("WITH")
         if self._chosen:
             plan = SparqlPlan(plan.text, {**plan.options, **self._chosen})
         elif not operation.has("USING"):
-            plan = self._within(plan, graph, self._inferred)
+            plan = self._with_graphs(plan, graph, self._inferred)
         found = self._ask(plan, self)
         within = "" if graph is None else f"WITH <{graph}>"
         # DELETE WHERE has one block, which is pattern and template.
         templates = [operation.block(verb) for verb in ("DELETE", "INSERT")]
-        made = [self._made(operation, within, template, found) if template else [] for template in templates]
-        self._delete(made[0])
-        self._insert(made[1])
+        deleted, inserted = (
+            self._template_quads(operation, within, template, found) if template else [] for template in templates
+        )
+        self._delete(deleted)
+        self._insert(inserted)
         is_default = not self._chosen and not operation.has("USING")
         # A deletion by pattern alone that finds nothing to delete may aim at triples that follow.
-        if templates[0] and not templates[1] and not made[0] and is_default and not self._inferred:
-            self._pass_over(operation, within, templates[0], self._within(plan, graph, inferred=True))
+        if templates[0] and not templates[1] and not deleted and is_default and not self._inferred:
+            self._pass_over(operation, within, templates[0], self._with_graphs(plan, graph, inferred=True))
 
     def _pass_over(self, operation: UpdateOperation, within: str, template: str, plan: SparqlPlan) -> None:
         """Note what a deletion would delete if patterns matched what follows, because it deletes nothing."""
         found = self._wider(plan, self)
         if found is not None:
-            quads = self._made(operation, within, template, found)
+            quads = self._template_quads(operation, within, template, found)
             self._passed += (quad for quad in quads if not self.has(quad) and self._follows(quad))
 
-    def _within(self, plan: SparqlPlan, graph: str | None, inferred: bool) -> SparqlPlan:
+    def _with_graphs(self, plan: SparqlPlan, graph: str | None, inferred: bool) -> SparqlPlan:
         """Return a plan for the graphs of the draft, with what follows or without; `graph` is the default graph if
         WITH names one."""
         options = dataset(self._mirror, inferred)
         if graph is not None:
             options["default_graph"] = [_name(graph), *options["default_graph"][1:]]
-        return SparqlPlan(plan.text, {**plan.options, **options, "named_graphs": self._named()})
+        return SparqlPlan(plan.text, {**plan.options, **options, "named_graphs": self._named_graphs()})
 
-    def _made(self, operation: UpdateOperation, within: str, template: str, found: FoundTerms) -> list[Any]:
+    def _template_quads(self, operation: UpdateOperation, within: str, template: str, found: FoundTerms) -> list[Any]:
         """Return the quads that a template makes of solutions. Blank nodes of these are IRIs meanwhile, because data in
         SPARQL cannot name any."""
         used = {word.text[1:] for word in words(template) if word.kind == "variable"}
@@ -161,7 +163,7 @@ class UpdateDraft:
         for start in range(0, len(rows), _CHUNK):
             values = f"VALUES ({names}) {{ {' '.join(rows[start : start + _CHUNK])} }}"
             text = f"{within} INSERT {template} WHERE {{ {values} }}"
-            quads |= dict.fromkeys(_with_nodes(operation.inserted(text)))
+            quads |= dict.fromkeys(_with_nodes(operation.insertions(text)))
         return list(quads)
 
     # --- graphs ----------------------------------------------------------------------------------------------------
@@ -170,11 +172,11 @@ class UpdateDraft:
         """Return the graphs that CLEAR or DROP names."""
         oxigraph = load()
         target = operation.words[-1]
-        named = self._named()
+        named = self._named_graphs()
         if target.is_keyword("DEFAULT", "NAMED", "ALL"):
             default = [] if target.is_keyword("NAMED") else [oxigraph.DefaultGraph()]
             return default + ([] if target.is_keyword("DEFAULT") else named)
-        return [self._known(_name(operation.iri(target.text)), operation)]
+        return [self._existing_graph(_name(operation.iri(target.text)), operation)]
 
     def _move(self, operation: UpdateOperation) -> None:
         """Run ADD, COPY or MOVE."""
@@ -182,7 +184,7 @@ class UpdateDraft:
         one, other = (
             load().DefaultGraph() if word.is_keyword("DEFAULT") else _name(operation.iri(word.text)) for word in ends
         )
-        self._known(one, operation)
+        self._existing_graph(one, operation)
         if one == other:
             return
         quads = self._quads(one)
@@ -192,7 +194,7 @@ class UpdateDraft:
         if operation.verb == "MOVE":
             self._delete(quads)
 
-    def _known(self, graph: Any, operation: UpdateOperation) -> Any:
+    def _existing_graph(self, graph: Any, operation: UpdateOperation) -> Any:
         """Return a graph. Raise UsageError (E0669) if no graph has this name."""
         if not self._has(graph) and not operation.has("SILENT"):
             hint = f"check the name, or write {operation.verb} SILENT; graphs without triples are not kept"
@@ -201,22 +203,22 @@ class UpdateDraft:
 
     def _has(self, graph: Any) -> bool:
         is_default = type(graph).__name__ == "DefaultGraph"
-        return is_default or graph in self._created or any(True for _ in self._in(graph))
+        return is_default or graph in self._created or any(True for _ in self._quads_in(graph))
 
-    def _in(self, graph: Any) -> Iterator[Any]:
+    def _quads_in(self, graph: Any) -> Iterator[Any]:
         for quad in self._mirror.quads_for_pattern(None, None, None, graph):
             if self.changes.get(quad, True):
                 yield quad
         yield from (quad for quad, is_there in self.changes.items() if is_there and quad.graph_name == graph)
 
-    def _named(self) -> list[Any]:
+    def _named_graphs(self) -> list[Any]:
         """Return the names of the named graphs."""
         new = (quad.graph_name for quad, is_there in self.changes.items() if is_there)
         default = load().DefaultGraph()
         return list(dict.fromkeys([*named_graphs(self._mirror), *(graph for graph in new if graph != default)]))
 
     def _quads(self, graph: Any) -> list[Any]:
-        return list(self._in(graph))
+        return list(self._quads_in(graph))
 
     def _load(self, operation: UpdateOperation) -> None:
         is_silent = operation.has("SILENT")
@@ -247,16 +249,16 @@ class UpdateDraft:
 
     def _insert(self, quads: Iterable[Any]) -> None:
         for quad in self._changing(quads):
-            self._set(quad, True)
+            self._note_change(quad, True)
 
     def _delete(self, quads: Iterable[Any]) -> None:
         for quad in self._changing(quads):
             if self.has(quad):
-                self._set(quad, False)
+                self._note_change(quad, False)
             elif self._follows(quad):
                 self._lacking.append(quad)
 
-    def _set(self, quad: Any, is_there: bool) -> None:
+    def _note_change(self, quad: Any, is_there: bool) -> None:
         if (quad in self._mirror) == is_there:
             self.changes.pop(quad, None)
         else:

@@ -11,28 +11,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from tidelog.database.database import Database
 from tidelog.errors import DataError, Problem, ProgramError, TidelogError, UsageError, flag, quote, wrong_argument
 from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.formats import INFERRED, load
-from tidelog.rdf.functions import with_functions
-from tidelog.rdf.graph_verbs import GraphVerbs, StoredQuad, changed
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.quads import PendingQuads
 from tidelog.rdf.reader import check_graph
 from tidelog.rdf.sparql.bodies import too_large
 from tidelog.rdf.sparql.computing import FUNCTIONS
-from tidelog.rdf.sparql.evaluation import AnswerFormats, FoundTerms, SparqlPlan, collected, dataset, symbol_of
+from tidelog.rdf.sparql.evaluation import (
+    AnswerFormats,
+    FoundTerms,
+    Solutions,
+    SparqlPlan,
+    collect_terms,
+    dataset,
+    symbol_of,
+)
 from tidelog.rdf.sparql.mirror import Mirror, MirrorCopy, named_graph
-from tidelog.rdf.sparql.operations import NAME, CheckedUpdate, check, operations
-from tidelog.rdf.sparql.problems import failed, refuse
 from tidelog.rdf.sparql.processes import QueryProcess, TimedQuery
-from tidelog.rdf.sparql.solutions import Solutions
+from tidelog.rdf.sparql.reading import NAME, CheckedUpdate, check, operations
+from tidelog.rdf.sparql.texts import asks, has_dataset, is_update, query_errors, refuse
 from tidelog.rdf.sparql.updating import UpdateDraft
-from tidelog.rdf.sparql.views import parts, program, refuse_taken
-from tidelog.rdf.sparql.words import asks, has_dataset, is_update
+from tidelog.rdf.sparql.views import parts, program, refuse_taken, with_functions
 from tidelog.rdf.terms import NESTED, XSD, ntriples, term
+from tidelog.rdf.verbs import StoredQuad, TripleVerbs, apply_changes
 
 if TYPE_CHECKING:
     from tidelog.rdf.proofs import TripleProof
@@ -43,15 +47,10 @@ _DEEP = 2_000
 _OPTIONS = ("timeout", "inferred", "base", "default_graphs", "named_graphs")
 
 
-class SparqlVerbs(GraphVerbs):
+class SparqlVerbs(TripleVerbs):
     """Verbs over a mirror of the triples in pyoxigraph."""
 
     _mirror: Mirror
-
-    @property
-    @abstractmethod
-    def _time_limit(self) -> float | None:
-        """Return the limit of the store for queries, in seconds."""
 
     def update(
         self,
@@ -77,7 +76,7 @@ class SparqlVerbs(GraphVerbs):
         """
         with self.transaction() as block:
             graphs = {"default_graphs": default_graphs, "named_graphs": named_graphs}
-            changed(block, self.drafted(text, inferred=inferred, timeout=timeout, base=base, **graphs))
+            apply_changes(block, self.drafted(text, inferred=inferred, timeout=timeout, base=base, **graphs))
         assert block.change is not None
         return block.change
 
@@ -97,8 +96,8 @@ class SparqlVerbs(GraphVerbs):
         given: object = text
         if not isinstance(given, str):
             raise wrong_argument("an update", "the text of an update in SPARQL", text)
-        seconds, is_inferred, start = self._checked({"timeout": timeout, "inferred": inferred, "base": base})
-        chosen = _chosen(default_graphs, named_graphs)
+        seconds, is_inferred, start = self._query_options({"timeout": timeout, "inferred": inferred, "base": base})
+        chosen = _dataset_options(default_graphs, named_graphs)
         if asks(text):
             raise UsageError(Problem("E0664", "this text is a query, not an update", hint="pass it to `store.query`"))
         refuse(text, NAME)
@@ -107,20 +106,20 @@ class SparqlVerbs(GraphVerbs):
                 mirror = copy.store  # It stays as it is: only commits change it.
                 checked = CheckedUpdate(text, self._declared, start)
                 first = TimedQuery(copy, checked, seconds) if self._is_long(text) else None
-            with failed(text, NAME):
+            with query_errors(text, NAME):
                 if first is not None:
-                    first.found()
+                    first.answer()
                 check(text, self._declared, start)
             ask, follows = partial(self._evaluate_plan, copy, seconds), partial(self._is_inferred, mirror)
             wider = partial(self._asked_wider, copy, seconds)
             draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen, follows, wider)
-            with failed(text, NAME):
+            with query_errors(text, NAME):
                 for operation in operations(text, self._declared, start):
                     draft.run(operation)
             if (lacking := draft.lacking) is not None:
                 raise self._follows(lacking)
             found = draft.changes.items()
-            return {each: is_there for quad, is_there in found for each in self._spelled(quad, is_there)}
+            return {each: is_there for quad, is_there in found for each in self._stored_spellings(quad, is_there)}
 
     def _is_inferred(self, mirror: Any, quad: Any) -> bool:
         """Return True for a quad of pyoxigraph that is not asserted, but follows."""
@@ -150,9 +149,9 @@ class SparqlVerbs(GraphVerbs):
             finally:
                 copy.gate.leave()
         else:
-            with copy.gate.alone(), draft.applied():
+            with copy.gate.exclusive(), draft.in_mirror():
                 running = self._begin_evaluation(copy, plan, seconds)
-        return running.found() if isinstance(running, TimedQuery) else collected(running)
+        return running.answer() if isinstance(running, TimedQuery) else collect_terms(running)
 
     def _mirror_for(self, *, inferred: bool) -> Mirror:
         """Return the mirror that has the triples that follow, or one that need not have them."""
@@ -166,7 +165,7 @@ class SparqlVerbs(GraphVerbs):
         copy = mirror.fresh(union)
         if copy is None:
             with self._using(), changing_within_memory:
-                copy = mirror.shared(union)
+                copy = mirror.share(union)
         try:
             yield copy
         finally:
@@ -175,13 +174,13 @@ class SparqlVerbs(GraphVerbs):
     def _begin_evaluation(self, copy: MirrorCopy, plan: SparqlPlan, seconds: float | None) -> Any:
         """Return a query that has begun: pyoxigraph's results, or `TimedQuery` if another process evaluates it."""
         is_apart = seconds is not None or self._is_long(plan.text)
-        return TimedQuery(copy, plan, seconds) if is_apart else plan.started(copy.store)
+        return TimedQuery(copy, plan, seconds) if is_apart else plan.start(copy.store)
 
     def _is_long(self, text: str) -> bool:
         """Return True for a text that another process reads and evaluates. None can where the mirror is on disk."""
         return len(text) > _DEEP and not self._mirror.is_on_disk
 
-    def _spelled(self, quad: Any, is_there: bool) -> Iterator[StoredQuad]:
+    def _stored_spellings(self, quad: Any, is_there: bool) -> Iterator[StoredQuad]:
         """Yield a quad to insert or to delete in the spelling of the store: pyoxigraph has lost that of numbers, dates
         and truth values."""
         graph = symbol_of(quad.graph_name)
@@ -219,11 +218,11 @@ class SparqlVerbs(GraphVerbs):
             raise wrong_argument("a view", "the text of a SELECT or CONSTRUCT in SPARQL", text)
         with self._changing(), changing_within_memory:
             rules = program(name, text, self._declared)
-            refuse_taken(name, self.database.program)
+            refuse_taken(name, self._database.program)
             if f"{GRAPH}(" in rules:
                 self._quads.declare()
             try:
-                self.load(with_functions(rules, self.database, FUNCTIONS))
+                self.load(with_functions(rules, self._database, FUNCTIONS))
             except (ProgramError, RecursionError) as error:
                 raise too_large(name, error) from None
 
@@ -233,13 +232,8 @@ class SparqlVerbs(GraphVerbs):
         Raise UsageError (E0601) if there is no such view, ProgramError if rules or other views read it.
         """
         with self._changing(), changing_within_memory:
-            workspace = self.database.workspace
+            workspace = self._database.workspace
             workspace.remove_relations(*parts(name, workspace.program))
-
-    @property
-    @abstractmethod
-    def database(self) -> Database:
-        """Return the database underneath."""
 
     @abstractmethod
     def _load_view(self, text: str) -> None:
@@ -254,19 +248,19 @@ class SparqlVerbs(GraphVerbs):
         parameters = dict(given)
         options: dict[str, Any] = {name: parameters.pop(name) for name in _OPTIONS if name in parameters}
         union = flag("union", parameters.pop("union", False))
-        seconds, inferred, base = self._checked(options)
+        seconds, inferred, base = self._query_options(options)
         if is_update(text):
             raise UsageError(Problem("E0664", "this text is an update, not a query", hint="pass it to `store.update`"))
-        chosen = _chosen(options.get("default_graphs"), options.get("named_graphs"))
+        chosen = _dataset_options(options.get("default_graphs"), options.get("named_graphs"))
         refuse(text, _QUERY)
         asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
         with self._sharing(union, inferred=inferred) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
-            with failed(text, _QUERY, **asked):
+            with query_errors(text, _QUERY, **asked):
                 plan = SparqlPlan(text, {**asked, **more})
                 running = self._begin_evaluation(copy, plan, seconds)
-        with reading_within_memory, failed(text, _QUERY, **asked):
-            found = running.found() if isinstance(running, TimedQuery) else collected(running)
+        with reading_within_memory, query_errors(text, _QUERY, **asked):
+            found = running.answer() if isinstance(running, TimedQuery) else collect_terms(running)
         return Solutions(found, self.prefixes)
 
     def answering(
@@ -287,7 +281,7 @@ class SparqlVerbs(GraphVerbs):
         if self._mirror.is_on_disk:
             hint = "keep the mirror in memory"
             raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
-        chosen = _chosen(limits.get("default_graphs"), limits.get("named_graphs"))
+        chosen = _dataset_options(limits.get("default_graphs"), limits.get("named_graphs"))
         refuse(text, _QUERY)
         with self._sharing(inferred=True) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
@@ -300,7 +294,7 @@ class SparqlVerbs(GraphVerbs):
     def _declared(self) -> dict[str, str]:
         return {name: iri for name, iri in self.prefixes.items() if iri}
 
-    def _checked(self, options: Mapping[str, Any]) -> tuple[float | None, bool, str | None]:
+    def _query_options(self, options: Mapping[str, Any]) -> tuple[float | None, bool, str | None]:
         """Return time limit, whether inferred triples count, and base. Raise UsageError for wrong values (E0603)."""
         seconds = options.get("timeout")
         if self._mirror.is_on_disk:
@@ -308,7 +302,7 @@ class SparqlVerbs(GraphVerbs):
                 hint = "leave out `timeout`, or keep the mirror in memory"
                 raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
         elif seconds is None:
-            seconds = self._time_limit
+            seconds = self._options.timeout
         if seconds is not None and (
             isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0
         ):
@@ -330,7 +324,7 @@ class SparqlVerbs(GraphVerbs):
             self._mirror.note(triples, change.rows_of(GRAPH))
 
 
-def _chosen(default_graphs: object, named_graphs: object) -> dict[str, Any]:
+def _dataset_options(default_graphs: object, named_graphs: object) -> dict[str, Any]:
     """Return the graphs that a call names, as pyoxigraph takes them; nothing if it names none. Raise UsageError (E0635)
     and DataError (E0465) for wrong names."""
     if default_graphs is None and named_graphs is None:

@@ -6,25 +6,91 @@ relation of its own beside the view (`ViewRules.helper`), and so do comparisons 
 (`grouping`).
 
 A view has each row once, so a query that gives rows several times needs DISTINCT. It sees the union of all graphs, as
-rules do, except in GRAPH and under FROM, which see asserted triples. `conditions` has the filters. Left out, and
+rules do, except in GRAPH and under FROM, which see asserted triples. `expressions` has the filters. Left out, and
 refused (E0663): order and limits, some functions.
+
+The triples of a CONSTRUCT view feed back into the store, and are the rows of the view. So each triple of the template
+has two rules for each body of the pattern. One derives the triple, as any rule does, and so may be part of a recursion.
+The other derives the row.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tidelog.database.database import Database
 from tidelog.errors import Problem, UsageError, quote, quote_name
+from tidelog.functions.callables import GivenAggregate, marked
+from tidelog.functions.importing import Library
 from tidelog.language.syntax import CheckedProgram
 from tidelog.rdf.names import COLON, TRIPLE
-from tidelog.rdf.sparql.bodies import TEXT, Unsupported, ViewBody, ViewRules, bounded, is_resource, rule_prefix
-from tidelog.rdf.sparql.conditions import alternatives
-from tidelog.rdf.sparql.constructing import COLUMNS, constructed
-from tidelog.rdf.sparql.grouping import extended, grouped, repeats, selected
-from tidelog.rdf.sparql.paths import is_plain, literal_of, name_of, operand_of, path_of, symbol
+from tidelog.rdf.sparql.bodies import (
+    TEXT,
+    Unsupported,
+    ViewBody,
+    ViewRules,
+    is_plain,
+    is_resource,
+    limited_bodies,
+    literal_of,
+    name_of,
+    operand_of,
+    path_of,
+    rule_prefix,
+    symbol,
+)
+from tidelog.rdf.sparql.expressions import alternatives
+from tidelog.rdf.sparql.grouping import bind_bodies, group_bodies, repeats, subselect_bodies
 from tidelog.rdf.sparql.reading import algebra
+from tidelog.rdf.terms import TYPE
+
+COLUMNS = ["subject", "predicate", "object"]
+
+
+def add_construct_rules(name: str, template: Sequence[Any], found: Sequence[ViewBody], rules: ViewRules) -> None:
+    """Add the rules of a template, for the bodies of its pattern."""
+    from rdflib import BNode, Literal, URIRef
+
+    for triple in template:
+        subject, predicate, _ = triple
+        if any(isinstance(each, BNode) for each in triple):
+            raise Unsupported("a blank node of a template is another one for each row", "write an IRI")
+        if not isinstance(predicate, URIRef):
+            raise Unsupported("a template needs IRIs as predicates", "name the predicate, or write a rule")
+        if not is_plain(str(predicate)):
+            raise Unsupported(f"<{predicate}> cannot be derived", "use IRIs with // as predicates")
+        if isinstance(subject, Literal):
+            raise Unsupported("a literal is no subject", "write an IRI or a variable")
+        for body in found:
+            _derive(name, triple, body, rules)
+
+
+def _derive(name: str, triple: Any, body: ViewBody, rules: ViewRules) -> None:
+    """Add the rules of a triple for a body that gives its variables values."""
+    subject, predicate, value = triple
+    names = [variable for each in triple if (variable := name_of(each)) is not None]
+    if not body.variables >= set(names):
+        return
+    body = body.with_literals(conditions(triple, body))
+    rules.derive(f"<{predicate}>({literal_of(subject)}, {literal_of(value)})", body)
+    rules.derive(f"{name}({', '.join(map(operand_of, triple))})", body)
+
+
+def conditions(triple: Any, body: ViewBody) -> Iterator[str]:
+    """Yield the conditions of a triple that follows: its subject and its class are no literals."""
+    subject, predicate, value = triple
+    variable = name_of(subject)
+    if variable is not None and variable not in body.resources:
+        yield is_resource(f"v_{variable}")
+    variable = name_of(value)
+    if str(predicate) == TYPE and variable is not None and variable not in body.resources:
+        yield is_resource(f"v_{variable}")
+
+
+# --- views -----------------------------------------------------------------------------------------------------------
+
 
 _SHOWN = {"Minus": "MINUS", "ToMultiSet": "a sub-select or VALUES", "AggregateJoin": "GROUP BY"}
 _WHOLE = frozenset(_SHOWN)
@@ -80,7 +146,7 @@ def _rules(name: str, query: Any) -> str:
     found = list(bodies(node.p, rules, ViewBody()))
     if query.name == "ConstructQuery":
         columns = COLUMNS
-        constructed(name, query.template or node.p.triples, found, rules)
+        add_construct_rules(name, query.template or node.p.triples, found, rules)
     else:
         columns = [str(variable) for variable in node.PV]
         wrong = next((name for name in columns if not re.fullmatch(r"[^\W\d]\w*", name)), None)
@@ -107,7 +173,7 @@ def projection(node: Any) -> tuple[Any, bool]:
     while node.name in ("Distinct", "Reduced"):
         node, is_distinct = node.p, True
     if node.name != "Project":
-        raise Unsupported(f"{_shown(node.name)} needs all rows in order")
+        raise Unsupported(f"{_algebra_name(node.name)} needs all rows in order")
     return node, is_distinct
 
 
@@ -124,34 +190,34 @@ def _bodies(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody]:
             yield from _in_graph(node, rules, outer)
         case "Join":
             others = list(bodies(node.p2, rules, outer))
-            yield from bounded(one & other for one in bodies(node.p1, rules, outer) for other in others)
+            yield from limited_bodies(one & other for one in bodies(node.p1, rules, outer) for other in others)
         case "Union":
             yield from bodies(node.p1, rules, outer)
             yield from bodies(node.p2, rules, outer)
         case "Filter":
             for body in bodies(node.p, rules, outer):
-                yield from _filtered(node.expr, body, outer, rules)
+                yield from _filter_bodies(node.expr, body, outer, rules)
         case "LeftJoin":
             inner = list(bodies(node.p2, rules, ViewBody()))
             ways = bodies(node.p1, rules, outer)
-            yield from bounded(each for body in ways for each in _optional(node.expr, body, inner, rules))
+            yield from limited_bodies(each for body in ways for each in _optional(node.expr, body, inner, rules))
         case "Minus":
             inner = list(bodies(node.p2, rules, ViewBody()))
             for body in bodies(node.p1, rules, outer):
-                yield _without(body, inner, rules)
+                yield _minus_body(body, inner, rules)
         case "ToMultiSet" if node.p.name == "values":
             yield from _values(node.p.res, rules)
         case "ToMultiSet":
             project, is_distinct = projection(node.p)
             found = list(bodies(project.p, rules, ViewBody()))
-            yield from selected([str(variable) for variable in project.PV], found, is_distinct, rules)
+            yield from subselect_bodies([str(variable) for variable in project.PV], found, is_distinct, rules)
         case "AggregateJoin":
-            yield from grouped(node, list(bodies(node.p.p, rules, ViewBody())), rules)
+            yield from group_bodies(node, list(bodies(node.p.p, rules, ViewBody())), rules)
         case "Extend":
             ways = bodies(node.p, rules, outer)
-            yield from bounded(each for body in ways for each in extended(body, str(node.var), node.expr))
+            yield from limited_bodies(each for body in ways for each in bind_bodies(body, str(node.var), node.expr))
         case other:
-            raise Unsupported(f"{_shown(other)} is not supported")
+            raise Unsupported(f"{_algebra_name(other)} is not supported")
 
 
 def _values(rows: Any, rules: ViewRules) -> Iterator[ViewBody]:
@@ -163,15 +229,11 @@ def _values(rows: Any, rules: ViewRules) -> Iterator[ViewBody]:
         alike.setdefault(body.variables, []).append(body)
     for names, found in alike.items():
         atom = rules.helper("values", sorted(names), found)
-        is_plain = len(set(map(_literals, found))) == len(found)
+        is_plain = len({frozenset(body.literals) for body in found}) == len(found)
         yield ViewBody((atom,), names, frozenset(), dict.fromkeys(names, atom), is_plain)
 
 
-def _literals(body: ViewBody) -> frozenset[str]:
-    return frozenset(body.literals)
-
-
-def _filtered(expression: Any, body: ViewBody, outer: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
+def _filter_bodies(expression: Any, body: ViewBody, outer: ViewBody, rules: ViewRules) -> Iterator[ViewBody]:
     """Yield the bodies of a filter. It sees variables of the outer body, which then are variables of this one."""
     seen = outer & body
     found = alternatives(expression, seen, rules, exists)
@@ -186,7 +248,7 @@ def _optional(expression: Any, body: ViewBody, inner: list[ViewBody], rules: Vie
     """Yield a body with an optional part, and the one without it, where the part does not match."""
     both = [body & other for other in inner]
     if expression is not None and expression.name != "TrueFilter":
-        both = [each for one in both for each in _filtered(expression, one, ViewBody(), rules)]
+        both = [each for one in both for each in _filter_bodies(expression, one, ViewBody(), rules)]
     yield from both
     if both:
         yield body.with_literals([f"!{rules.helper('optional', sorted(body.variables), both)}"])
@@ -194,7 +256,7 @@ def _optional(expression: Any, body: ViewBody, inner: list[ViewBody], rules: Vie
         yield body
 
 
-def _without(body: ViewBody, inner: list[ViewBody], rules: ViewRules) -> ViewBody:
+def _minus_body(body: ViewBody, inner: list[ViewBody], rules: ViewRules) -> ViewBody:
     """Return a body for the rows to which no row of a pattern fits that shares a variable."""
     shared = sorted(body.variables & frozenset[str]().union(*(each.variables for each in inner)))
     if not shared:
@@ -219,8 +281,8 @@ def _in_graph(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody
     graph = name_of(node.term)
     if graph is None and not rules.names_graph(operand_of(node.term)):
         return
-    if graph is not None and (inside := set(_parts(node.p)) & _WHOLE):
-        raise Unsupported(f"{_shown(min(inside))} stands in GRAPH with a variable", "name the graph")
+    if graph is not None and (inside := set(_part_names(node.p)) & _WHOLE):
+        raise Unsupported(f"{_algebra_name(min(inside))} stands in GRAPH with a variable", "name the graph")
     with rules.within(operand_of(node.term)):
         found = list(bodies(node.p, rules, outer))
     if graph is not None and any(graph not in body.variables for body in found):
@@ -228,12 +290,12 @@ def _in_graph(node: Any, rules: ViewRules, outer: ViewBody) -> Iterator[ViewBody
     yield from found
 
 
-def _parts(node: Any) -> Iterator[str]:
+def _part_names(node: Any) -> Iterator[str]:
     """Yield the names of the parts of a pattern, those in its filters left out."""
     yield node.name
     for part in ("p", "p1", "p2"):
         if getattr(node, part, None) is not None and hasattr(node[part], "name"):
-            yield from _parts(node[part])
+            yield from _part_names(node[part])
 
 
 def patterns(triples: Any, rules: ViewRules) -> ViewBody:
@@ -259,7 +321,7 @@ def _quad(subject: Any, predicate: Any, value: Any, rules: ViewRules) -> ViewBod
     atom, graph = rules.in_graph(", ".join(map(operand_of, terms)))
     names = [name for each in terms if (name := name_of(each)) is not None] + [graph] * bool(graph)
     resources = [name for name in (name_of(subject), name_of(predicate), graph) if name]
-    conditions = rules.named(graph) if graph else ()
+    conditions = rules.graph_conditions(graph) if graph else ()
     found = ViewBody((atom,), frozenset(names), frozenset(resources), dict.fromkeys(names, atom))
     return found.with_literals(conditions)
 
@@ -294,6 +356,26 @@ def _triple(subject: Any, predicate: Any, value: Any, rules: ViewRules) -> ViewB
     return found.with_literals([is_resource(ends[0])]) if resource else found
 
 
-def _shown(name: str) -> str:
+def _algebra_name(name: str) -> str:
     """Return a part of the algebra as SPARQL calls it."""
     return {"Slice": "LIMIT", "OrderBy": "ORDER BY", "Extend": "BIND", "Graph": "GRAPH", **_SHOWN}.get(name, name)
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+
+def with_functions(text: str, database: Database, functions: tuple[Callable[..., Any], ...]) -> str:
+    """Return rules with declarations of those functions that they call, which the database then has. The functions are
+    marked by `tidelog.functor` or `tidelog.aggregate`."""
+    lines = []
+    for function, given in zip(functions, marked(functions), strict=True):
+        if not isinstance(given, Library) and given.name in text:
+            own = database.workspace.given
+            if given.name not in {**own.functions, **own.aggregates}:
+                database.import_functions([function])
+            if given.name not in database.program.functors:
+                types, _, result = str(given.signature).partition("->")
+                parameters = ", ".join(f"p{i}: {each.strip()}" for i, each in enumerate(types.split(",")))
+                kind = "aggregate" if isinstance(given, GivenAggregate) else "functor"
+                lines.append(f".{kind} {given.name}({parameters}): {result.strip()}\n")
+    return "".join(lines) + text

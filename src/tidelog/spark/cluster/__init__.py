@@ -6,26 +6,6 @@ exchange/    the rows and messages that partitions and driver send each other in
 processes/   partitions, and the processes that run them beside Spark's workers
 manifest     what is committed
 epoch        one epoch: facts to where they live, then rounds
-engine       epochs over partitions, as the driver sees them
-verdict      the check of their views, as the driver sees it
-certificate  the same views with births, to be written
-session      the engine of a Spark session
+engine       epochs over partitions, as the driver sees them, and the engine of a Spark session
+verdict      the check of their views, as the driver sees it, and certificates of them
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tidelog.spark.cluster.session import ClusterEngine
-
-__all__ = ["ClusterEngine"]
-
-
-def __getattr__(name: str) -> Any:
-    # Partitions import this package and have no use for PySpark.
-    if name == "ClusterEngine":
-        from tidelog.spark.cluster.session import ClusterEngine
-
-        return ClusterEngine
-    raise AttributeError(name)

@@ -12,37 +12,40 @@ compared, the recursion is evaluated from scratch (`epoch.Attempt.reset`), which
 
 from __future__ import annotations
 
+import os
+import secrets
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
+from pyspark.sql import SparkSession
 
 from tidelog.common.arrays import Words
-from tidelog.durable.damage import damaged
+from tidelog.durable.files import damaged
 from tidelog.durable.remote import TakenOverError
-from tidelog.errors import Problem, ProgramError, TidelogError, UsageError
+from tidelog.errors import Problem, ProgramError, TidelogError
 from tidelog.functions.callables import Named
 from tidelog.limits.interrupts import Deferring, ForeignCode
 from tidelog.limits.watch import Watch, changing_within_memory
 from tidelog.maintain.protocol import EpochOptions, Outcome, Prospect, RowChange, Seal, sealed_at_once
-from tidelog.maintain.report import names_of, prepares
+from tidelog.maintain.structure import prepares, rule_names
 from tidelog.rules.core import CoreProgram
-from tidelog.rules.reached import facts_of
+from tidelog.rules.recursions import facts_of
 from tidelog.semantics.user_aggregates import given_of
-from tidelog.spark.cluster.counting import PartitionCount
 from tidelog.spark.cluster.epoch import Attempt, Explanation, size_of
-from tidelog.spark.cluster.exchange import values, wire
+from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import LOCK, Folder
 from tidelog.spark.cluster.exchange.rounds import Lookup, Task
-from tidelog.spark.cluster.exchange.texts import files_in
+from tidelog.spark.cluster.exchange.texts import SYMBOLS, files_in, learn_values
 from tidelog.spark.cluster.manifest import (
     BEFORE,
     MANIFEST,
     ClusterManifest,
     SavedPartitions,
-    continued,
+    extended_log,
     files_of,
     read_past,
 )
@@ -52,23 +55,23 @@ from tidelog.spark.cluster.placement.place import (
     memory_of_closure,
     written_closures,
 )
-from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, is_shown, moved, relation_of
-from tidelog.spark.cluster.processes.executors import Executors
-from tidelog.spark.failures import letting_go
+from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, is_shown, moved_relations, relation_of
+from tidelog.spark.cluster.processes.executors import Executors, PartitionCount, SparkExecutors
+from tidelog.spark.failures import releasing
 from tidelog.spark.jobs import step
-from tidelog.spark.rows import DriverRows, Rows, no_rows
+from tidelog.spark.rows import DriverRows, Rows, no_rows, too_many_rows
 from tidelog.storage.dictionary import Dictionary, blocks_of
 from tidelog.storage.distant_symbols import TextBlock
-from tidelog.storage.room import shown
+from tidelog.storage.room import size_text
 
 if TYPE_CHECKING:
-    from tidelog.durable.owner import Owner
+    from tidelog.durable.local import Owner
 
 
 class PartitionedEngine:
-    """Relations over `partitions` partitions, or over as many as the executors do tasks at once, see `counting`. The
-    state is in `folder`, which goes on where it was left if there is a manifest. `dictionary` says what words mean; the
-    engine adds what rules make.
+    """Relations over `partitions` partitions, or over as many as the executors do tasks at once, see `PartitionCount`.
+    The state is in `folder`, which goes on where it was left if there is a manifest. `dictionary` says what words mean;
+    the engine adds what rules make.
 
     A folder that is not `temporary` stays when the engine is closed. Where somebody else keeps which epoch was the
     last, `token` is that epoch's; DataError (E0682) if the folder is in another state.
@@ -89,7 +92,7 @@ class PartitionedEngine:
         token: str | None = None,
     ) -> None:
         self.dictionary = dictionary
-        dictionary.stop_reusing()  # Partitions are told of what came after the last word that they know.
+        dictionary.stop_reusing()  # Partitions learn what came after the last word that they know.
         self.executors = executors
         self.folder = folder
         self.limits = limits or PlacementLimits()
@@ -102,7 +105,7 @@ class PartitionedEngine:
         self.explanation = Explanation()
         self.moved: frozenset[str] = frozenset()
         """Relations that have got another home in the last epoch."""
-        self.told: dict[str, int] = {}
+        self.written_extent: dict[str, int] = {}
         self.named: set[TextBlock] = set()
         self.symbols: tuple[str, ...] = ()
         self.starts: dict[str, dict[str, int]] = {}
@@ -118,7 +121,7 @@ class PartitionedEngine:
             folder.create()
             self.owner = folder.lock()
             if token is not None or MANIFEST in folder.names():
-                self.go_on(token)
+                self.resume(token)
         except BaseException as error:
             if self.owner is not None:
                 self.owner.release()
@@ -136,7 +139,7 @@ class PartitionedEngine:
         """True if this process has the folder, and not another one since a fork, or since the lock is gone."""
         return self.owner is not None and self.owner.stands and not self.taken
 
-    def go_on(self, token: str | None = None) -> None:
+    def resume(self, token: str | None = None) -> None:
         """Go on from the manifest that is there, or from the one of the epoch `token`. DataError (E0682) when that or
         what it names is damaged or missing."""
         try:
@@ -147,12 +150,12 @@ class PartitionedEngine:
                 if token != manifest.token:
                     raise wire.DamagedError(f"{BEFORE} is of another epoch")
                 self.folder.write(MANIFEST, data)
-            told = {values.SYMBOLS: 0}
+            extent = {SYMBOLS: 0}
             for name in manifest.symbols:
-                self.starts[name] = dict(told)
-                told |= values.learn(self.dictionary, self.folder.read(name), self.folder)
+                self.starts[name] = dict(extent)
+                extent |= learn_values(self.dictionary, self.folder.read(name), self.folder)
             self.plan = wire.loads(self.folder.read(manifest.plan)) if manifest.plan else None
-            self.committed, self.symbols, self.told = manifest, manifest.symbols, told
+            self.committed, self.symbols, self.written_extent = manifest, manifest.symbols, extent
             self.named = set(blocks_of(self.dictionary))
             if missing := files_in(self.folder, self.named).difference(self.folder.names()):
                 raise FileNotFoundError(min(missing))
@@ -174,20 +177,7 @@ class PartitionedEngine:
         assert self.owner is not None
         self.owner.check()
         changes = {program.candidates.get(name, name): change for name, change in changes.items()}
-        self._check_candidates(program)
-        for rule in program.counters:
-            message = f"partitions cannot evaluate the counter of rule {rule.origin}: they would give a number twice"
-            hint = 'evaluate in the driver: `db.options(engine="embedded")`'
-            raise ProgramError(Problem("E0709", message, rule.span, hint=hint))
-        for name in program.choices:
-            message = f"partitions cannot choose tuples of `{name}` by `choice-domain`: none knows which comes first"
-            hint = 'evaluate in the driver: `db.options(engine="embedded")`'
-            raise ProgramError(Problem("E0709", message, place="program", hint=hint))
-        for functor in program.functors.values():
-            if functor.name in functor.given.waiting:
-                message = f"partitions keep the functions that {functor.title} has"
-                hint = "call `rollback()`, and declare an aggregate of another name"
-                raise ProgramError(Problem("E0709", message, functor.span, hint=hint))
+        self._check_program(program)
         self.functions |= {name: given_of(each).named for name, each in program.functors.items()}
         count = self.counting.next(self.committed.partitions, self.executors.slots())
         epoch = Attempt(self, program, watch, choice, count)
@@ -203,7 +193,7 @@ class PartitionedEngine:
                 self.folder.write(MANIFEST, wire.dumps(manifest))
                 before = self.committed, self.plan, self.explanation, self.moved
                 try:
-                    self.moved = moved(self.plan, epoch.plan) if self.plan is not None else frozenset()
+                    self.moved = moved_relations(self.plan, epoch.plan) if self.plan is not None else frozenset()
                     self.committed, self.plan, self.explanation = manifest, epoch.plan, epoch.explanation
                     deltas = ClusterChanges(self, epoch.changed())
                     seal(Prospect(deltas, self.relation, self.size))
@@ -220,7 +210,7 @@ class PartitionedEngine:
                 if isinstance(error, OSError):
                     raise self.folder.unusable(error) from error
                 raise
-            with suppress(TidelogError, OSError, MemoryError), letting_go():  # The epoch is safe without.
+            with suppress(TidelogError, OSError, MemoryError), releasing():  # The epoch is safe without.
                 if manifest.is_far_ahead and not self.is_brief:
                     self.save()
             with suppress(OSError, MemoryError):
@@ -234,7 +224,7 @@ class PartitionedEngine:
         manifest = self.committed
         plan, log = read_past(self.folder, manifest.past)
         rounds = [wire.loads(self.folder.read(name)) for name in manifest.since]
-        needed = files_of(continued(log, rounds)) | {round.plan for round in rounds}
+        needed = files_of(extended_log(log, rounds)) | {round.plan for round in rounds}
         symbols = {*manifest.symbols, *self.symbols}
         self.starts = {name: start for name, start in self.starts.items() if name in symbols}
         # Blocks may have been joined since: partitions that go back to this epoch read the former ones.
@@ -264,8 +254,9 @@ class PartitionedEngine:
             for number in range(manifest.partitions)
         ]
 
-    def _check_candidates(self, program: CoreProgram) -> None:
-        """Raise ProgramError (E0709) if a relation that is there already begins or ceases to select."""
+    def _check_program(self, program: CoreProgram) -> None:
+        """Raise ProgramError (E0709) if partitions cannot evaluate a program, or if a relation that is there already
+        begins or ceases to select."""
         before = self.committed.core
         for name in () if before is None else before.relations.keys() & program.relations.keys():
             if before is not None and before.candidates.get(name) != program.candidates.get(name):
@@ -276,6 +267,18 @@ class PartitionedEngine:
                     message += ", which partitions cannot follow"
                     hint = "add the rule before there are facts, or use the embedded engine"
                 raise ProgramError(Problem("E0709", message, place="program", hint=hint))
+        hint = 'evaluate in the driver: `db.options(engine="embedded")`'
+        for rule in program.counters:
+            message = f"partitions cannot evaluate the counter of rule {rule.origin}: they would give a number twice"
+            raise ProgramError(Problem("E0709", message, rule.span, hint=hint))
+        for name in program.choices:
+            message = f"partitions cannot choose tuples of `{name}` by `choice-domain`: none knows which comes first"
+            raise ProgramError(Problem("E0709", message, place="program", hint=hint))
+        for functor in program.functors.values():
+            if functor.name in functor.given.waiting:
+                message = f"partitions keep the functions that {functor.title} has"
+                hint = "call `rollback()`, and declare an aggregate of another name"
+                raise ProgramError(Problem("E0709", message, functor.span, hint=hint))
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -359,7 +362,7 @@ class PartitionedEngine:
     def hyper_nodes(self) -> tuple[tuple[str, ...], ...]:
         """The names of the rules of each hyper-node, in the order of evaluation."""
         nodes = self.committed.core.nodes if self.committed.core is not None else ()
-        return tuple(names_of(node) for node in nodes if not prepares(node.relations))
+        return tuple(rule_names(node) for node in nodes if not prepares(node.relations))
 
     # --- the rest --------------------------------------------------------------------------------------------------
 
@@ -394,26 +397,26 @@ class PartitionedEngine:
             names = [name for name in relations if is_shown(name)]
             if names:
                 lines.append(f"{', '.join(names)}: {way}")
-        lines += self._without_room()
+        lines += self._closures_without_room()
         if self.plan is not None and self.plan.skewed_keys:
             lines += [f"{name}: facts by all their words" for name, at in self.plan.facts.items() if at == "rows"]
-            lines.append(f"skewed keys: {len(self.plan.skewed_keys)}, in {', '.join(self.skewed())}")
+            lines.append(f"skewed keys: {len(self.plan.skewed_keys)}, in {', '.join(self.skewed_columns())}")
         return "\n".join(lines)
 
-    def _without_room(self) -> list[str]:
+    def _closures_without_room(self) -> list[str]:
         """Return the memory that each closure whose pairs are written would need to be everywhere, as text."""
         if self.plan is None or self.committed.core is None:
             return []
         sizes = {name: self.size(name) for name in self.committed.core.relations}
         count, written = self.committed.partitions, written_closures(self.plan)
         return [
-            f"{name}: partitions with {shown(int(memory_of_closure(edges, count)))} of memory would keep its {edges:,} "
-            "edges as components, and write no pairs"
+            f"{name}: partitions with {size_text(int(memory_of_closure(edges, count)))} of memory would keep its "
+            f"{edges:,} edges as components, and write no pairs"
             for name, edges in edges_of_closures(self.committed.core, sizes).items()
             if name in written
         ]
 
-    def skewed(self) -> list[str]:
+    def skewed_columns(self) -> list[str]:
         """Return the columns in which skewed keys are known or presumed, as text."""
         assert self.plan is not None
         infos = self.committed.core.relations if self.committed.core is not None else {}
@@ -455,9 +458,7 @@ class ClusterChanges(Mapping[str, RowChange[Rows]]):
         """Return the changes on the driver. Raise UsageError (E0688) for more than `most` rows."""
         count = sum(self._sizes.values())
         if count > most:
-            message = f"a trial changes {count:,} rows, the embedded_limit is {most:,}"
-            hint = "raise it with options(embedded_limit=…) if the driver has the memory"
-            raise UsageError(Problem("E0688", message, hint=hint))
+            raise too_many_rows(f"a trial changes {count:,} rows, the embedded_limit is {most:,}")
         return self._engine.local_changes(tuple(self._sizes))
 
     def __getitem__(self, name: str) -> RowChange[Rows]:
@@ -473,3 +474,40 @@ class ClusterChanges(Mapping[str, RowChange[Rows]]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._sizes
+
+
+class ClusterEngine(PartitionedEngine):
+    """Partitions beside the Python workers of a session: `partitions`, or as many as it has slots for tasks.
+
+    `state` is a folder that all executors reach, as a path or address (`hdfs://…`, `s3://…`); what is in it when the
+    engine is closed stays, and an engine opened on it goes on from there, from the epoch `token` if that is given.
+    Without it, the state is in a temporary folder: in the folder `within`, or of this machine, which does where
+    executors run on this machine, too. It can become one that stays (`temporary`) if the engine is `lasting`.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        dictionary: Dictionary,
+        *,
+        state: str | None = None,
+        within: str | os.PathLike[str] | None = None,
+        partitions: int | None = None,
+        limits: PlacementLimits | None = None,
+        lasting: bool | None = None,
+        token: str | None = None,
+    ) -> None:
+        self.session = session
+        if state is not None:
+            folder = Folder(state)
+        elif within is not None:
+            place = os.fspath(within)
+            folder = Folder(place if "://" in place else os.path.abspath(place)).inside(
+                f"tidelog-{secrets.token_hex(6)}"
+            )
+        else:
+            folder = Folder(tempfile.mkdtemp(prefix="tidelog-cluster-"))
+        executors, temporary = SparkExecutors(session), state is None
+        super().__init__(
+            dictionary, executors, folder, partitions, limits, temporary=temporary, lasting=lasting, token=token
+        )

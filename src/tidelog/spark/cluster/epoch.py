@@ -12,28 +12,31 @@ from typing import Any, Protocol
 from tidelog.functions.callables import Named
 from tidelog.limits.watch import Watch
 from tidelog.maintain.protocol import EpochOptions, Report, RowChange
-from tidelog.maintain.report import names_of, prepares
-from tidelog.rules.core import CoreProgram
-from tidelog.rules.edges import head_of
-from tidelog.spark.cluster.counting import PartitionCount
-from tidelog.spark.cluster.exchange import values, wire
+from tidelog.maintain.structure import prepares, rule_names
+from tidelog.rules.core import CoreProgram, head_of
+from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceMessage
-from tidelog.spark.cluster.exchange.reports import merged
-from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task
-from tidelog.spark.cluster.exchange.texts import files_in
-from tidelog.spark.cluster.manifest import ClusterManifest, Log, continued, is_long, read_past
-from tidelog.spark.cluster.placement.levels import NEVER
+from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Reply, Round, RoundState, Task, merge_reports
+from tidelog.spark.cluster.exchange.texts import (
+    SYMBOLS,
+    count_values,
+    dictionary_extent,
+    files_in,
+    learn_values,
+    values_beyond,
+)
+from tidelog.spark.cluster.manifest import ClusterManifest, Log, extended_log, is_long, read_past
+from tidelog.spark.cluster.placement.buckets import Frequent, find_skew, is_outdated
 from tidelog.spark.cluster.placement.place import (
     PlacementLimits,
     edges_of_closures,
     place_program,
     written_closures,
 )
-from tidelog.spark.cluster.placement.plan import LEVELS, ClusterPlan, facts_name, relation_of
-from tidelog.spark.cluster.placement.skew import Frequent, find, outdated
-from tidelog.spark.cluster.processes.executors import Delivery, Executors, Scattered
-from tidelog.spark.cluster.processes.moving import Moved, has_signed
+from tidelog.spark.cluster.placement.plan import LEVELS, NEVER, ClusterPlan, facts_name, relation_of
+from tidelog.spark.cluster.processes.executors import Delivery, Executors, PartitionCount, Scattered
+from tidelog.spark.cluster.processes.serve import Moved, has_signed_exports
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import Rows
 from tidelog.storage.dictionary import Dictionary, blocks_of
@@ -84,7 +87,7 @@ class ClusterState(Protocol):
     """The files of symbols that partitions know."""
     starts: dict[str, dict[str, int]]
     """The extent of the dictionary before each of these files."""
-    told: dict[str, int]
+    written_extent: dict[str, int]
     """The extent of the dictionary that these files have."""
     named: set[TextBlock]
     """The blocks of symbols that they name."""
@@ -147,17 +150,17 @@ class Attempt:
 
     def run(self, facts: Mapping[str, RowChange[Rows]]) -> ClusterManifest:
         """Do everything but the commit; return the manifest for it."""
-        self.look_back()
+        self.write_past()
         bundles, shared = self.deliver(facts)
         changed = self.make_plan()
         self.explanation.nodes = self.plan.nodes
         before = self.engine.plan
-        self.ordered = self.still_ordered(before, changed)
+        self.ordered = self.ordered_cycles(before, changed)
         forget: tuple[str, ...] = ()
         if changed and before is not None:
             gone = set(before.routes().values()) - set(self.plan.routes().values())
             forget = tuple(sorted({target for _, target, *_ in gone} | set(map(facts_name, self.spread))))
-            self.dirty = _weakened(before, self.plan, forget)
+            self.dirty = _weakened_cycles(before, self.plan, forget)
         if changed or bundles or shared or self.moves:
             narrow = tuple(map(facts_name, self.narrowed))
             first = Round(self.token, 1, self.plan_name, forget, (), narrow, bundles, shared)
@@ -171,14 +174,14 @@ class Attempt:
             level = min(levels)
             cycles = self.cycles_at(level)
             if not self.dirty.isdisjoint(cycles):
-                self.reset(level)
+                self.reset_cycles(level)
             elif self.pending.get(level) or self.shrunk.isdisjoint(cycles):
-                self.release(level)
+                self.release_messages(level)
             else:
-                self.settle(level)
+                self.settle_cycles(level)
         return self.manifest()
 
-    def still_ordered(self, before: ClusterPlan | None, changed: bool) -> set[int]:
+    def ordered_cycles(self, before: ClusterPlan | None, changed: bool) -> set[int]:
         """Return the cycles of the plan that are ordered as the epoch begins: as they were with the plan `before`, and
         those of which no partition has copies yet."""
         if before is not None and not changed:
@@ -190,22 +193,22 @@ class Attempt:
             number for number, cycle in enumerate(self.plan.cycles) if cycle.relations in known or number not in fed
         }
 
-    def look_back(self) -> None:
+    def write_past(self) -> None:
         """Make what has been up to now the past, shortened where it has become long."""
         manifest = self.committed
         _, log = read_past(self.folder, manifest.past)
         rounds: list[Round] = [wire.loads(self.folder.read(name)) for name in manifest.since]
         if self.moves:
-            log = self.moved()
-        elif is_long(log := continued(log, rounds), manifest.kept):
-            log = self.shortened()
+            log = self.move_rows()
+        elif is_long(log := extended_log(log, rounds), manifest.kept):
+            log = self.shorten_log()
             self.snapshot = self.snapshot if manifest.is_saved else None
         if self.snapshot is not None and manifest.is_saved:
             self.snapshot = replace(self.snapshot, entries=len(log))
         self.past = f"past-{self.token}"
         self.folder.write(self.past, wire.dumps((manifest.plan, log)))
 
-    def shortened(self) -> Log:
+    def shorten_log(self) -> Log:
         """Return the net content of all that partitions have been sent, as one entry."""
         with step("shorten the log"):
             written = self.engine.executors.run(self.engine.tasks("keep", (f"kept-{self.token}",)))
@@ -213,7 +216,7 @@ class Attempt:
         own = [each for _, each in written if each is not None]
         return (Logged((), (), tuple(shared), tuple(own), 0),)
 
-    def moved(self) -> Log:
+    def move_rows(self) -> Log:
         """Return all that partitions have been sent, as one entry for the partitions that there are to be."""
         before, now = self.committed.partitions, self.partitions
         self.explanation.repartitioned = self.engine.counting.reason(before, now)
@@ -224,7 +227,7 @@ class Attempt:
         executors.stop(self.folder)  # The partitions are others from now on.
         self.states.clear()
         moved = [rows for rows, _ in written]
-        if plan is not None and has_signed(plan):
+        if plan is not None and has_signed_exports(plan):
             past = f"moving-{self.token}"
             seeded = [*moved, *(seeds for _, seeds in written)]
             self.folder.write(past, wire.dumps((self.committed.plan, _log_of(seeded))))
@@ -265,7 +268,7 @@ class Attempt:
         """Write the facts to where they live: pieces for single partitions, and pieces for all."""
         own: list[Bundle] = []
         shared: list[Piece] = []
-        for name in () if self.moves else self.uneven():  # Another epoch comes.
+        for name in () if self.moves else self.unevenly_placed():  # Another epoch comes.
             self.places[name] = "rows"
             self.spread.append(name)
             asked = self.engine.tasks("send home", (f"facts-{self.token}", facts_name(name)))
@@ -273,45 +276,45 @@ class Attempt:
                 found = self.engine.executors.run(asked)
             own += [bundle for bundle in found if bundle is not None]
         for name, change in facts.items():
-            came = self.scattered(name, change.inserted, True)
+            came = self.scatter_facts(name, change.inserted, True)
             count = sum(each.bundle.rows for each in came if each.bundle is not None)
             if count and name not in self.places:
                 small = count <= self.engine.limits.replicate or not self.core.relations[name].columns
                 self.places[name] = "all" if small else 0
-                if not small and self.skewed([{name: each.frequent} for each in came], {name: count}, name):
+                if not small and self.is_skewed([{name: each.frequent} for each in came], {name: count}, name):
                     self.places[name] = "rows"
-                    came = self.scattered(name, change.inserted, True)
-            elif count and self.outgrown(name, count):
+                    came = self.scatter_facts(name, change.inserted, True)
+            elif count and self.has_outgrown(name, count):
                 self.places[name] = 0
                 self.narrowed.append(name)
             self.fact_rows[name] = count
             self.seen += [{name: each.frequent} for each in came]
-            for each in (*self.scattered(name, change.deleted, False), *came):
+            for each in (*self.scatter_facts(name, change.deleted, False), *came):
                 if each.bundle is not None and self.places.get(name, "all") == "all":
                     shared.append(each.bundle.whole)
                 elif each.bundle is not None:
                     own.append(each.bundle)
         return own, shared
 
-    def scattered(self, name: str, rows: Rows, asserts: bool) -> list[Scattered]:
+    def scatter_facts(self, name: str, rows: Rows, asserts: bool) -> list[Scattered]:
         """Write facts of a relation in pieces for the partitions where they live."""
         place = self.places.get(name, 0)
         delivery = Delivery((facts_name(name), asserts), 0 if place == "all" else place, self.partitions)
         with step(f"deliver facts of {name}"):
             return self.engine.executors.scatter(self.folder, f"facts-{self.token}", rows, delivery)
 
-    def uneven(self) -> list[str]:
+    def unevenly_placed(self) -> list[str]:
         """Return the relations whose facts are placed by a column that has skewed keys by now."""
         apart = [name for name, place in self.places.items() if place == 0]
         sizes = {name: size_of(self.engine.plan, self.sizes, name) for name in apart}
-        return [name for name in apart if self.skewed(self.seen, sizes, name)]
+        return [name for name in apart if self.is_skewed(self.seen, sizes, name)]
 
-    def skewed(self, seen: Iterable[Mapping[str, Frequent]], sizes: Mapping[str, int], name: str) -> bool:
+    def is_skewed(self, seen: Iterable[Mapping[str, Frequent]], sizes: Mapping[str, int], name: str) -> bool:
         """Return True if the first column of a relation has skewed keys."""
         limit = self.engine.limits.skew
-        return (name, 0) in find(seen, sizes, self.partitions, limit, self.engine.plan).columns()
+        return (name, 0) in find_skew(seen, sizes, self.partitions, limit, self.engine.plan).columns()
 
-    def outgrown(self, name: str, count: int) -> bool:
+    def has_outgrown(self, name: str, count: int) -> bool:
         """Return True if facts that are everywhere become too many for that by `count` more."""
         plan = self.engine.plan
         if plan is None or plan.views.get(name) != facts_name(name) or not self.core.relations[name].columns:
@@ -325,7 +328,7 @@ class Attempt:
         sizes = {name: size_of(before, self.sizes, name) for name in (before.views if before is not None else ())}
         for name, rows in self.fact_rows.items():
             sizes[name] = sizes.get(name, 0) + rows
-        skew = find(self.seen, sizes, self.partitions, self.engine.limits.skew, before)
+        skew = find_skew(self.seen, sizes, self.partitions, self.engine.limits.skew, before)
         same = (
             self.core == self.committed.core and self.places == self.committed.facts
         )  # Read again, it is another object.
@@ -334,7 +337,7 @@ class Attempt:
         fits = before is not None and any(
             edges.get(name, 0) < limits.edges(self.partitions) for name in written_closures(before)
         )
-        if before is not None and same and not outdated(before, skew) and not fits:
+        if before is not None and same and not is_outdated(before, skew) and not fits:
             self.plan, self.plan_name = before, self.committed.plan
             return False
         self.plan = place_program(
@@ -359,7 +362,7 @@ class Attempt:
         """Return the cycles of a level."""
         return tuple(number for number, cycle in enumerate(self.plan.cycles) if cycle.level == level)
 
-    def release(self, level: int) -> None:
+    def release_messages(self, level: int) -> None:
         """Run a round in which partitions get the messages of a level. If much has gone in cycles, let these begin anew
         in place of that."""
         waiting = self.pending.pop(level)
@@ -377,7 +380,7 @@ class Attempt:
         sent = {relation_of(export.target) for export in self.plan.exports if level in export.levels}
         self.round(round, sent, bool(shared), level % LEVELS != LEVELS - 1)
 
-    def settle(self, level: int) -> None:
+    def settle_cycles(self, level: int) -> None:
         """Run a round in which partitions send what has come in the cycles of a level, or has come back, now that
         nothing goes in them any more (`exchange.births`)."""
         cycles = self.cycles_at(level)
@@ -388,7 +391,7 @@ class Attempt:
         number = len(self.rounds) + 1
         self.round(Round(self.token, number, self.plan_name, level=level, settled=cycles), names, True, True)
 
-    def reset(self, level: int) -> None:
+    def reset_cycles(self, level: int) -> None:
         """Run a round in which recursions that cross partitions begin anew, from their inputs."""
         cycles = self.cycles_at(level)
         targets = dict.fromkeys(export.target for export in self.plan.exports if export.cycle in cycles)
@@ -427,14 +430,14 @@ class Attempt:
             for known in (self.sizes, self.kept, self.frequent):
                 known.clear()
         for reply in replies:
-            self.hear(reply, round)
+            self.note_reply(reply, round)
         losing = {number for reply in replies for number in reply.losing}.difference(round.cycles)
         self.dirty |= (self.shrunk | losing) - self.ordered
         self.explanation.rounds += 1
         self.explanation.seconds.append(time.perf_counter() - started)
         self.check_sizes()
 
-    def hear(self, reply: Reply, round: Round) -> None:
+    def note_reply(self, reply: Reply, round: Round) -> None:
         """Take note of what a partition has done."""
         self.states[reply.partition] = reply.state
         self.sizes[reply.partition] = reply.sizes
@@ -454,11 +457,11 @@ class Attempt:
         self.shrunk |= set(reply.shrunk) - set(round.cycles)
         self.ordered -= set(reply.unordered) - set(round.cycles)
         if reply.symbols:
-            values.learn(self.engine.dictionary, self.folder.read(reply.symbols), self.folder)
-            # In this order, so that an interruption lets it be told once more, and not never.
-            self.engine.starts[reply.symbols] = self.engine.told
+            learn_values(self.engine.dictionary, self.folder.read(reply.symbols), self.folder)
+            # In this order, so that an interruption lets it be written once more, and not never.
+            self.engine.starts[reply.symbols] = self.engine.written_extent
             self.engine.symbols = (*self.engine.symbols, reply.symbols)
-            self.engine.told = values.extent(self.engine.dictionary, self.core.records)
+            self.engine.written_extent = dictionary_extent(self.engine.dictionary, self.core.records)
 
     def tell_symbols(self) -> None:
         """Write what the driver's dictionary has gained, if others have to know. A file has that of files before it
@@ -466,24 +469,24 @@ class Attempt:
         engine = self.engine
         if not (self.plan.dictionary or engine.lasting):
             return
-        now, blocks = values.extent(engine.dictionary, self.core.records), blocks_of(engine.dictionary)
-        known = engine.told.get(values.SYMBOLS, 0)
+        now, blocks = dictionary_extent(engine.dictionary, self.core.records), blocks_of(engine.dictionary)
+        known = engine.written_extent.get(SYMBOLS, 0)
         moved = bool(engine.symbols) and any(each.start < known and each not in engine.named for each in blocks)
-        first, end = len(engine.symbols), engine.told
+        first, end = len(engine.symbols), engine.written_extent
         for i, name in reversed(list(enumerate(engine.symbols))):
             start = engine.starts[name]
-            if values.count(start, end) < 2 * values.count(end, now):
+            if count_values(start, end) < 2 * count_values(end, now):
                 first = i
             end = start
         if moved:  # Texts have gone to blocks: one file names these in place of all files.
             first = 0
-        if now != engine.told or moved or first < len(engine.symbols) - 1:
+        if now != engine.written_extent or moved or first < len(engine.symbols) - 1:
             name = f"symbols-{self.token}-{len(self.rounds)}-{secrets.token_hex(4)}"
-            start = engine.told if first == len(engine.symbols) else engine.starts[engine.symbols[first]]
-            self.folder.write(name, values.told(engine.dictionary, start, now, self.folder))
+            start = engine.written_extent if first == len(engine.symbols) else engine.starts[engine.symbols[first]]
+            self.folder.write(name, values_beyond(engine.dictionary, start, now, self.folder))
             engine.starts[name] = start
             engine.named = {*(engine.named if first else ()), *blocks}
-            engine.symbols, engine.told = (*engine.symbols[:first], name), now
+            engine.symbols, engine.written_extent = (*engine.symbols[:first], name), now
 
     def check_sizes(self) -> None:
         """Raise if a limit is reached."""
@@ -536,7 +539,7 @@ class Attempt:
     def report(self) -> Report:
         """Return the report of the epoch, hyper-node by hyper-node."""
         seconds = time.perf_counter() - self.started
-        nodes = merged(self.core.nodes, self.plan, self.reports, self.replies, len(self.rounds))
+        nodes = merge_reports(self.core.nodes, self.plan, self.reports, self.replies, len(self.rounds))
         return Report(seconds, nodes, moved=self.explanation.repartitioned or None)
 
 
@@ -553,13 +556,13 @@ def reading_rules(core: CoreProgram, names: Iterable[str]) -> str:
     given = set(names)
     nodes = [node for node in core.nodes if not prepares(node.relations)]
     found = [(number, node) for number, node in enumerate(nodes, 1) if given & {*node.reads, *node.relations}]
-    rules = list(dict.fromkeys(name for _, node in found for name in names_of(node)))
+    rules = list(dict.fromkeys(name for _, node in found for name in rule_names(node)))
     if not rules:
         return "no rules"
-    told = ", ".join([*rules[:_SHOWN], *(["…"] if len(rules) > _SHOWN else [])])
+    shown = ", ".join([*rules[:_SHOWN], *(["…"] if len(rules) > _SHOWN else [])])
     first, last = found[0][0], found[-1][0]
     where = f"hyper-node {first}" if first == last else f"hyper-nodes {first} to {last}"
-    return f"{'rule' if len(rules) == 1 else 'rules'} {told} of {where}"
+    return f"{'rule' if len(rules) == 1 else 'rules'} {shown} of {where}"
 
 
 def _log_of(moved: Sequence[Moved]) -> Log:
@@ -569,7 +572,7 @@ def _log_of(moved: Sequence[Moved]) -> Log:
     return (Logged((), (), shared, bundles, 0),)
 
 
-def _weakened(before: ClusterPlan, plan: ClusterPlan, forget: tuple[str, ...]) -> set[int]:
+def _weakened_cycles(before: ClusterPlan, plan: ClusterPlan, forget: tuple[str, ...]) -> set[int]:
     """Return the cycles of a plan that have lost a rule, or a part of what has been sent."""
     rules: dict[str, set[object]] = {}
     for node in before.program.nodes:

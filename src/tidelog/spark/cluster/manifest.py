@@ -1,10 +1,10 @@
 """The manifest of a state directory, which each commit replaces at once.
 
 A partition is restored in two steps, so that also what the last epoch has changed is known again: the relations as they
-were before it (`past`: a plan, and what has been told each partition), then the rounds of that epoch (`since`).
+were before it (`past`: a plan, and all that each partition has been sent), then the rounds of that epoch (`since`).
 
 Partitions save what they have, derived rows included, when an engine is closed, and when much has changed since they
-last did (`SavedPartitions`). They are restored from that, and from what they have been told since then.
+last did (`SavedPartitions`). They are restored from that, and from what they have been sent since then.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Round, RoundState, Saved
+from tidelog.spark.cluster.placement.buckets import Frequent
 from tidelog.spark.cluster.placement.plan import Placement
-from tidelog.spark.cluster.placement.skew import Frequent
 
 MANIFEST = "manifest"
 BEFORE = "manifest-before"
@@ -107,7 +107,7 @@ def read_past(folder: Folder, name: str) -> tuple[str, Log]:
     return plan, log
 
 
-def continued(log: Log, rounds: Iterable[Round]) -> Log:
+def extended_log(log: Log, rounds: Iterable[Round]) -> Log:
     """Return the log with rounds behind it."""
     longer = list(log)
     for round in rounds:
@@ -126,7 +126,7 @@ def files_of(log: Log) -> set[str]:
 def is_long(log: Log, kept: Mapping[int, int]) -> bool:
     """Return True if a log is worth writing anew: it has many entries, more if there is much to write, or is mostly
     about rows that have gone."""
-    told = sum(bundle.length for entry in log for bundle in entry.bundles)
+    sent = sum(bundle.length for entry in log for bundle in entry.bundles)
     shared = sum(piece.length for entry in log for piece in entry.shared)
     most, all_kept, count = max(kept.values(), default=0), sum(kept.values()), max(len(kept), 1)
-    return len(log) > _ENTRIES + most // _PER_ENTRY or told + count * shared > 2 * all_kept + count * _BYTES
+    return len(log) > _ENTRIES + most // _PER_ENTRY or sent + count * shared > 2 * all_kept + count * _BYTES

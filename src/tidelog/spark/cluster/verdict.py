@@ -1,4 +1,5 @@
-"""The verdict on views that are spread over partitions: the conditions of `tidelog.certificate.check`, in their tasks.
+"""The verdict on views that are spread over partitions: the conditions of `tidelog.certificate.check`, in their tasks;
+and certificates of these views, to be written.
 
 For each rule, rows of the relations that it reads go where they meet (`joins`), and its heads to where the view has
 them. Heads that a view lacks break condition 2, tuples without an older rule instance condition 3. The driver sees a
@@ -7,6 +8,9 @@ few tuples of each kind, and the places of pieces.
 A view proves itself by births: a tuple is older than whatever any partition derives from it (`exchange.births`). Where
 births of several partitions cannot be compared, they come from another evaluation, from nothing. The rows of this
 evaluation are checked, and the views have to be the same.
+
+For a certificate, partitions write the rows of a relation, with their births, to files of the state directory. The
+driver reads these piece by piece, and has one piece in memory.
 """
 
 from __future__ import annotations
@@ -17,37 +21,36 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from tidelog.certificate.certificate import CertifiedProgram
-from tidelog.certificate.layout import kinds_of
-from tidelog.certificate.stopping import look
-from tidelog.certificate.wrong import MOST, Findings, wrong_strata
+from tidelog.certificate.certificate import CertifiedProgram, CertifiedRows, PartedCertificate
+from tidelog.certificate.check import MOST, Findings, wrong_strata
+from tidelog.certificate.folder import kinds_of
+from tidelog.certificate.session import look
 from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.functors import NUMERIC
 from tidelog.limits.interrupts import ForeignCode
 from tidelog.limits.watch import Watch
-from tidelog.rules.core import AggregateRule, CoreConstant, CoreValue
-from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.rules.literals import substituted
+from tidelog.rules.core import AggregateRule, AnyRule, CoreConstant, CoreValue, head_of, substituted
 from tidelog.spark.cluster.checking.joins import FOUND, steps_of
 from tidelog.spark.cluster.checking.steps import (
     FACT,
     CheckPlan,
     Difference,
-    Lending,
     PlannedStep,
     Sent,
+    ShuffleRead,
     ViewComparison,
     Work,
 )
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.cluster.exchange import values as words
 from tidelog.spark.cluster.exchange import wire
-from tidelog.spark.cluster.exchange.pieces import Bundle, Piece
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, read_pieces
+from tidelog.spark.cluster.exchange.texts import dictionary_extent, values_beyond
 from tidelog.spark.cluster.placement.place import needs_dictionary
 from tidelog.spark.cluster.placement.plan import facts_name
+from tidelog.spark.jobs import step
 
 _AT_ONCE = 20_000_000
-"""Rows that are lent for the relations that are checked at a time, unless one of them needs more."""
+"""Rows that are sent for the relations that are checked at a time, unless one of them needs more."""
 
 
 def check_partitions(
@@ -115,7 +118,7 @@ class _Check:
             raise self.shown.folder.unusable(error) from error
         found: list[Problem] = []
         for names in self.batches():
-            found += self.checked(names)
+            found += self.check_relations(names)
             self.clear(keep=self.prefix)
         return found
 
@@ -124,22 +127,22 @@ class _Check:
     def plan_rule(self, number: int, rule: AnyRule) -> None:
         """Plan the evaluations of a rule."""
         name = head_of(rule)
-        own = rule if needs_dictionary(rule) else self.worded(rule)
+        own = rule if needs_dictionary(rule) else self.with_words(rule)
         steps = steps_of(own, self.certified.program.relations, self.certified.strata, self.shown.size)
-        for depth, step in enumerate(steps):
+        for depth, each in enumerate(steps):
             place = len(self.evaluations)
             self.of_relation[name].append(place)
             self.depths.append(depth)
             if depth + 1 < len(steps):
                 inputs = steps[depth + 1].inputs
-                table = next(i for i, each in enumerate(inputs) if each.source == FOUND)
-                self.evaluations.append(PlannedStep(step, inputs[table].key, None))
+                table = next(i for i, read in enumerate(inputs) if read.source == FOUND)
+                self.evaluations.append(PlannedStep(each, inputs[table].key, None))
                 self.following.append(_Place(False, place + 1, table))
             else:
-                self.evaluations.append(PlannedStep(step, self.key(name), number))
+                self.evaluations.append(PlannedStep(each, self.key(name), number))
                 self.following.append(_Place(True, self.names.index(name), 1))
 
-    def worded(self, rule: AnyRule) -> AnyRule:
+    def with_words(self, rule: AnyRule) -> AnyRule:
         """Return a rule with words in the place of constant symbols and records."""
 
         def word(value: CoreValue) -> CoreValue:
@@ -173,10 +176,10 @@ class _Check:
         )
         symbols = ""
         if any(map(needs_dictionary, self.certified.rules)):
-            self.know_constants()
+            self.encode_constants()
             symbols = f"{self.prefix}-symbols"
-            folder, now = self.shown.folder, words.extent(dictionary, program.records)
-            folder.write(symbols, words.told(dictionary, {}, now, folder))
+            folder, now = self.shown.folder, dictionary_extent(dictionary, program.records)
+            folder.write(symbols, values_beyond(dictionary, {}, now, folder))
         kinds = {column.kind for info in program.relations.values() for column in info.columns} - NUMERIC
         extents = {kind: dictionary.extent(kind) for kind in kinds}
         plan = CheckPlan(tuple(self.evaluations), comparisons, program.records, symbols, extents)
@@ -187,7 +190,7 @@ class _Check:
         plan = self.shown.plan
         return self.ranked is not self.shown or (plan is not None and plan.homes.get(name) == "all")
 
-    def know_constants(self) -> None:
+    def encode_constants(self) -> None:
         """Give the constants of rules words, before the dictionary is written."""
         for rule in self.certified.rules:
             for literal in () if isinstance(rule, AggregateRule) else (rule.head, *rule.body):
@@ -200,7 +203,7 @@ class _Check:
         batch: list[str] = []
         rows = 0
         for name in self.names:
-            reads = {each for rule in self.certified.rules if head_of(rule) == name for each, _ in body_of(rule)}
+            reads = {each for rule in self.certified.rules if head_of(rule) == name for each, _ in rule.reads}
             size = sum(map(self.shown.size, (name, *reads)))
             if batch and rows + size > _AT_ONCE:
                 yield batch
@@ -212,51 +215,55 @@ class _Check:
 
     # --- tasks -------------------------------------------------------------------------------------------------------
 
-    def checked(self, names: Sequence[str]) -> list[Problem]:
+    def check_relations(self, names: Sequence[str]) -> list[Problem]:
         """Return the problems of some relations."""
         numbers = [number for name in names for number in self.of_relation[name]]
         waiting: _Waiting = {}
-        self.lend(names, numbers, waiting)
+        self.send_inputs(names, numbers, waiting)
         for depth in range(max((self.depths[number] for number in numbers), default=-1) + 1):
             now = [number for number in numbers if self.depths[number] == depth]
-            for sent in self.work("evaluate", [_Place(False, number, 0) for number in now], waiting):
+            for sent in self.run_work("evaluate", [_Place(False, number, 0) for number in now], waiting):
                 for number, rows in sent:
                     waiting.setdefault(self.following[number], []).append(rows)
         compared = [_Place(True, self.names.index(name), 0) for name in names]
-        differences: list[list[Difference]] = self.work("compare", compared, waiting)
+        differences: list[list[Difference]] = self.run_work("compare", compared, waiting)
         return [
-            problem for i, name in enumerate(names) for problem in self.found(name, [parts[i] for parts in differences])
+            problem
+            for i, name in enumerate(names)
+            for problem in self.problems_of(name, [parts[i] for parts in differences])
         ]
 
-    def lend(self, names: Sequence[str], numbers: Sequence[int], waiting: _Waiting) -> None:
-        """Have partitions lend what the evaluations and comparisons of some relations read."""
-        views: list[tuple[_Place, Lending]] = []
-        others: list[tuple[_Place, Lending]] = []
+    def send_inputs(self, names: Sequence[str], numbers: Sequence[int], waiting: _Waiting) -> None:
+        """Have partitions send what the evaluations and comparisons of some relations read."""
+        views: list[tuple[_Place, ShuffleRead]] = []
+        others: list[tuple[_Place, ShuffleRead]] = []
         for number in numbers:
             for table, each in enumerate(self.evaluations[number].step.inputs):
                 if each.source != FOUND:
-                    views.append((_Place(False, number, table), lending(self.ranked, each.source, "view", each.key)))
+                    views.append(
+                        (_Place(False, number, table), view_to_send(self.ranked, each.source, "view", each.key))
+                    )
         for name in names:
             number, key = self.names.index(name), self.key(name)
-            views.append((_Place(True, number, 0), lending(self.ranked, name, "view", key)))
+            views.append((_Place(True, number, 0), view_to_send(self.ranked, name, "view", key)))
             others += [
-                (_Place(True, number, 1), lending_facts(self.shown, own, key)) for own in self.facts_in.get(name, ())
+                (_Place(True, number, 1), facts_to_send(self.shown, own, key)) for own in self.facts_in.get(name, ())
             ]
             if self.is_shown_apart(name):
-                others.append((_Place(True, number, 2), lending(self.shown, name, "rows", key)))
-        for engine, lent in ((self.ranked, views), (self.shown, others)):
-            asked = [each for each in lent if each[1].copy]
+                others.append((_Place(True, number, 2), view_to_send(self.shown, name, "rows", key)))
+        for engine, reads in ((self.ranked, views), (self.shown, others)):
+            asked = [each for each in reads if each[1].copy]
             if not asked:
                 continue
-            lendings = tuple(lending for _, lending in asked)
-            arguments = (self.shown.folder.address, self.prefix, self.shown.committed.partitions, lendings)
+            wanted = tuple(read for _, read in asked)
+            arguments = (self.shown.folder.address, self.prefix, self.shown.committed.partitions, wanted)
             with ForeignCode(self.watch.interrupts):
-                found: list[list[Sent]] = engine.executors.run(engine.tasks("lend", arguments))
+                found: list[list[Sent]] = engine.executors.run(engine.tasks("send rows", arguments))
             for sent in found:
                 for i, rows in sent:
                     waiting.setdefault(asked[i][0], []).append(rows)
 
-    def work(self, what: str, places: Sequence[_Place], waiting: _Waiting) -> list[Any]:
+    def run_work(self, what: str, places: Sequence[_Place], waiting: _Waiting) -> list[Any]:
         """Have each partition do its part of some work, and return the answers."""
         look(self.watch)
         shown = self.shown
@@ -278,7 +285,7 @@ class _Check:
 
     # --- problems ----------------------------------------------------------------------------------------------------
 
-    def found(self, name: str, parts: Iterable[Difference]) -> Iterator[Problem]:
+    def problems_of(self, name: str, parts: Iterable[Difference]) -> Iterator[Problem]:
         """Yield the problems of a view by its differences in all partitions."""
         parts = list(parts)
         missing: dict[int, list[tuple[object, ...]]] = {}
@@ -297,20 +304,55 @@ class _Check:
             yield self.findings.not_selected(name, rows)
 
 
-def lending(
+def view_to_send(
     engine: PartitionedEngine, name: str, what: Literal["view", "rows"], key: tuple[int, ...] | None
-) -> Lending:
-    """Return the lending of the rows of a relation, without a copy if the engine has none."""
+) -> ShuffleRead:
+    """Return the read of the rows of a relation, without a copy if the engine has none."""
     plan = engine.plan
     known = plan is not None and name in plan.views
     copy, home = (plan.views[name], plan.homes[name]) if plan is not None and known else ("", 0)
-    return Lending(copy, home == "all", what, key)
+    return ShuffleRead(copy, home == "all", what, key)
 
 
-def lending_facts(engine: PartitionedEngine, name: str, key: tuple[int, ...]) -> Lending:
-    """Return the lending of the asserted facts of a relation, without a copy if the engine has none."""
+def facts_to_send(engine: PartitionedEngine, name: str, key: tuple[int, ...]) -> ShuffleRead:
+    """Return the read of the asserted facts of a relation, without a copy if the engine has none."""
     plan, core = engine.plan, engine.committed.core
     own = core.candidates.get(name, name) if core is not None else name
     if plan is None or own not in plan.facts:
-        return Lending("", False, "facts", key)
-    return Lending(facts_name(own), plan.facts[own] == "all", "facts", key)
+        return ShuffleRead("", False, "facts", key)
+    return ShuffleRead(facts_name(own), plan.facts[own] == "all", "facts", key)
+
+
+# --- certificates ----------------------------------------------------------------------------------------------------
+
+
+def parted_certificate(
+    certified: CertifiedProgram, shown: PartitionedEngine, ranked: PartitionedEngine, watch: Watch
+) -> PartedCertificate:
+    """Return the certificate of the views of `shown`. `ranked` has them with births that can be compared, see
+    `check_partitions`. Its parts raise LimitError (E0501) or KeyboardInterrupt."""
+
+    def parts(name: str, part: Literal["facts", "views"]) -> Iterator[CertifiedRows]:
+        look(watch)
+        arity = len(certified.program.relations[name].columns)
+        is_view = part == "views"
+        engine = ranked if is_view else shown
+        asked = view_to_send(ranked, name, "view", ()) if is_view else facts_to_send(shown, name, ())
+        if not asked.copy:
+            return
+        prefix = f"certificate-{secrets.token_hex(6)}"
+        try:
+            with step(f"certify {name}"):
+                arguments = (engine.folder.address, prefix, 1, (asked,))
+                found: list[list[Sent]] = engine.executors.run(engine.tasks("send rows", arguments))
+            for _, rows in (each for sent in found for each in sent):
+                assert isinstance(rows, Bundle)
+                for piece in read_pieces(engine.folder, 0, (), (rows,)):
+                    look(watch)
+                    yield piece.words[:, :arity], piece.words[:, arity] if is_view else None
+        finally:
+            engine.folder.remove(file for file in engine.folder.names() if file.startswith(prefix))
+
+    program = certified.program
+    whole = tuple(sorted(ranked.unsettled() & program.relations.keys()))
+    return PartedCertificate(program, certified.dictionary, certified.place, parts, whole)

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, chain, pairwise
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from tidelog.spark.arrow import to_spark
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.texts import (
     BLOCK,
@@ -33,17 +33,15 @@ from tidelog.spark.cluster.exchange.texts import (
     move_texts,
     write_block,
 )
-from tidelog.spark.failures import letting_go
+from tidelog.spark.failures import releasing
 from tidelog.spark.jobs import step
-from tidelog.spark.older import to_arrow
-from tidelog.spark.sessions import mapped
+from tidelog.spark.rows import larger_batches, to_spark
+from tidelog.spark.sessions import map_in_workers, results_of, to_arrow
 from tidelog.spark.sources.facts import FactFrame
 from tidelog.spark.sources.readers import empty_frame
-from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, move_out
+from tidelog.storage.arrow_arrays import numbers_to_numpy
+from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, move_to_blocks
 from tidelog.storage.distant_symbols import BlockReader, TextBlock
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FEW_SYMBOLS = 200_000
 """So many symbols, and those that came since, are at hand on the driver: more go to blocks."""
@@ -51,7 +49,6 @@ FEW_BLOCKS = 32
 """So many blocks the driver reads itself, in place of some ten Spark jobs."""
 _AT_ONCE = 100_000
 """Rows that a task looks up at once, or a few more."""
-_WRITTEN = "number long, file string, offset long, length long, rows long"
 
 
 @dataclass(frozen=True)
@@ -104,18 +101,18 @@ class SymbolTable:
         names = [leaf.name for leaf in facts.leaves if leaf.kind == "symbol"]
         if not names:
             return
-        new = self._elsewhere(facts.frame, names)
+        new = self._symbols_not_at_hand(facts.frame, names)
         if self._blocks:
-            new = self._looked_up(new, "symbol", "symbol").where("_found is null").select("symbol")
+            new = self._look_up(new, "symbol", "symbol").where("_found is null").select("symbol")
         try:
             count = self._keep(new).count()
             if self.place is not None and count > FEW_SYMBOLS:
-                move_out(self._dictionary, self._written(new, count, self.place))
+                move_to_blocks(self._dictionary, self._write_blocks(new, count, self.place))
             elif count:
                 for chunk in to_arrow(new).column("symbol").chunks:
                     self._dictionary.extend(chunk, distinct=True)
         finally:
-            self._let_go(new)
+            self._release(new)
         self.follow()
 
     def encode(self, facts: DataFrame, symbol_columns: Sequence[str]) -> DataFrame:
@@ -135,7 +132,7 @@ class SymbolTable:
         for name in names:
             value = F.col("_wanted")
             if self._blocks:
-                found = self._looked_up(rows, name, given)
+                found = self._look_up(rows, name, given)
                 joined = found.join(pairs, found[name] == pairs["_given"], "left")
                 value = F.coalesce("_found", "_wanted")
                 joined = joined.where(value.isNotNull())
@@ -150,15 +147,15 @@ class SymbolTable:
         self._kept.append(frame)  # before it is kept, so that an interruption leaves nothing in Spark
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
 
-    def _let_go(self, frame: DataFrame) -> None:
-        with letting_go():
+    def _release(self, frame: DataFrame) -> None:
+        with releasing():
             frame.unpersist()
         self._kept = [each for each in self._kept if each is not frame]
 
     def settle(self) -> None:
         """Let go of frames that are kept in Spark: an epoch is over."""
         while self._kept:
-            self._let_go(self._kept[-1])
+            self._release(self._kept[-1])
 
     def close(self) -> None:
         """Forget the symbols."""
@@ -187,7 +184,7 @@ class SymbolTable:
             start = self._parts[first].start if first < len(self._parts) else start
             self._parts[first:] = [self._part(start, stop)]
 
-    def make_room(self) -> None:
+    def bound_symbols_at_hand(self) -> None:
         """Move symbols to blocks if too many are at hand, also where nobody asks for a frame of them."""
         start = self._parts[-1].stop if self._parts else 0
         new = at_hand(self._dictionary, start, len(self._dictionary))
@@ -195,8 +192,6 @@ class SymbolTable:
             self.follow()
 
     def _part(self, start: int, stop: int) -> _Part:
-        import pyarrow as pa
-
         ids = at_hand(self._dictionary, start, stop)
         table = pa.table({"symbol": self._dictionary.decode_column(ids, "symbol"), "id": ids})
         return _Part(to_spark(self._session, table), start, stop, len(ids))
@@ -206,77 +201,59 @@ class SymbolTable:
 
     # --- symbols in blocks -------------------------------------------------------------------------------------------
 
-    def _elsewhere(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
+    def _symbols_not_at_hand(self, rows: DataFrame, names: Sequence[str]) -> DataFrame:
         """Return the different symbols in some columns that are not at hand."""
         different = rows.select(F.explode(F.array(*names)).alias("symbol")).distinct()
         return different.join(self._joinable(), "symbol", "left_anti") if self._parts else different
 
-    def _looked_up(self, rows: DataFrame, name: str, given: str) -> DataFrame:
+    def _look_up(self, rows: DataFrame, name: str, given: str) -> DataFrame:
         """Return rows with another column `_found`: the ids of the symbols in a column, or the symbols of ids; null for
         those that are in no block. Rows that need the same block come to a task one after the other."""
         is_text = given == "symbol"
         order, found = F.crc32(rows[name]) if is_text else rows[name], T.LongType() if is_text else T.StringType()
         near = F.shiftright("_order", 20 if is_text else 14)
         placed = rows.withColumn("_order", order).repartition(near).sortWithinPartitions("_order").drop("_order")
-        function = _looking_up(BlockReader(self._blocks), rows.columns.index(name), given)
-        return mapped(placed, function, T.StructType([*placed.schema.fields, T.StructField("_found", found)]))
+        function = _lookup_function(BlockReader(self._blocks), rows.columns.index(name), given)
+        return map_in_workers(placed, function, T.StructType([*placed.schema.fields, T.StructField("_found", found)]))
 
-    def _written(self, new: DataFrame, count: int, place: BlockPlace) -> list[SymbolBlock]:
+    def _write_blocks(self, new: DataFrame, count: int, place: BlockPlace) -> list[SymbolBlock]:
         """Have tasks write new symbols to blocks, and number them."""
         number = -(-count // BLOCK)
         placed = new.select("symbol", F.shiftright(F.crc32("symbol") * F.lit(number), 32).alias("number"))
         sorted_ = placed.repartition("number").sortWithinPartitions("number")
-        rows = sorted(mapped(sorted_, _writing(place.folder.address), _WRITTEN).collect())  # Spark would write twice.
-        starts = accumulate((row["rows"] for row in rows), initial=len(self._dictionary))
+        rows = sorted(results_of(sorted_, _write_function(place.folder.address)))  # Spark would write twice.
+        starts = accumulate((size for *_, size in rows), initial=len(self._dictionary))
         return [
             SymbolBlock(place.folder.address, file, offset, length, start, size, *hash_range(each, number))
             for (each, file, offset, length, size), start in zip(rows, starts, strict=False)
         ]
 
 
-def _looking_up(reader: BlockReader, place: int, given: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
+def _lookup_function(reader: BlockReader, place: int, given: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
     """Return the function by which tasks look up the symbols or ids in a column of rows."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow
-
-        from tidelog.storage.arrow_arrays import numbers_to_numpy
-
-        for batch in _gathered(batches):
+        for batch in larger_batches(batches, _AT_ONCE):
             if given == "symbol":
                 texts = batch.column(place).dictionary_encode()
-                words = reader.words(texts.dictionary.cast(pyarrow.large_string()))
+                words = reader.words(texts.dictionary.cast(pa.large_string()))
                 ids = words[numbers_to_numpy(texts.indices)]
-                found = pyarrow.array(ids, mask=ids < 0)
+                found = pa.array(ids, mask=ids < 0)
             else:
                 ids = numbers_to_numpy(batch.column(place))
                 there = reader.cover(ids) >= 0
-                rows = pyarrow.array(np.cumsum(there) - 1, mask=~there)
-                found = reader.texts(ids[there]).cast(pyarrow.string()).take(rows)
-            yield pyarrow.RecordBatch.from_arrays([*batch.columns, found], [*batch.schema.names, "_found"])
+                rows = pa.array(np.cumsum(there) - 1, mask=~there)
+                found = reader.texts(ids[there]).cast(pa.string()).take(rows)
+            yield pa.RecordBatch.from_arrays([*batch.columns, found], [*batch.schema.names, "_found"])
 
     return run
 
 
-def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows in larger batches, so that a block is searched few times."""
-    import pyarrow as pa
+def _write_function(folder: str) -> Callable[[Any], Iterator[tuple[int, str, int, int, int]]]:
+    """Return the function by which tasks write blocks, whose symbols come one after the other. It yields the number of
+    each block, its file, its place there, its bytes and its rows."""
 
-    waiting = list[pa.RecordBatch]()
-    for batch in chain(batches, [None]):
-        if batch is not None:
-            waiting.append(batch)
-        if waiting and (batch is None or sum(each.num_rows for each in waiting) >= _AT_ONCE):
-            yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
-            waiting = []
-
-
-def _writing(folder: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
-    """Return the function by which tasks write blocks, whose symbols come one after the other."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow
-
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, str, int, int, int]]:
         blocks = _by_number(batches)
         first = next(blocks, None)
         if first is None:
@@ -291,18 +268,13 @@ def _writing(folder: str) -> Callable[[Any], Iterator[pa.RecordBatch]]:
                 offset += length
 
         Folder(folder).write_by(name, write)
-        columns = [pyarrow.array(column) for column in zip(*found, strict=True)]
-        yield pyarrow.RecordBatch.from_arrays(columns, names=["number", "file", "offset", "length", "rows"])
+        yield from found
 
     return run
 
 
 def _by_number(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Array]]:
     """Yield the texts of each number; rows have a text and a number, and are sorted by this."""
-    import pyarrow as pa
-
-    from tidelog.storage.arrow_arrays import numbers_to_numpy
-
     now, waiting = -1, list[pa.Array]()
     for batch in batches:
         numbers = numbers_to_numpy(batch.column(1))

@@ -1,10 +1,7 @@
 """Pipelines: sources, a program and sinks, run as one epoch.
 
 description   the fields of a pipeline with its sources and sinks, and checks of them
-toml_file     a description from a TOML file
-toml_errors   the errors of a run, for those who have written the file
+toml_file     a description from a TOML file, and the errors of a run for those who have written the file
 unread        what is new in a source that appends
-run           one run: read and check the sources, commit, write the sinks
-result        the `Result` that a run returns
-pipeline      the `Pipeline` that a user makes, reads from TOML and runs
+pipeline      the `Pipeline` that a user makes, reads from TOML and runs, and the `Result` of that
 """

@@ -16,12 +16,11 @@ from tidelog.functions.callables import FunctorSource
 from tidelog.language import check, read
 from tidelog.language.components import expand
 from tidelog.language.syntax import CheckedProgram
-from tidelog.spark.choice import ENGINES
-from tidelog.spark.remote import what_is_wrong
-from tidelog.spark.sinks.apart import Place, check_apart
-from tidelog.spark.sinks.sink import Sink, check_kinds, plain_name, wrong
+from tidelog.spark.engines import ENGINES
+from tidelog.spark.machine import address_problem
+from tidelog.spark.sinks.sink import Place, Sink, check_apart, check_kinds, invalid_key, plain_name
+from tidelog.spark.sources.changes import operation_of
 from tidelog.spark.sources.mapping import relation_type
-from tidelog.spark.sources.target import operation_of
 
 SOURCE_MODES = ("snapshot", "append", "cdc")
 
@@ -64,25 +63,27 @@ class Source:
         object.__setattr__(self, "format", plain_name(self.format))
         given = [name for name in ("path", "table", "frame") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise wrong(given[0], f"{' and '.join(given)} exclude each other", "keep one of them")
+            raise invalid_key(given[0], f"{' and '.join(given)} exclude each other", "keep one of them")
         if self.path == "":
-            raise wrong("path", "the path is empty", "name a file, a folder or a pattern")
+            raise invalid_key("path", "the path is empty", "name a file, a folder or a pattern")
         if not given and not self.options:
-            raise wrong(
+            raise invalid_key(
                 "path",
                 f"the source of {self.relation} has nothing to read",
                 "name a path, a table, or the options of the format",
             )
         if self.mode not in SOURCE_MODES:
-            raise wrong("mode", f"unknown source mode {quote(self.mode)}", f"use one of {', '.join(SOURCE_MODES)}")
+            raise invalid_key(
+                "mode", f"unknown source mode {quote(self.mode)}", f"use one of {', '.join(SOURCE_MODES)}"
+            )
         if (self.mode == "cdc") != (self.op is not None or self.feed is not None):
-            raise wrong(
+            raise invalid_key(
                 "mode",
                 "mode 'cdc' needs the key 'op' or 'feed', and these need mode 'cdc'",
                 'write mode = "cdc" and op = "the column with the operation"',
             )
         if self.mode == "snapshot" and self.key is not None:
-            raise wrong(
+            raise invalid_key(
                 "key",
                 "a snapshot replaces all facts, and needs no key",
                 'write mode = "append" to replace facts by their keys',
@@ -115,19 +116,19 @@ class PipelineDescription:
     def __post_init__(self) -> None:
         check_kinds(self, paths=("state", "quarantine", "cluster_folder"))
         if self.engine is not None and self.engine not in ENGINES:
-            raise wrong("engine", f"unknown engine {quote(self.engine)}", f"use one of {', '.join(ENGINES)}")
+            raise invalid_key("engine", f"unknown engine {quote(self.engine)}", f"use one of {', '.join(ENGINES)}")
         if self.embedded_limit is not None and self.embedded_limit < 0:
-            raise wrong(
+            raise invalid_key(
                 "embedded_limit",
                 f"embedded_limit must be 0 or more, found {self.embedded_limit}",
                 "write for example 10000000",
             )
-        problem = None if self.remote is None else what_is_wrong(self.remote)
+        problem = None if self.remote is None else address_problem(self.remote)
         if problem is not None:
-            raise wrong("remote", problem, 'write remote = "sc://host:15002"')
+            raise invalid_key("remote", problem, 'write remote = "sc://host:15002"')
         for key in ("state", "quarantine", "cluster_folder"):
             if getattr(self, key) == "":
-                raise wrong(key, f"{key} is empty", "name a folder, or leave it out")
+                raise invalid_key(key, f"{key} is empty", "name a folder, or leave it out")
         self._check_apart()
         self.checked  # noqa: B018  # What is wrong with the program shows before a session starts.
 

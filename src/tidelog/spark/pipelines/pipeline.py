@@ -1,18 +1,125 @@
-"""The `Pipeline` of a user: a description that can be read from TOML, and run."""
+"""The `Pipeline` of a user: a description that can be read from TOML, and run: sources -> rows that fit -> one epoch ->
+views, changes and bad rows as tables.
+
+The sinks are written before a state folder has the epoch, under names made of its number: a run that is killed in
+between leaves nothing but folders that the next run writes anew.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial, reduce
+from types import TracebackType
+from typing import Any
 
-from pyspark.sql import SparkSession
+import numpy as np
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from tidelog.errors import Problem, TidelogError, UsageError, quote
+from tidelog.io import encode
+from tidelog.language import check, read
+from tidelog.language.check import name_rules
+from tidelog.language.components import expand
+from tidelog.language.syntax import Fact, Program
+from tidelog.spark.change import SparkChange, UnsealedEpoch
 from tidelog.spark.database import SparkDatabase
-from tidelog.spark.pipelines.description import PipelineDescription
-from tidelog.spark.pipelines.result import Result
-from tidelog.spark.pipelines.run import run
+from tidelog.spark.failures import reading, working
+from tidelog.spark.frames.translation import collect_words
+from tidelog.spark.jobs import job_description, step
+from tidelog.spark.pipelines.description import PipelineDescription, Source
 from tidelog.spark.pipelines.toml_file import read_toml
+from tidelog.spark.pipelines.unread import Unread, key_of, unread_part
+from tidelog.spark.rows import DriverRows, to_spark
+from tidelog.spark.sessions import to_arrow
+from tidelog.spark.sinks.folders import write_files
+from tidelog.spark.sinks.sink import Sink
+from tidelog.spark.sinks.targets import EpochOutput, SinkTarget, check_delta, check_epochs, schema_of, targets_of, write
+from tidelog.spark.sources.changes import operation_of
+from tidelog.spark.sources.facts import CheckedSource, Counts, FactFrame, PendingFacts, check_sources
+from tidelog.spark.sources.mapping import QUARANTINE_COLUMNS, Mapped, map_frame, relation_type
+from tidelog.spark.sources.readers import (
+    TORN,
+    analyzed_frame,
+    base_path,
+    csv_frame,
+    empty_frame,
+    json_frame,
+    literal_path,
+    read_paths,
+    reader_options,
+    spark_path,
+)
+from tidelog.storage.rows import distinct
+from tidelog.store.manifest import text_of
+
+
+@dataclass(frozen=True)
+class Result(Mapping[str, DataFrame]):
+    """The result of a run: its views as DataFrames by name.
+
+    `counts` says for each relation that was read what became of its rows, `quarantine` holds the bad ones (relation,
+    reason, row as JSON, source file), `change` is what the run changed, `written` where sinks and quarantine are,
+    `notes` are sentences about columns that nothing reads or fills, `seconds` the time of each stage. `database` is
+    what the run has worked on, for queries; `close`, or the end of a `with` block, closes it if the run has opened it.
+    """
+
+    names: tuple[str, ...]
+    counts: Mapping[str, Counts]
+    quarantine: DataFrame = field(repr=False)
+    change: SparkChange
+    written: Mapping[str, int]
+    seconds: Mapping[str, float]
+    database: SparkDatabase = field(repr=False)
+    opened: bool = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> DataFrame:
+        if name not in self.names:
+            known = ", ".join(self.names) or "none"
+            raise UsageError(Problem("E0601", f"unknown view {quote(name)}", hint=f"use one of: {known}"))
+        return self.database[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return counts, output, seconds, the report and the sizes of the database, as JSON has them."""
+        report = self.change.report
+        return {
+            "epoch": self.change.epoch,
+            "engine": report.engine,
+            "switched": report.switched,
+            "counts": {name: asdict(count) for name, count in self.counts.items()},
+            "written": dict(self.written),
+            "notes": list(self.notes),
+            "seconds": dict(self.seconds),
+            "report": report.to_dict(),
+            "sizes": self.database.stats(),
+        }
+
+    def close(self) -> None:
+        """Close the database, if the run has opened it."""
+        if self.opened:
+            self.database.close()
+
+    def __enter__(self) -> Result:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 @dataclass(frozen=True)
@@ -45,4 +152,383 @@ class Pipeline(PipelineDescription):
         name of each stage and its seconds. When anything fails, no epoch has happened: DataError, LimitError,
         ProgramError, UsageError, SetupError.
         """
-        return run(self, session, database, progress or (lambda stage, seconds: None))
+        opened = database is None
+        db = SparkDatabase(session, self.state, self.functors) if database is None else database
+        try:
+            with working(), job_description(session, "pipeline"):
+                return _Run(self, db, progress or (lambda stage, seconds: None)).run(opened)
+        except BaseException:
+            db.rollback()
+            if opened:
+                db.close()
+            raise
+
+
+LOGGER = logging.getLogger("tidelog")
+IN_THE_WAY = "remove these before another run: {}"
+ANEW = "another run writes these anew: {}"
+MOST_BAD_ROWS = 100_000
+"""Bad rows that a result holds where no folder does; they are counted all the same."""
+
+
+class _Run:
+    def __init__(
+        self, pipeline: PipelineDescription, database: SparkDatabase, progress: Callable[[str, float], None]
+    ) -> None:
+        self.pipeline = pipeline
+        self.db = database
+        self.session = database.session
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+        self.counts: dict[str, Counts] = {}
+        self.written: dict[str, int] = {}
+        self.epoch = 0
+        self.reached: dict[str, list[str]] = {}
+        """Where the sinks go that have been begun, by what another run does there."""
+        self.said: tuple[Fact, ...] = ()
+        self.named: tuple[str, ...] = ()
+        """The relations that the program of this run names with `.output`."""
+        self.read: dict[str, Mapping[str, Any]] = {}
+        """The files or the version that a source of mode "append" has been read up to, by its name in the notes."""
+        self.columns: dict[str, list[str]] = dict(database.keeper.notes.get("pipeline", {}).get("columns", {}))
+        """The columns of sources, by the same names."""
+        self.notes: list[str] = []
+
+    def run(self, opened: bool) -> Result:
+        pipeline, db = self.pipeline, self.db
+        options = {name: getattr(pipeline, name) for name in ("engine", "embedded_limit", "cluster_folder")}
+        db.options(**{name: value for name, value in options.items() if value is not None})
+        check_delta(self.session, [source.format for source in pipeline.sources])
+        facts = self.load()
+        tables = [source.table for source in pipeline.sources if source.table is not None]
+        pipeline.check_relations()
+        targets = targets_of(self.session, pipeline.sinks, partial(schema_of, db.workspace), db.keeper.places, tables)
+        with self.stage("check"):
+            check_epochs(targets, db.epoch + 1)
+            sources = self.sources()
+            checked = check_sources(sources) if sources else []
+        try:
+            with self.stage("facts"), working(), db.workspace.dictionary.reading():
+                db.add_pending(self.changes(checked))
+            start = time.perf_counter()
+
+            def deliver(delivery: UnsealedEpoch) -> None:
+                self.finish("engine", start)
+                with self.stage("sinks"):
+                    self.deliver(targets, delivery, checked)
+
+            kept = {"facts": facts, "read": self.read, "columns": self.columns}
+            with self.naming_reached_sinks():
+                change = db.commit_delivering({"pipeline": kept}, deliver)
+            quarantine = self.quarantine(checked, change)
+        finally:
+            for source in checked:
+                source.release()
+        notes = (*self.notes, *(note for target in targets for note in target.notes))
+        for note in notes:
+            LOGGER.warning(note)
+        db.records.run(change.epoch, asdict(sum(self.counts.values(), Counts())), self.seconds)
+        return Result(self.views(), self.counts, quarantine, change, self.written, self.seconds, db, opened, notes)
+
+    @contextmanager
+    def naming_reached_sinks(self) -> Iterator[None]:
+        """Inside, errors say which sinks an epoch has reached that did not happen."""
+        try:
+            yield
+        except TidelogError as error:
+            raise type(error)(
+                *(replace(each, hint=self.hint_with_sinks(each.hint)) for each in error.problems)
+            ) from error
+        except BaseException as error:
+            if said := self.hint_with_sinks(None):
+                error.add_note(said)
+            raise
+
+    def hint_with_sinks(self, hint: str | None) -> str | None:
+        """Return the hint of an error, and what another run does with the sinks that have been written already."""
+        if not self.reached:
+            return hint
+        parts = [f"the database is as before, but sinks have been written for its epoch {self.epoch}"]
+        for what, paths in self.reached.items():
+            parts.append(what.format(", ".join(paths)))
+        return "; ".join(parts if hint is None else [hint, *parts])
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.finish(name, start)
+
+    def finish(self, name: str, start: float) -> None:
+        self.seconds[name] = time.perf_counter() - start
+        self.progress(name, self.seconds[name])
+
+    # --- program -------------------------------------------------------------------------------------------------
+
+    def load(self) -> str:
+        """Have the database go to the program; its facts as text, to be told apart in a later run."""
+        db, (given,) = self.db, expand([read(self.pipeline.program)])
+        checked = check(given)
+        self.said = checked.facts
+        self.named = tuple(each.relation for each in checked.directives if each.name == "output")
+        facts = "".join(f"{rule}\n" for rule in given.rules if not rule.body)
+        if not db.relations:
+            db.load(self.pipeline.program)
+            return facts
+        if db.has_pending:
+            db.commit()
+        before = db.keeper.notes.get("pipeline", {}).get("facts", "")
+        if text_of(check_named(given)) != text_of(db.workspace.committed.programs):
+            self.change_program(given)
+        self.change_facts(before, facts)
+        return facts
+
+    def change_program(self, given: Program) -> None:
+        """Replace the rules by those of another program; what it declares differently is refused."""
+        db = self.db
+        wanted, present = check(given), db.program
+        for name, relation in wanted.relations.items():
+            if name in present.relations and present.relations[name].columns != relation.columns:
+                hint = "rename the relation, or begin with an empty state folder"
+                message = f"the declaration of {name} does not match its facts in the state folder"
+                raise UsageError(Problem("E0486", message, place=name, hint=hint))
+        known_types = {each.name for program in db.workspace.committed.programs for each in program.types}
+        rules = {rule.name: rule for rule in check_named(given)[0].rules if rule.body}
+        for name in list(db.rules):
+            if name not in rules or db.rules[name] != str(rules[name]):
+                db.rules.remove(name)
+            else:
+                del rules[name]
+        parts = [
+            *(each for each in given.types if each.name not in known_types),
+            *(each for each in given.declarations if each.name not in present.relations),
+            *rules.values(),
+        ]
+        if parts:  # The relations of latest events are declared beside the given program.
+            db.rules.add("".join(f"{part}\n" for part in parts))
+
+    def change_facts(self, before: str, after: str) -> None:
+        """Bring the facts of the program text from those of the last run to those of this one."""
+        db = self.db
+        for text, change in ((before, db.delete), (after, db.insert)):
+            if before != after and text:
+                known = [Program(types=p.types, declarations=p.declarations) for p in db.workspace.committed.programs]
+                for fact in check(*known, read(text + "\n", name="<facts>")).facts:
+                    change(fact.relation, [fact.values])
+
+    # --- sources -------------------------------------------------------------------------------------------------
+
+    def sources(self) -> list[Mapped]:
+        """Return all sources mapped, or everything that is wrong with them."""
+        found, problems = [], []
+        for source in self.pipeline.sources:
+            try:
+                with step(f"source of {source.relation}"):
+                    part = self.unread(source)
+                    if part.is_empty:
+                        self.counts[source.relation] = Counts()
+                        continue
+                    mapped = self.mapped(source, part)
+                self.db.keep_latest(mapped.latest)
+                found.append(mapped)
+            except TidelogError as error:
+                problems.append(error)
+        if problems:
+            raise type(problems[0])(*[problem for error in problems for problem in error.problems])
+        modes: dict[str, set[str]] = {}
+        for source in self.pipeline.sources:
+            modes.setdefault(source.relation, set()).add("snapshot" if source.mode == "snapshot" else "changes")
+        for relation, mixed in modes.items():
+            if len(mixed) > 1:
+                message = (
+                    f"{relation} has a snapshot source and another source, but a snapshot replaces all of its facts"
+                )
+                raise UsageError(Problem("E0686", message, hint='write mode = "append" to add without deleting'))
+        return found
+
+    def unread(self, source: Source) -> Unread:
+        """Return the part of a source that this run reads, and note it."""
+        key = key_of(source)
+        before = self.db.keeper.notes.get("pipeline", {}).get("read", {})
+        part = unread_part(self.session, source, before.get(key, {}))
+        if part.read:
+            self.read[key] = part.read
+        if part.remark is not None:
+            self.notes.append(part.remark)
+        return part
+
+    def mapped(self, source: Source, part: Unread) -> Mapped:
+        program = self.db.program
+        declared = relation_type(program, source.relation)
+        columns: dict[str, str | Expression] = dict(source.columns)
+        columns |= {name: F.expr(str(text)) for name, text in source.expressions.items()}
+        frame, torn = self.frame(source, part, [column.name for column in declared.columns])
+        key = key_of(source)
+        given = [name for name in frame.columns if name != TORN]
+        known = self.columns.get(key, given)
+        self.notes += [f"{key} has a new column {name}" for name in given if name not in known]
+        self.columns[key] = given
+        operation = operation_of(source.changes)
+        place = f"{source.relation} from {source.path or source.table or 'a frame'}"
+        with reading(place):
+            is_csv = source.path is not None and source.format == "csv"
+            mapped = map_frame(program, source.relation, frame, columns, source.rejected, operation, torn, is_csv)
+        return replace(mapped, place=place)
+
+    def frame(self, source: Source, part: Unread, names: Sequence[str]) -> tuple[DataFrame, Expression | None]:
+        """Return the rows of a part of a source, and the reason of those that cannot be taken apart."""
+        own = part.frame if part.frame is not None else source.frame
+        if own is not None:
+            return own, None
+        if source.path is not None and source.format == "csv":
+            operation = operation_of(source.changes)
+            further = [] if operation is None else [*operation.columns]
+            further += [] if source.rejected is None else [source.rejected]
+            return csv_frame(
+                self.session, source.path, [*dict.fromkeys([*further, *names])], source.options, part.files
+            )
+        if source.path is not None and source.format == "json":
+            return json_frame(self.session, source.path, source.options, part.files)
+        database = re.match(r"jdbc:\w+", str(source.options.get("url", "")))
+        place = source.table or source.path or (database[0] if database else source.format)
+        with reading(str(place)):
+            if source.table is not None:
+                return analyzed_frame(self.session.table(source.table)), None
+            reader = self.session.read.format(source.format).options(**reader_options(source.options))
+            if source.path is None:
+                return analyzed_frame(reader.load()), None
+            reader = reader.options(**base_path(self.session, source.path, part.files))
+            return analyzed_frame(reader.load(read_paths(self.session, source.path, part.files))), None
+
+    # --- facts ---------------------------------------------------------------------------------------------------
+
+    def changes(self, checked: Sequence[CheckedSource]) -> list[PendingFacts]:
+        """Return the changes of all sources together, and count their rows."""
+        embedded = self.db.is_embedded_with(sum(_accepted_rows(source) for source in checked))
+        found: list[PendingFacts] = []
+        for name in dict.fromkeys(source.relation for source in checked):
+            own = [source for source in checked if source.relation == name]
+            plain = [source for source in own if source.source.key is None]
+            keyed = [source for source in own if source.source.key is not None]
+            given, bad = sum(map(_accepted_rows, own)), sum(source.quarantined for source in own)
+            # Of changes by key, the epoch finds out how many are about different keys.
+            self.counts[name] = Counts(given + bad, given, bad, sum(map(_accepted_rows, keyed)))
+            found += [change for source in keyed for change in source.pending(partial(self.count_events, name))]
+            if plain:
+                found += self.plain_changes(name, plain, embedded)
+        return found
+
+    def count_events(self, name: str, events: int, late: int) -> None:
+        """Count events about different keys of a relation, and rows that are late."""
+        before = self.counts[name]
+        self.counts[name] = replace(before, duplicates=before.duplicates - events, late=before.late + late)
+
+    def plain_changes(self, name: str, checked: Sequence[CheckedSource], embedded: bool) -> list[PendingFacts]:
+        """Return the changes of sources of one relation that have no key, and count their duplicates."""
+        pending = [change for source in checked for change in source.pending()]
+        given = sum(map(_accepted_rows, checked))
+        if embedded:
+            pending, duplicates = self.collect(pending, given)
+        else:
+            with step(f"duplicates of {name}"):
+                duplicates = given - _count_distinct(pending)
+        self.counts[name] = replace(self.counts[name], duplicates=self.counts[name].duplicates + duplicates)
+        mode = next(source.mode for source in self.pipeline.sources if source.relation == name)
+        return self.difference(name, pending) if mode == "snapshot" else pending
+
+    def collect(self, pending: Sequence[PendingFacts], given: int) -> tuple[list[PendingFacts], int]:
+        """Return the same with words on the driver, and how many of the `given` rows say what another row says as
+        well."""
+        dictionary, relations = self.db.workspace.dictionary, self.db.program.relations
+        found = []
+        for asserts in dict.fromkeys(change.asserts for change in pending):
+            own = [change for change in pending if change.asserts == asserts]
+            columns = relations[own[0].relation].columns
+            words = [collect_words(each.facts, columns, dictionary) for each in own]  # type: ignore[arg-type]
+            rows = distinct(np.concatenate(words))
+            found.append(PendingFacts(own[0].relation, asserts, DriverRows(rows), len(rows)))
+        return found, max(0, given - sum(change.count for change in found))
+
+    def difference(self, name: str, pending: list[PendingFacts]) -> list[PendingFacts]:
+        """Return a snapshot as the difference to what is asserted now."""
+        facts = [fact.values for fact in self.said if fact.relation == name]
+        declared = self.db.program.relations[name]
+        said = DriverRows(encode(facts, declared, self.db.workspace.dictionary))
+        return self.db.difference(name, [*pending, PendingFacts(name, True, said, said.count())] if facts else pending)
+
+    # --- sinks ---------------------------------------------------------------------------------------------------
+
+    def views(self) -> tuple[str, ...]:
+        """Return the relations that the program names with `.output`, or all derived ones."""
+        program = self.db.program
+        derived = {head.relation for rule in program.rules for head in rule.heads}
+        return tuple(dict.fromkeys(self.named)) or tuple(name for name in program.relations if name in derived)
+
+    def deliver(self, targets: Sequence[SinkTarget], delivery: UnsealedEpoch, checked: Sequence[CheckedSource]) -> None:
+        """Write the sinks."""
+        self.epoch = delivery.epoch
+        for target in targets:
+            sink, again = target.sink, _effect_of_another_run(target)
+            if again != IN_THE_WAY:  # Any other may be there in part when it fails.
+                self.reached.setdefault(again, []).append(sink.place)
+            with reading(sink.relation):
+                write(target, _output(delivery, sink.relation), whole=True)
+            count = delivery.size if sink.what == "view" else delivery.count
+            self.written[target.path] = count(sink.relation)
+            if again == IN_THE_WAY:
+                self.reached.setdefault(again, []).append(sink.place)
+        if self.pipeline.quarantine is not None:  # also where none are bad: those of an epoch that comes again go
+            rows = self.bad_rows(checked)
+            self.reached.setdefault(ANEW, []).append(str(self.pipeline.quarantine))
+            path = spark_path(self.session, self.pipeline.quarantine).rstrip("/")
+            with step("quarantine"):
+                write_files(rows, Sink("the quarantine", path), f"{path}/epoch={delivery.epoch}", "overwrite")
+            self.written[path] = sum(source.quarantined for source in checked)
+
+    @step("quarantine")
+    def quarantine(self, checked: Sequence[CheckedSource], change: SparkChange) -> DataFrame:
+        """Return the bad rows of this run, from where they were written or in memory."""
+        if self.pipeline.quarantine is not None:
+            folder = literal_path(spark_path(self.session, self.pipeline.quarantine).rstrip("/"))
+            return self.session.read.parquet(f"{folder}/epoch={change.epoch}")
+        rows = self.bad_rows(checked)
+        if not any(source.quarantined for source in checked):
+            return rows
+        return to_spark(self.session, to_arrow(rows.limit(MOST_BAD_ROWS)))
+
+    def bad_rows(self, checked: Sequence[CheckedSource]) -> DataFrame:
+        """Return the rows that do not fit, of the sources that have any."""
+        bad = [source.bad for source in checked if source.quarantined]
+        return reduce(DataFrame.unionAll, bad, empty_frame(self.session, *QUARANTINE_COLUMNS))
+
+
+def _accepted_rows(source: CheckedSource) -> int:
+    return source.read - source.quarantined
+
+
+def _count_distinct(pending: Sequence[PendingFacts]) -> int:
+    """Return the number of different facts among changes of one relation."""
+    frames = [change.facts.frame for change in pending if isinstance(change.facts, FactFrame)]
+    # Leaves may differ where a record type contains itself.
+    together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
+    return together.distinct().count()
+
+
+def check_named(given: Program) -> tuple[Program, ...]:
+    """Return the program with names for all rules."""
+    return name_rules((given,))
+
+
+def _output(delivery: UnsealedEpoch, relation: str) -> EpochOutput:
+    """Return the view and the changes of a relation for its sinks."""
+    return EpochOutput(
+        delivery.epoch,
+        lambda: delivery.view(relation),
+        lambda: delivery[relation].inserted,
+        lambda: delivery[relation].deleted,
+    )
+
+
+def _effect_of_another_run(target: SinkTarget) -> str:
+    """Return what another run does with a sink that has an epoch which did not happen."""
+    return IN_THE_WAY if target.sink.mode == "error" else ANEW

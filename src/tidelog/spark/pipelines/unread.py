@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 
 from tidelog.spark.failures import reading
 from tidelog.spark.pipelines.description import Source
-from tidelog.spark.sources.readers import located, plain
+from tidelog.spark.sinks.targets import provider_and_type
+from tidelog.spark.sources.readers import reader_options, spark_path
 
 _OF_LISTS = ("pathglobfilter", "recursivefilelookup", "modifiedbefore", "modifiedafter")
 """Options, in lower case, that say which files there are."""
@@ -48,13 +49,13 @@ def key_of(source: Source) -> str:
     return f"{source.relation} from {source.table or source.path or source.format}"
 
 
-def unread(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Unread:
+def unread_part(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Unread:
     """Return the part of a source that is new; `read` is the note of the last run, empty in the first. Raise DataError
     (E0482)."""
     if source.mode != "append" or source.frame is not None:
         return Unread()
     with reading(str(source.table or source.path or source.format)):
-        provider = source.format if source.table is None else _provider(session, source.table)
+        provider = source.format if source.table is None else provider_and_type(session, source.table)[0]
         if provider == "delta":
             return _versions(session, source, read.get("version"))
         if provider == "iceberg" and source.table is not None:
@@ -67,8 +68,8 @@ def unread(session: SparkSession, source: Source, read: Mapping[str, Any]) -> Un
 def _files(session: SparkSession, source: Source, read: set[str]) -> Unread:
     """Return the files that are not among those that have been read, as they are now."""
     assert source.path is not None
-    options = {key: value for key, value in plain(source.options).items() if key.lower() in _OF_LISTS}
-    listed = session.read.format("binaryFile").options(**options).load(located(session, source.path))
+    options = {key: value for key, value in reader_options(source.options).items() if key.lower() in _OF_LISTS}
+    listed = session.read.format("binaryFile").options(**options).load(spark_path(session, source.path))
     found = listed.select("path", "length", F.col("modificationTime").cast("double")).collect()
     known = {_digest(*row): row["path"] for row in found}
     new = sorted(path for digest, path in known.items() if digest not in read)
@@ -77,17 +78,17 @@ def _files(session: SparkSession, source: Source, read: set[str]) -> Unread:
 
 def _versions(session: SparkSession, source: Source, read: int | None) -> Unread:
     """Return the rows of a Delta table since a version; its change data feed has them."""
-    name = source.table or f"delta.`{located(session, source.path or '')}`"
+    name = source.table or f"delta.`{spark_path(session, source.path or '')}`"
     now = session.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"]
     note = {"version": now}
     if read == now:
         return Unread(files=(), read=note)
     if read is None:
-        return Unread(frame=_loaded(session, session.read.option("versionAsOf", now), source), read=note)
+        return Unread(frame=_load_table(session, session.read.option("versionAsOf", now), source), read=note)
     try:
         feed = session.read.options(readChangeFeed="true", startingVersion=read + 1, endingVersion=now)
         rows = (
-            _loaded(session, feed, source)
+            _load_table(session, feed, source)
             .where(F.col("_change_type").isin("insert", "update_postimage"))
             .drop(*_OF_FEED)
         )
@@ -117,17 +118,11 @@ def _snapshots(session: SparkSession, table: str, read: int | None) -> Unread:
     return Unread(frame=frame, read=note)
 
 
-def _loaded(session: SparkSession, reader: DataFrameReader, source: Source) -> DataFrame:
+def _load_table(session: SparkSession, reader: DataFrameReader, source: Source) -> DataFrame:
     """Return the rows that a reader with options finds in a Delta table."""
     if source.table is not None:
         return reader.table(source.table)
-    return reader.format("delta").options(**plain(source.options)).load(located(session, source.path or ""))
-
-
-def _provider(session: SparkSession, table: str) -> str | None:
-    """Return the format of a table, None if its catalog does not say."""
-    rows = session.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Provider'").collect()
-    return rows[0]["data_type"].lower() if rows else None
+    return reader.format("delta").options(**reader_options(source.options)).load(spark_path(session, source.path or ""))
 
 
 def _whole(source: Source) -> str:

@@ -19,20 +19,18 @@ import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
+from pyarrow import parquet
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField
 
 from tidelog.errors import DataError, Problem
-from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.failures import spark_errors_as, spark_message
 from tidelog.spark.sessions import is_on_one_machine
 from tidelog.spark.sinks.sink import EPOCH, Sink
-from tidelog.spark.sources.readers import is_address, located, quoted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tidelog.spark.sources.readers import is_address, named_column, spark_path
 
 MANIFEST = "_manifest.json"
 """Spark takes files that begin otherwise for data."""
@@ -70,7 +68,7 @@ class FolderTarget:
             try:
                 _put_in_place(new, path)
             except OSError as error:
-                raise _failed(f"cannot replace the folder: {error.strerror}", self.path) from error
+                raise _write_error(f"cannot replace the folder: {error.strerror}", self.path) from error
 
     def append(self, rows: DataFrame, epoch: int) -> None:
         """Write the rows of an epoch, which have its number in the last column, in place of those of another try.
@@ -80,8 +78,6 @@ class FolderTarget:
 
     def append_table(self, rows: pa.Table, epoch: int) -> None:
         """Do as `append` with rows of this process, without their epoch. Raise DataError (E0483)."""
-        from pyarrow import parquet
-
         path = Path(os.path.realpath(self.path))
         new, folder = path / f".{EPOCH}={epoch}.new", path / f"{EPOCH}={epoch}"
         try:
@@ -95,7 +91,7 @@ class FolderTarget:
         except OSError as error:
             shutil.rmtree(new, ignore_errors=True)
             said = error.strerror or str(error)
-            raise _failed(f"cannot write {self.sink.relation}: {said}", str(folder)) from error
+            raise _write_error(f"cannot write {self.sink.relation}: {said}", str(folder)) from error
         note_epoch(self.path, epoch, only=False)
 
     def last_epoch(self) -> int | None:
@@ -109,7 +105,7 @@ class FolderTarget:
 def folder_of(session: SparkSession, sink: Sink) -> FolderTarget:
     """Return the folder of a sink with a path."""
     assert sink.path is not None
-    path = located(session, sink.path).rstrip("/")
+    path = spark_path(session, sink.path).rstrip("/")
     is_local = is_on_one_machine(session) and not is_address(path)
     return FolderTarget(sink, path, is_local, _codec(session, sink) if is_local else None)
 
@@ -125,7 +121,15 @@ def _codec(session: SparkSession, sink: Sink) -> str | None:
 
 def write_files(rows: DataFrame, sink: Sink, path: str, mode: str) -> None:
     """Write rows as files. Raise DataError (E0483)."""
-    try:
+
+    def failure(error: BaseException) -> DataError:
+        exists = "PATH_ALREADY_EXISTS" in str(error)
+        hint = 'write mode = "replace" to replace it' if exists else "check path and format"
+        return DataError(
+            Problem("E0483", f"cannot write {sink.relation}: {spark_message(error)}", place=sink.place, hint=hint)
+        )
+
+    with spark_errors_as(failure):
         given = {name.lower() for name in sink.options}
         if sink.format == "text" and "linesep" not in given:
             rows = rows.select(*(_in_a_line(field) for field in rows.schema.fields))
@@ -133,18 +137,11 @@ def write_files(rows: DataFrame, sink: Sink, path: str, mode: str) -> None:
         writer = rows.write.format(sink.format or "parquet").options(**own, **sink.options).mode(mode)
         writer = writer.option("partitionOverwriteMode", "static")
         (writer.partitionBy(*sink.partition_by) if sink.partition_by else writer).save(path)
-    except Exception as error:
-        if not is_of_spark(error):
-            raise
-        exists = "PATH_ALREADY_EXISTS" in str(error)
-        hint = 'write mode = "replace" to replace it' if exists else "check path and format"
-        problem = Problem("E0483", f"cannot write {sink.relation}: {said(error)}", place=sink.place, hint=hint)
-        raise DataError(problem) from error
 
 
 def _in_a_line(field: StructField) -> Column:
     """Return a column that fails the job at a text with a line break, which would read back as two."""
-    column = quoted(field.name)
+    column = named_column(field.name)
     if not isinstance(field.dataType, StringType):
         return column
     complaint = f"a text in column {field.name} contains a line break; another format can have it"
@@ -163,7 +160,7 @@ def note_epoch(path: str, epoch: int, *, only: bool) -> None:
         new.write_text(json.dumps({"version": 1, "epochs": epochs}) + "\n", encoding="utf-8")
         new.replace(manifest)
     except OSError as error:
-        raise _failed(f"cannot write the manifest: {error.strerror}", path) from error
+        raise _write_error(f"cannot write the manifest: {error.strerror}", path) from error
 
 
 def _put_in_place(new: str, path: str) -> None:
@@ -171,7 +168,7 @@ def _put_in_place(new: str, path: str) -> None:
     if not os.path.lexists(path):
         os.rename(new, path)
         return
-    if not _exchanged(new, path):
+    if not _exchange(new, path):
         old = f"{new}.old"  # A process that is killed between the two steps leaves the new folder, for the next run.
         shutil.rmtree(old, ignore_errors=True)
         os.rename(path, old)
@@ -183,7 +180,7 @@ def _put_in_place(new: str, path: str) -> None:
         os.unlink(new)
 
 
-def _exchanged(one: str, other: str) -> bool:
+def _exchange(one: str, other: str) -> bool:
     """Let two paths change places in one step; return False where the system cannot do that."""
     with suppress(OSError, AttributeError):
         rename = ctypes.CDLL(None, use_errno=True).renameat2
@@ -191,5 +188,5 @@ def _exchanged(one: str, other: str) -> bool:
     return False
 
 
-def _failed(what: str, path: str) -> DataError:
+def _write_error(what: str, path: str) -> DataError:
     return DataError(Problem("E0483", what, place=path, hint="check the path"))

@@ -1,35 +1,75 @@
-"""A sink over a session: what is there already, whether it fits, and how it is written."""
+"""A sink over a session: what is there already, whether it fits, and how it is written.
+
+Changes also go to a Kafka topic, as records. Spark's writer for Kafka has no transactions: a task that fails is
+repeated, and an epoch that comes again after a crash is sent again. So records arrive at least once. Each has the
+number of its epoch, so that a reader can leave out those that it has seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, SetupError, TidelogError
-from tidelog.spark.arrow import schema_in_spark
-from tidelog.spark.failures import is_of_spark, said
+from tidelog.spark.failures import hint_for, spark_errors_as, spark_message
 from tidelog.spark.jobs import step
-from tidelog.spark.older import IS_LATER
-from tidelog.spark.sinks.apart import Place, check_apart
-from tidelog.spark.sinks.databases import DatabaseTarget, database_of
-from tidelog.spark.sinks.fitting import check_fit, wanted_fields
+from tidelog.spark.rows import schema_in_spark
+from tidelog.spark.sessions import IS_LATER
 from tidelog.spark.sinks.folders import FolderTarget, folder_of
-from tidelog.spark.sinks.kafka import TopicTarget
-from tidelog.spark.sinks.sink import EPOCH, OP, Sink, wrong
-from tidelog.spark.sinks.tables import LAKES, TableTarget, partitions
-from tidelog.spark.sources.readers import located
+from tidelog.spark.sinks.sink import (
+    EPOCH,
+    OP,
+    Place,
+    Sink,
+    already_exists,
+    check_apart,
+    check_fit,
+    invalid_key,
+    unfit,
+    wanted_fields,
+)
+from tidelog.spark.sinks.tables import LAKES, DatabaseTarget, TableTarget, database_of, partitions
+from tidelog.spark.sources.readers import named_column, spark_path
 from tidelog.workspace.workspace import Workspace
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+
+@dataclass(frozen=True)
+class TopicTarget:
+    """A topic."""
+
+    sink: Sink
+    path: str
+    notes: tuple[str, ...] = ()
+
+    def append(self, rows: DataFrame, epoch: int) -> None:
+        """Send the rows of an epoch. Raise DataError (E0483)."""
+
+        def failure(error: BaseException) -> DataError:
+            message = f"cannot send epoch {epoch} of {self.sink.relation}: {spark_message(error)}"
+            hint = hint_for(error, "check the broker and the topic")
+            return DataError(Problem("E0483", message, place=self.path, hint=hint))
+
+        with spark_errors_as(failure):
+            records(rows).write.format("kafka").options(**self.sink.options).save()
+
+
+def records(rows: DataFrame) -> DataFrame:
+    """Return changes as records: `key` is the tuple as JSON, so that a partition has its changes in their order;
+    `value` is JSON of op, tuple and epoch."""
+    columns = [named_column(name) for name in rows.columns]
+    tuples = [named_column(name) for name in rows.columns if name not in (OP, EPOCH)]
+    key = F.to_json(F.struct(*tuples)) if tuples else F.lit("{}")
+    return rows.select(key.alias("key"), F.to_json(F.struct(*columns)).alias("value"))
+
 
 SinkTarget: TypeAlias = FolderTarget | TableTarget | DatabaseTarget | TopicTarget
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
@@ -59,29 +99,25 @@ class EpochOutput:
 
 
 def write(target: SinkTarget, output: EpochOutput, *, whole: bool) -> None:
-    """Write the view or the changes of an epoch. What is merged are the changes, or with `whole` the difference between
-    view and table. Raise DataError (E0483); an epoch that is written again replaces its own rows."""
-    with step(f"sink {target.sink.place}"):
-        _write(target, output, whole)
-
-
-def _write(target: SinkTarget, output: EpochOutput, whole: bool) -> None:
+    """Write the view or the changes of an epoch. A merge takes the changes, or with `whole` the difference between view
+    and table. Raise DataError (E0483); an epoch that is written again replaces its own rows."""
     sink = target.sink
-    if sink.mode == "append":
-        if isinstance(target, FolderTarget) and target.codec is not None and (table := output.table()) is not None:
-            target.append_table(table, output.epoch)
-            return
-        rows = output.changes() if sink.what == "changes" else output.view()
-        target.append(rows.withColumn(EPOCH, F.lit(output.epoch).cast("long")), output.epoch)
-    elif sink.mode != "merge":
-        assert not isinstance(target, TopicTarget)
-        target.replace(output.view())
-    else:
-        assert isinstance(target, TableTarget | DatabaseTarget)
-        if whole:
-            target.merge(output.view())
+    with step(f"sink {sink.place}"):
+        if sink.mode == "append":
+            if isinstance(target, FolderTarget) and target.codec is not None and (table := output.table()) is not None:
+                target.append_table(table, output.epoch)
+                return
+            rows = output.changes() if sink.what == "changes" else output.view()
+            target.append(rows.withColumn(EPOCH, F.lit(output.epoch).cast("long")), output.epoch)
+        elif sink.mode != "merge":
+            assert not isinstance(target, TopicTarget)
+            target.replace(output.view())
         else:
-            target.apply(output.changes())
+            assert isinstance(target, TableTarget | DatabaseTarget)
+            if whole:
+                target.merge(output.view())
+            else:
+                target.apply(output.changes())
 
 
 def schema_of(workspace: Workspace[Any], relation: str) -> T.StructType:
@@ -116,9 +152,11 @@ def targets_of(
         if isinstance(target, TableTarget):
             name = _full_name(session, target.name)
             if name in read:
-                raise wrong("table", f"the sink at {target.sink.place} would replace the source {read[name]}", _APART)
+                raise invalid_key(
+                    "table", f"the sink at {target.sink.place} would replace the source {read[name]}", _APART
+                )
             if name in seen:
-                raise wrong("table", f"the table {target.sink.place} is a sink twice", _APART)
+                raise invalid_key("table", f"the table {target.sink.place} is a sink twice", _APART)
             seen[name] = target.sink
     return found
 
@@ -131,12 +169,12 @@ def check_epochs(targets: Sequence[SinkTarget], following: int) -> None:
     database has written them, and this one would replace some. (The following one may be there: it was killed.)"""
     for target in targets:
         if target.sink.mode == "append" and not isinstance(target, TopicTarget):
-            with _looking(target.sink), step(f"sink {target.sink.place}"):
+            with _using_table(target.sink), step(f"sink {target.sink.place}"):
                 last = target.last_epoch()
             if last is not None and last > following:
                 message = f"it has epochs up to {last}, and the next one of this database is {following}"
                 hint = "go on with the state folder of these epochs, or write to another place"
-                raise _unfit(target.sink, message, hint)
+                raise unfit(target.sink, message, hint)
 
 
 def check_delta(session: SparkSession, formats: Sequence[str | None]) -> None:
@@ -161,34 +199,33 @@ def _target(session: SparkSession, sink: Sink, view: T.StructType) -> SinkTarget
 
 def _table(session: SparkSession, sink: Sink, wanted: T.StructType) -> TableTarget:
     """Return the table of a sink, if it is there or can be made."""
-    path = sink.table or located(session, sink.path or "").rstrip("/")
+    path = sink.table or spark_path(session, sink.path or "").rstrip("/")
     name = sink.table or f"delta.`{path}`"
-    with _looking(sink):
+    with _using_table(sink):
         if not _exists(session, sink, name):
             _check_schema(session, name, sink)
-            provider = sink.format or _of_catalog(session, name)
+            provider = sink.format or _catalog_format(session, name)
             _check_merged(sink, provider)
             return TableTarget(session, sink, path, name, provider, wanted, made=False)
-        fields, provider, kind = session.table(name).schema, *_described(session, name)
+        fields, provider, kind = session.table(name).schema, *provider_and_type(session, name)
         parts = {column.name for column in session.catalog.listColumns(name) if column.isPartition}
     if kind == "VIEW":
-        raise _unfit(sink, f"{sink.table} is a view, not a table", "name a table")
+        raise unfit(sink, f"{sink.table} is a view, not a table", "name a table")
     if sink.mode == "error":
-        hint = 'write mode = "replace" to replace it'
-        raise DataError(Problem("E0483", f"cannot write {sink.relation}: it already exists", place=path, hint=hint))
+        raise already_exists(sink, path)
     if sink.format not in (None, provider):
-        raise _unfit(sink, f"the table is of the format {provider}, found the format {sink.format}", "leave it out")
+        raise unfit(sink, f"the table is of the format {provider}, found the format {sink.format}", "leave it out")
     _check_merged(sink, provider)
     dynamic = str(session.conf.get("spark.sql.sources.partitionOverwriteMode")).lower() == "dynamic"
     if parts and dynamic and sink.mode == "replace" and provider not in LAKES:
         hint = "start the session without spark.sql.sources.partitionOverwriteMode"
-        raise _unfit(sink, "the session replaces partitions, not tables", hint)
+        raise unfit(sink, "the session replaces partitions, not tables", hint)
     notes = check_fit(sink, wanted, fields)
     needed = set(partitions(sink, provider)) if sink.partition_by else set(partitions(sink, provider)) - parts
     if needed and needed != parts:
         shown = ", ".join(sorted(parts)) or "none"
         message = f"the table has the partition columns {shown}, needed are {', '.join(sorted(needed))}"
-        raise _unfit(sink, message, "name another table, which tidelog makes")
+        raise unfit(sink, message, "name another table, which tidelog makes")
     return TableTarget(session, sink, path, name, provider, wanted, made=True, notes=notes)
 
 
@@ -202,7 +239,7 @@ def _exists(session: SparkSession, sink: Sink, name: str) -> bool:
         return False  # Delta looks for its log at the path.
 
 
-def _of_catalog(session: SparkSession, name: str) -> str | None:
+def _catalog_format(session: SparkSession, name: str) -> str | None:
     """Return the format of the tables that a catalog makes: "iceberg" if it is one of Iceberg, otherwise None."""
     first, dot, _ = name.partition(".")
     for catalog in (first if dot else "", session.catalog.currentCatalog()):
@@ -212,7 +249,7 @@ def _of_catalog(session: SparkSession, name: str) -> str | None:
     return None
 
 
-def _described(session: SparkSession, name: str) -> tuple[str | None, str | None]:
+def provider_and_type(session: SparkSession, name: str) -> tuple[str | None, str | None]:
     """Return the provider and the type of a table, as far as its catalog says."""
     rows = session.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     found = {row["col_name"]: row["data_type"] for row in rows if row["col_name"] in ("Provider", "Type")}
@@ -225,29 +262,23 @@ def _check_schema(session: SparkSession, name: str, sink: Sink) -> None:
     parts = [part.strip("`") for part in name.split(".")]
     if sink.path is None and len(parts) > 1 and not session.catalog.databaseExists(name.rpartition(".")[0]):
         schema = name.rpartition(".")[0]
-        raise _unfit(sink, f"the schema {schema} does not exist", f"make it: CREATE SCHEMA {schema}")
+        raise unfit(sink, f"the schema {schema} does not exist", f"make it: CREATE SCHEMA {schema}")
 
 
 def _check_merged(sink: Sink, provider: str | None) -> None:
     """Raise DataError (E0488) if rows cannot be merged into a table."""
     if sink.mode == "merge" and not IS_LATER:
-        raise _unfit(sink, "PySpark 3.5 cannot merge rows into tables", 'install PySpark 4, or write mode = "replace"')
+        raise unfit(sink, "PySpark 3.5 cannot merge rows into tables", 'install PySpark 4, or write mode = "replace"')
     if sink.mode == "merge" and provider not in LAKES:
         what = "the session's default format" if provider is None else f"the format {provider}"
         hint = 'write mode = "replace", or format = "delta" or "iceberg"'
-        raise _unfit(sink, f"rows cannot be merged into a table of {what}", hint)
+        raise unfit(sink, f"rows cannot be merged into a table of {what}", hint)
 
 
-@contextmanager
-def _looking(sink: Sink) -> Iterator[None]:
+def _using_table(sink: Sink) -> AbstractContextManager[None]:
     """Turn what Spark says about the name of a table into DataError (E0488)."""
-    try:
-        yield
-    except Exception as error:
-        if not is_of_spark(error):
-            raise
-        hint = "name it as catalog.schema.table, and check the session's catalogs"
-        raise _unfit(sink, f"Spark cannot use this table: {said(error)}", hint) from error
+    hint = "name it as catalog.schema.table, and check the session's catalogs"
+    return spark_errors_as(lambda error: unfit(sink, f"Spark cannot use this table: {spark_message(error)}", hint))
 
 
 def _full_name(session: SparkSession, name: str) -> str:
@@ -257,7 +288,3 @@ def _full_name(session: SparkSession, name: str) -> str:
     except AnalysisException:
         return name.replace("`", "").lower()
     return ".".join([table.catalog or "", *(table.namespace or []), table.name]).lower()
-
-
-def _unfit(sink: Sink, message: str, hint: str) -> DataError:
-    return DataError(Problem("E0488", message, place=sink.place, hint=hint))

@@ -2,7 +2,7 @@
 workers.
 
 `leaves` flattens one column of a relation into leaf columns that hold one word each. A primitive is one leaf; a record
-is a leaf that says whether it is there, and below it the leaves of its fields. What a leaf holds:
+is a leaf that says whether it is there, and below it the leaves of its fields. A leaf holds:
 
     number, unsigned   long; an unsigned by its bit pattern
     float              double (Spark has no expression for its bits, so the driver takes them)
@@ -16,7 +16,7 @@ contain the value, so that they can be grouped; the value is in the quarantined 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -27,7 +27,7 @@ from pyspark.sql import types as T
 from tidelog.errors import Problem
 from tidelog.io.values import article
 from tidelog.language.syntax import PRIMITIVES, Kind, RecordType
-from tidelog.spark.older import is_valid_utf8, try_cast
+from tidelog.spark.sessions import is_valid_utf8, try_cast
 from tidelog.storage.column_names import positions_by_name
 
 MOST_NUMBER = 2**63 - 1
@@ -61,6 +61,12 @@ class WrongType(Exception):
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+
+
+def missing_column(relation: str, what: str, given: Collection[str], hint: str) -> Problem:
+    """Return the problem that a frame with columns of the names `given` lacks one for a relation (E0480)."""
+    message = f"the frame has no column {what}; found {', '.join(given) or 'no columns'}"
+    return Problem("E0480", message, place=relation, hint=hint)
 
 
 def leaves(

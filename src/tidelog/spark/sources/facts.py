@@ -1,22 +1,34 @@
-"""Facts on their way to an engine: frames of leaf columns, pending assertions and retractions, and counts of rows."""
+"""Facts on their way to an engine: frames of leaf columns, pending assertions and retractions, and mapped sources whose
+rows are checked, kept and counted.
+
+`check_sources` evaluates all sources in one job, `check_batch` a batch of a stream. The counts come from the very rows
+that go on, which are kept until the run ends. So read = accepted + quarantined holds even when a frame gives other rows
+the second time it is asked. Few rows are kept on the driver, others in Spark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import astuple, dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+from functools import cached_property, partial, reduce
 
+import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from tidelog.common.arrays import Words
+from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import Column, RelationType
+from tidelog.spark.failures import is_of_spark, reading, releasing, working
+from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows
+from tidelog.spark.sessions import from_arrow, to_arrow
+from tidelog.spark.sources.changes import ASSERTS, ROWS, latest_events, majority_votes
 from tidelog.spark.sources.checks import Leaf
-from tidelog.spark.sources.latest import Latest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tidelog.spark.sources.mapping import ANOTHER, FILE, REASON, ROW, Mapped, leaves_of_columns, renumber
+from tidelog.spark.sources.orders import Latest
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,7 @@ class Counts:
 class FactFrame:
     """A frame of the leaf columns of at most `rows` facts, which `make` makes. `kept` says that it is read from rows
     that are kept, so that its partitions are the same whenever it is asked. Facts on the driver are in `table` as well,
-    besides other columns, so that often nobody needs the frame."""
+    besides other columns, so that the frame is often not needed."""
 
     relation: str
     make: Callable[[], DataFrame]
@@ -59,7 +71,7 @@ class FactFrame:
         return self.make()
 
 
-def unreported(events: int, late: int) -> None:
+def report_nothing(events: int, late: int) -> None:
     """Do nothing: the report of a change that nobody counts."""
 
 
@@ -73,7 +85,7 @@ class ChangeKey:
 
     columns: tuple[int, ...]
     latest: Latest | None = None
-    report: Callable[[int, int], object] = unreported
+    report: Callable[[int, int], object] = report_nothing
 
 
 @dataclass(frozen=True)
@@ -107,3 +119,231 @@ def event_columns(latest: Latest) -> tuple[Column, ...]:
 def local_facts(relation: str, asserts: bool, words: Words) -> PendingFacts:
     """Return facts that are on the driver."""
     return PendingFacts(relation, asserts, DriverRows(words), len(words))
+
+
+# --- mapped sources --------------------------------------------------------------------------------------------------
+
+
+FEW_ROWS = 2_000
+"""Rows of a single source that come to the driver at once."""
+MANY_ROWS = 500_000
+"""The same, if the source is known to have hardly more, and the engine on the driver takes them anyway."""
+
+
+@dataclass(frozen=True)
+class CheckedSource:
+    """A source with its rows kept and counted: as `table`, or in Spark (`source.frame` is persisted)."""
+
+    source: Mapped
+    read: int
+    quarantined: int
+    table: pa.Table | None = None
+
+    @property
+    def relation(self) -> str:
+        return self.source.relation
+
+    def pending(self, report: Callable[[int, int], object] = report_nothing) -> list[PendingFacts]:
+        """Return the changes that the good rows make; `report` is that of a `ChangeKey`."""
+        source, count = self.source, self.read - self.quarantined
+        if source.key is not None:
+            key, feed = ChangeKey(source.key, source.latest, report), source.operation
+            signs = (True,) if feed is None or feed.column is None else (False, True)
+            events = [(asserts, self._events(asserts)) for asserts in signs]
+            return [PendingFacts(self.relation, asserts, facts, count, key) for asserts, facts in events]
+        names = [leaf.name for leaf in source.leaves]
+        if source.operation is None:
+            facts = FactFrame(
+                self.relation, lambda: self._good.select(names), source.leaves, count, True, table=self._good_table
+            )
+            return [PendingFacts(self.relation, True, facts, count)]
+        voted = majority_votes(self._good, names)
+        votes = [(False, voted.where(~F.col(ASSERTS))), (True, voted.where(ASSERTS))]
+        return [
+            PendingFacts(
+                self.relation,
+                asserts,
+                FactFrame(self.relation, partial(rows.select, names), source.leaves, count, False),
+                count,
+            )
+            for asserts, rows in votes
+        ]
+
+    def equal_rows(self) -> int:
+        """Return the number of good rows that are equal to another one."""
+        names, count, table = [leaf.name for leaf in self.source.leaves], self.read - self.quarantined, self._good_table
+        if not names or not count:
+            return max(0, count - 1)
+        if table is not None:
+            return count - int(table.group_by(names).aggregate([]).num_rows)
+        with step(f"duplicates of {self.relation}"), working("count rows", "insert them again; nothing has changed"):
+            return count - self._good.select(names).distinct().count()
+
+    @property
+    def bad(self) -> DataFrame:
+        """Return the rows that do not fit, with the columns of QUARANTINE_COLUMNS."""
+        rows = self._rows.where(F.col(REASON).isNotNull())
+        return rows.select(F.lit(self.relation).alias("relation"), REASON, ROW, FILE)
+
+    def release(self) -> None:
+        """Release the rows."""
+        if self.table is None:
+            with releasing():
+                self.source.frame.unpersist()
+
+    @cached_property
+    def _rows(self) -> DataFrame:
+        """The rows in Spark, of which it is not asked again."""
+        if self.table is None:
+            return self.source.frame
+        if not self.table.num_rows:
+            return self.source.frame.limit(0)
+        return from_arrow(self.source.frame.sparkSession, self.table)
+
+    @property
+    def _good_table(self) -> pa.Table | None:
+        """The good rows, if the driver has them."""
+        if self.table is None or not self.quarantined:
+            return self.table
+        import pyarrow.compute as pc
+
+        return self.table.filter(pc.is_null(self.table.column(REASON)))
+
+    @property
+    def _good(self) -> DataFrame:
+        return self._rows.where(F.col(REASON).isNull())
+
+    def _events(self, asserts: bool) -> FactFrame:
+        """Return the latest event of each key, of those that assert or of the others, see `PendingFacts`."""
+        source = self.source
+        assert source.key is not None
+        keys, order = leaves_of_columns(source.leaves, source.key), [leaf.name for leaf in source.order]
+        names = [leaf.name for leaf in keys], [leaf.name for leaf in source.leaves]
+        latest = latest_events(self._good, *names, order).where(F.col(ASSERTS) if asserts else ~F.col(ASSERTS))
+        facts = {leaf.name: leaf for leaf in source.leaves} if asserts else renumber(keys, source.key)
+        if source.latest is not None:
+            width = len(source.latest.of.columns) if asserts else len(source.key)
+            events = [*source.order, Leaf(ROWS, "number", F.col(ROWS), F.lit(None))]
+            assert len(events) == len(event_columns(source.latest))
+            facts |= {leaf.name: replace(leaf, name=f"c{width + i}") for i, leaf in enumerate(events)}
+        frame = latest.select(*[F.col(name).alias(leaf.name) for name, leaf in facts.items()])
+        return FactFrame(self.relation, lambda: frame, tuple(facts.values()), self.read - self.quarantined, False)
+
+
+def check_batch(mapping: Mapped, frame: DataFrame, place: str, expected: int | None, doubted: bool) -> CheckedSource:
+    """Evaluate a batch of a stream, mapped like another one, as `check_sources` does.
+
+    `expected` is about how many rows it has, if all of them are to come to the driver. Then it is one job, unless it
+    turns out that there are more than MANY_ROWS, or that some do not fit although they were not `doubted`.
+    """
+    if expected is not None and expected <= MANY_ROWS:
+        with step(f"read {mapping.relation}"), _ignoring_spark_errors():
+            if mapping.plain is not None and not doubted:
+                # Spark needs longer to plan all the checks than for the rest of the job.
+                table = to_arrow(mapping.plain(frame).limit(MANY_ROWS + 1))
+                if table.num_rows <= MANY_ROWS and _all_fit(table):
+                    return CheckedSource(replace(mapping, place=place), table.num_rows, 0, _with_reasons(table))
+            if (found := _on_driver(mapping.of(frame, place), MANY_ROWS)) is not None:
+                return found
+    return check_sources([mapping.of(frame, place)])[0]
+
+
+def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
+    """Evaluate all sources in one Spark job, keep their rows and count them. The caller releases them. Raise DataError
+    (E0482) with the place of a source that cannot be read; SetupError (E0708) for other failures."""
+    try:
+        for source in sources:
+            source.frame.persist(StorageLevel.MEMORY_AND_DISK)
+        with step(f"read {_relations(sources)}"):
+            if len(sources) == 1 and (found := _on_driver(sources[0], FEW_ROWS)) is not None:
+                # One job has found out; Spark has the rows of a larger source from now on.
+                sources[0].frame.unpersist()
+                return [found]
+            counted = _count_rows(sources)
+    except BaseException as error:
+        for source in sources:
+            source.frame.unpersist()
+        if is_of_spark(error):
+            for source in sources:
+                with reading(source.place), step(f"read {source.relation}"):
+                    _count_rows([source])
+        with working():  # Each by itself can be read.
+            raise
+    return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
+
+
+@contextmanager
+def _ignoring_spark_errors() -> Iterator[None]:
+    """End the block where Spark fails: bad rows may be too large for the driver, and what else is wrong shows again."""
+    try:
+        yield
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+
+
+def _all_fit(table: pa.Table) -> bool:
+    """Return True if the values of plain leaves all fit, see `Leaf`."""
+    import pyarrow.compute as pc
+
+    try:
+        table.validate(full=True)  # It looks for text that is not UTF-8.
+    except pa.ArrowInvalid:
+        return False
+    floats = [column for column in table.columns if pa.types.is_floating(column.type)]
+    has_nan = any(pc.any(pc.is_nan(column)).as_py() for column in floats)
+    return not has_nan and not any(column.null_count for column in table.columns)
+
+
+def _with_reasons(table: pa.Table) -> pa.Table:
+    """Return rows that fit with the columns that `Mapped.frame` has besides."""
+    for name in (REASON, ROW, FILE):
+        table = table.append_column(name, pa.nulls(table.num_rows, pa.string()))
+    return table
+
+
+def _on_driver(source: Mapped, most: int) -> CheckedSource | None:
+    """Return a source with its rows on the driver, None if they are more than `most`."""
+    table = to_arrow(source.frame.limit(most + 1))
+    if table.num_rows > most:
+        return None
+    return CheckedSource(source, table.num_rows, table.num_rows - table.column(REASON).null_count, table)
+
+
+def _relations(sources: Sequence[Mapped]) -> str:
+    return ", ".join(dict.fromkeys(source.relation for source in sources))
+
+
+def _count_rows(sources: Sequence[Mapped]) -> dict[int, tuple[int, int]]:
+    """Return the numbers of rows, and of bad ones, of each source that has any."""
+    bad = F.col(REASON).isNotNull().cast("long").alias("bad")
+    each = [source.frame.select(F.lit(i).alias("i"), bad) for i, source in enumerate(sources)]
+    summed = reduce(DataFrame.unionAll, each).groupBy("i").agg(F.count("*").alias("read"), F.sum("bad").alias("bad"))
+    return {row["i"]: (row["read"], row["bad"]) for row in summed.collect()}
+
+
+_CODES = {
+    "null": "E0403",
+    "NaN": "E0404",
+    "negative": "E0402",
+    "out of range": "E0402",
+    "no float is equal to it": "E0402",
+    "not valid UTF-8": "E0408",
+    ANOTHER: "E0487",
+}
+_FILTERED = "filter these rows out, or read them through a Pipeline, which has a quarantine"
+_ONE_OF_A_KEY = "keep one row of each key, or read them as a feed with an `order`"
+
+
+def refuse_bad_rows(checked: CheckedSource) -> None:
+    """Raise DataError, with a problem for each reason, if some rows do not fit."""
+    if not checked.quarantined:
+        return
+    grouped = checked.bad.groupBy(REASON).agg(F.count("*").alias("rows"), F.min(ROW).alias("example"))
+    problems = []
+    for reason, rows, example in grouped.orderBy(F.desc("rows")).limit(10).collect():
+        code = next((code for what, code in _CODES.items() if reason.endswith(f": {what}")), "E0401")
+        hint = _ONE_OF_A_KEY if code == "E0487" else _FILTERED
+        message = f"{rows} of {checked.read} rows do not fit: {reason}; one is {example:.200}"
+        problems.append(Problem(code, message, place=f"relation {checked.relation}", hint=hint))
+    raise DataError(*problems)

@@ -1,8 +1,8 @@
 """Feeds of changes in known formats: Debezium's envelopes, and the records of a compacted Kafka topic.
 
-`opened` makes of such a frame one with a column for each column of the relation, the operation and the order, which
+`open_feed` makes of such a frame one with a column for each column of the relation, the operation and the order, which
 `mapping` maps as any other. A record is a text or bytes of JSON, or has been taken apart by Spark. Delta's change data
-feed needs no more than the names of its columns (`target`).
+feed needs no more than the names of its columns (`changes.target_of`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, UsageError
 from tidelog.language.syntax import PRIMITIVES, Kind, RecordType, RelationType
-from tidelog.spark.older import try_cast
+from tidelog.spark.sessions import try_cast
 from tidelog.spark.sources.changes import Operation
-from tidelog.spark.sources.readers import TORN, quoted
-
-FEEDS = ("debezium", "delta", "kafka-compacted")
+from tidelog.spark.sources.readers import TORN, named_column
 
 _RAW, _REASON, _FIELD, _OP, _STEP = "_raw", "_rejected", "_field ", "op", "_step"
 _INSERT, _DELETE = ("c", "r", "u"), ("d",)
@@ -71,7 +69,7 @@ class _Part:
         return self.of(self[name], self.fields.get(name))
 
 
-def opened(
+def open_feed(
     operation: Operation,
     frame: DataFrame,
     relation: RelationType,
@@ -96,7 +94,7 @@ def opened(
     take_apart = _debezium if operation.feed == "debezium" else _compacted
     fields, reason, order, kept, steps = take_apart(operation, frame, schema, key)
     raw = [_readable(field) for field in frame.schema.fields if field.name != TORN]
-    others = [quoted(name) for name in frame.columns if name in (TORN, rejected)]
+    others = [named_column(name) for name in frame.columns if name in (TORN, rejected)]
     # Fields have names of their own, because a relation may have columns such as op.
     own = [value.alias(f"{_FIELD}{name}") for name, value in fields.items()]
     when = [value.alias(name) for name, value in order.items()]
@@ -115,7 +113,7 @@ def opened(
 
 def _readable(field: T.StructField) -> Expression:
     """Return a column as the quarantine shows it: bytes as text."""
-    column = quoted(field.name)
+    column = named_column(field.name)
     return column.cast("string").alias(field.name) if isinstance(field.dataType, T.BinaryType) else column
 
 
@@ -168,7 +166,7 @@ def _envelope(operation: Operation, frame: DataFrame, schema: T.StructType) -> t
             part = part.part("payload") if "payload" in part else part
             return part, none, F.col(name).isNotNull()
     if "op" in types:
-        return _Part.of(F.struct(*[quoted(name) for name in types]), frame.schema), none, F.lit(True)
+        return _Part.of(F.struct(*[named_column(name) for name in types]), frame.schema), none, F.lit(True)
     if not isinstance(types.get("value"), (T.StringType, T.BinaryType)):
         raise _no_feed(frame, "op, payload or value")
     further = [name.partition(".")[2] for name in operation.order if name.startswith("source.")]

@@ -1,6 +1,6 @@
 """Map frames and files to declared relations: rows that fit, and the others with their reasons.
 
-`map_frame` and `map_exactly` make a `Mapped`, which `checked` evaluates. `readers` makes frames of files.
+`map_frame` and `map_exactly` make a `Mapped`, which `facts` evaluates. `readers` makes frames of files.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tidelog.errors import DataError, Problem, UsageError, quote
-from tidelog.io.keys import key_positions
+from tidelog.io.encode import key_positions
 from tidelog.language.syntax import CheckedProgram, RelationType
 from tidelog.spark.failures import reading
-from tidelog.spark.sources.changes import ASSERTS, Operation, change_columns, order_columns, undecided
-from tidelog.spark.sources.checks import Leaf, WrongType, leaves
-from tidelog.spark.sources.feeds import opened
-from tidelog.spark.sources.latest import Latest, latest_of
-from tidelog.spark.sources.readers import REPLACEMENT, TORN, quoted
+from tidelog.spark.sources.changes import ASSERTS, Operation, change_columns, is_undecided, order_columns
+from tidelog.spark.sources.checks import Leaf, WrongType, leaves, missing_column
+from tidelog.spark.sources.feeds import open_feed
+from tidelog.spark.sources.orders import Latest, latest_of
+from tidelog.spark.sources.readers import REPLACEMENT, TORN, named_column
 from tidelog.storage.column_names import match_columns, positions_by_name
 
 REASON, ROW, FILE = "reason", "row", "source"
@@ -58,13 +58,13 @@ class Mapped:
         return replace(self, frame=self.shape(frame), place=place)
 
 
-def of_columns(given: Sequence[Leaf], columns: Sequence[int]) -> list[Leaf]:
+def leaves_of_columns(given: Sequence[Leaf], columns: Sequence[int]) -> list[Leaf]:
     """Return the leaves of some columns of a relation."""
     wanted = {f"c{position}" for position in columns}
     return [leaf for leaf in given if leaf.name.split("_")[0] in wanted]
 
 
-def renumbered(given: Sequence[Leaf], columns: Sequence[int]) -> dict[str, Leaf]:
+def renumber(given: Sequence[Leaf], columns: Sequence[int]) -> dict[str, Leaf]:
     """Return the leaves of some columns, by their names, with the names that they have where there are no others."""
     places = {f"c{position}": f"c{i}" for i, position in enumerate(columns)}
     found = {}
@@ -98,13 +98,13 @@ def map_frame(
     broken: Expression | None = None
     opening: Shape | None = None
     if operation is not None and operation.feed is not None:
-        _only_declared(declared, columns or {})
-        feed = opened(operation, frame, declared, program.records, columns or {}, rejected)
+        _check_declared_names(declared, columns or {})
+        feed = open_feed(operation, frame, declared, program.records, columns or {}, rejected)
         opening, columns, operation, shown, broken = feed.shape, feed.columns, feed.operation, feed.shown, feed.broken
         frame = opening(frame)
     names = [name for name in frame.columns if torn is None or name != TORN]
-    known = {name: quoted(name) for name in names}
-    _only_declared(declared, columns or {})
+    known = {name: named_column(name) for name in names}
+    _check_declared_names(declared, columns or {})
     own = [column.name for column in declared.columns]
     wanted = {name: names[position] for name, position in positions_by_name(names, own).items()} | dict(columns or {})
     found: list[Expression] = []
@@ -116,17 +116,18 @@ def map_frame(
         elif source in known:
             found.append(known[source])
         else:
-            problems.append(_missing(declared, column.name, source, names))
+            what = f"{source!r} for {relation}.{column.name}"
+            problems.append(missing_column(relation, what, names, _hint(column.name, source, names)))
     needed = [rejected] if operation is None else [rejected, *operation.columns]
     for further in needed:
         if further is not None and further not in known:
-            problems.append(_lacking(declared, further, names))
+            problems.append(missing_column(relation, repr(further), names, "name the column as the frame does"))
     if problems:
         raise DataError(*problems)
     if shown is None:
         shown = F.to_json(F.struct(*known.values()), {"ignoreNullFields": "false"}) if names else F.lit("{}")
     if torn is not None:
-        line = quoted(TORN)
+        line = named_column(TORN)
         shown = F.when(line.isNotNull(), F.to_json(F.struct(line.alias("line")))).otherwise(shown)
         why = F.when(line.isNotNull(), torn)
         if of_bytes:
@@ -135,7 +136,7 @@ def map_frame(
         broken = why if broken is None else F.coalesce(why, broken)
     reason = None if rejected is None else known[rejected].cast("string")
     mapped = _source(program, declared, frame, found, shown, broken=broken, rejected=reason, operation=operation)
-    return mapped if opening is None else replace(mapped, shape=_after(opening, mapped.shape), plain=None)
+    return mapped if opening is None else replace(mapped, shape=_composition(opening, mapped.shape), plain=None)
 
 
 def map_exactly(
@@ -157,7 +158,7 @@ def map_exactly(
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
     shown = F.to_json(struct, {"ignoreNullFields": "false"}) if order else F.lit("{}")
     mapped = _source(program, declared, renamed(frame), found, shown, exact=True, operation=operation)
-    return replace(mapped, shape=_after(renamed, mapped.shape), plain=None)
+    return replace(mapped, shape=_composition(renamed, mapped.shape), plain=None)
 
 
 def no_stream(frame: DataFrame, relation: str) -> None:
@@ -215,77 +216,63 @@ def _source(
             changes, why["operation"] = change_columns(operation, order)
     why |= {leaf.name: leaf.reason for leaf in flat}
     if key is not None:  # Of what goes, the key is enough.
-        needed = of_columns(flat, key)
+        needed = leaves_of_columns(flat, key)
         others = [leaf for leaf in flat if leaf not in needed]
         why |= {leaf.name: F.when(changes[ASSERTS], leaf.reason) for leaf in others}
     values = {**{leaf.name: leaf.value for leaf in flat}, **changes}
     # In two steps, so that Spark has every value and every reason once, and the rest for bad rows only.
-    step = [F.col("*"), *_named("_value", values), *_named("_why", why)]
-    said = [quoted(f"_why {name}") for name in why]
+    step = [F.col("*"), *_aliases("_value", values), *_aliases("_why", why)]
+    said = [named_column(f"_why {name}") for name in why]
     is_bad = F.coalesce(*said).isNotNull()
     reason = F.when(is_bad, F.coalesce(said[0], F.concat_ws("; ", *said[1:]))).alias(REASON)
     shown, file = shown.alias(ROW), F.nullif(F.input_file_name(), F.lit("")).alias(FILE)
-    named = [quoted(f"_value {name}").alias(name) for name in values]
+    named = [named_column(f"_value {name}").alias(name) for name in values]
     if key is None or len(key) == len(declared.columns):
         bad_only = [F.when(is_bad, shown).alias(ROW), F.when(is_bad, file).alias(FILE)]
-        shape = _selecting(step, [*named, reason, *bad_only])
+        shape = _selection(step, [*named, reason, *bad_only])
     else:
         keys = [declared.columns[position].name for position in key]
-        decide = _deciding(of_columns(flat, key), flat, order, keys)
-        shape = _after(_selecting(step, [*named, reason, shown, file]), decide)
+        decide = _decision(leaves_of_columns(flat, key), flat, order, keys)
+        shape = _composition(_selection(step, [*named, reason, shown, file]), decide)
     plain = None
     if broken is None and rejected is None and operation is None and flat and all(leaf.is_plain for leaf in flat):
-        plain = _selecting([leaf.value.alias(leaf.name) for leaf in flat])
+        plain = _selection([leaf.value.alias(leaf.name) for leaf in flat])
     place = f"data for {declared.name}"
     return Mapped(declared.name, shape(frame), shape, tuple(flat), operation, place, key, latest, tuple(order), plain)
 
 
-def _selecting(*steps: Sequence[Expression]) -> Shape:
+def _selection(*steps: Sequence[Expression]) -> Shape:
     """Return the shape that selects columns of a frame, and then columns of these."""
     return lambda frame: reduce(lambda rows, columns: rows.select(*columns), steps, frame)
 
 
-def _after(first: Shape, second: Shape) -> Shape:
+def _composition(first: Shape, second: Shape) -> Shape:
     """Return the shape that makes a frame by one after another."""
     return lambda frame: second(first(frame))
 
 
-def _deciding(key: Sequence[Leaf], values: Sequence[Leaf], order: Sequence[Leaf], keys: Sequence[str]) -> Shape:
+def _decision(key: Sequence[Leaf], values: Sequence[Leaf], order: Sequence[Leaf], keys: Sequence[str]) -> Shape:
     """Return the shape in which rows of one key between which nothing decides have a reason, and ROW and FILE of good
     ones are null."""
     names = [[leaf.name for leaf in columns] for columns in (key, values, order)]
-    is_open = undecided(F.col(REASON).isNull(), *names)
+    is_open = is_undecided(F.col(REASON).isNull(), *names)
     said = f"{', '.join(keys)}: {ANOTHER}{' and order' if order else ''}"
     reason = F.coalesce(REASON, F.when(is_open, F.lit(said)))
     bad_only = {name: F.when(F.col(REASON).isNotNull(), F.col(name)) for name in (ROW, FILE)}
     return lambda frame: frame.withColumn(REASON, reason).withColumns(bad_only)
 
 
-def _named(prefix: str, columns: Mapping[str, Expression]) -> list[Expression]:
+def _aliases(prefix: str, columns: Mapping[str, Expression]) -> list[Expression]:
     return [column.alias(f"{prefix} {name}") for name, column in columns.items()]
 
 
-def _only_declared(declared: RelationType, wanted: Mapping[str, object]) -> None:
+def _check_declared_names(declared: RelationType, wanted: Mapping[str, object]) -> None:
     names = [column.name for column in declared.columns]
     for name in wanted:
         if name not in names:
             raise UsageError(
                 Problem("E0485", f"{declared.name} has no column {quote(name)}", hint=f"use one of: {', '.join(names)}")
             )
-
-
-def _lacking(declared: RelationType, name: str, given: Sequence[str]) -> Problem:
-    message = f"the frame has no column {name!r}; found {', '.join(given) or 'no columns'}"
-    return Problem("E0480", message, place=declared.name, hint="name the column as the frame does")
-
-
-def _missing(declared: RelationType, column: str, source: str, given: Sequence[str]) -> Problem:
-    return Problem(
-        "E0480",
-        f"the frame has no column {source!r} for {declared.name}.{column}; found {', '.join(given) or 'no columns'}",
-        place=declared.name,
-        hint=_hint(column, source, given),
-    )
 
 
 def _hint(column: str, source: str, given: Sequence[str]) -> str:

@@ -3,8 +3,8 @@
     t(x, z) :- p(x, y), q(y, z), r(z), !s(x).
 
 meets p and q by y, the result with r by z, and that with s by x. Each step is a rule of its own, over the tables
-`#0`, `#1`, …; one of them has what the steps before have found. What can be computed is computed in the first step that
-binds its arguments. Tables without a shared variable meet by all rows of one of them, everywhere.
+`#0`, `#1`, …; one of them has what the steps before have found. A literal is computed in the first step that binds its
+arguments. Tables without a shared variable meet by all rows of one of them, everywhere.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from math import log
 
-from tidelog.certificate.layout import kinds_of
+from tidelog.certificate.folder import kinds_of
 from tidelog.errors import InternalError, Problem
 from tidelog.language.syntax import Kind
 from tidelog.rules.core import (
     AggregateRule,
+    AnyRule,
     CoreAtom,
     CoreConstant,
     CoreLiteral,
@@ -26,9 +27,8 @@ from tidelog.rules.core import (
     CoreValue,
     CoreVariable,
     RelationInfo,
+    variables_of,
 )
-from tidelog.rules.edges import AnyRule
-from tidelog.rules.literals import variables_of
 
 FOUND = ""
 """The source of a table with what the steps before have found."""
@@ -109,7 +109,7 @@ class _Steps:
     def next(self) -> RuleStep:
         """Return the next step."""
         waiting = self.atoms or self.negated
-        variable = self.meeting(waiting)
+        variable = self.meeting_variable(waiting)
         if variable is not None:
             taken = [atom for atom in waiting if variable in _names(atom)]
         else:
@@ -119,14 +119,14 @@ class _Steps:
         for atom in taken:
             if not atom.negated:
                 self.bind(atom.args)
-        computed = self.take_computed()
+        computed = self.take_computable()
         if variable is not None and not self.atoms and not self.computed:
             last = [atom for atom in self.negated if variable in _names(atom)]
             self.negated = [atom for atom in self.negated if atom not in last]
             taken = [*taken, *last]
         return self.step(variable, taken, computed)
 
-    def meeting(self, atoms: Collection[CoreAtom]) -> str | None:
+    def meeting_variable(self, atoms: Collection[CoreAtom]) -> str | None:
         """Return the variable by which the next tables meet, one that has been found if there are any: that of the
         smallest relations on average, and of many of them. A rule that begins with negated atoms has none: its values
         are computed in one place."""
@@ -147,10 +147,10 @@ class _Steps:
     def bind(self, given: Iterable[CoreValue]) -> None:
         self.bound |= {value.name: value for value in given if isinstance(value, CoreVariable)}
 
-    def take_computed(self) -> list[CoreLiteral]:
+    def take_computable(self) -> list[CoreLiteral]:
         """Return the literals that can be computed by now."""
         taken: list[CoreLiteral] = []
-        while ready := [literal for literal in self.computed if self.has(literal.needs)]:
+        while ready := [literal for literal in self.computed if self.are_bound(literal.needs)]:
             for literal in ready:
                 self.bind(literal.values)
             self.computed = [literal for literal in self.computed if literal not in ready]
@@ -159,7 +159,7 @@ class _Steps:
             raise InternalError(Problem("E0901", f"no literal can be evaluated of {self.rule}", self.rule.span))
         return taken
 
-    def has(self, given: Iterable[CoreValue]) -> bool:
+    def are_bound(self, given: Iterable[CoreValue]) -> bool:
         """Return True if values are bound."""
         return all(isinstance(value, CoreConstant) or value.name in self.bound for value in given)
 
@@ -182,7 +182,7 @@ class _Steps:
             inputs.append(StepTable(table, FOUND, tuple(each.kind for each in self.found), key))
             body.append(CoreAtom(table, self.found))
             older.append(table)
-        self.found = self.wanted()
+        self.found = self.needed_variables()
         args: tuple[CoreValue, ...] = self.found
         kinds = tuple(each.kind for each in self.found)
         if not (self.atoms or self.computed or self.negated):
@@ -190,7 +190,7 @@ class _Steps:
         rule = replace(self.rule, head=CoreAtom(HEAD, args), body=(*body, *computed))
         return RuleStep(rule, tuple(inputs), tuple(older), kinds)
 
-    def wanted(self) -> tuple[CoreVariable, ...]:
+    def needed_variables(self) -> tuple[CoreVariable, ...]:
         """Return the variables bound so far that the head or a waiting literal has."""
         names = {
             name for literal in (self.rule.head, *self.atoms, *self.computed, *self.negated) for name in _names(literal)

@@ -17,19 +17,20 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy
 
-from tidelog.certificate.functors import sql_type, typed
-from tidelog.certificate.session import checking, given, has_values
+from tidelog.certificate.check import SHOWN
+from tidelog.certificate.functors import sql_type, sql_values
+from tidelog.certificate.session import check_session, has_values, source_of
 from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances
-from tidelog.certificate.wrong import SHOWN
 from tidelog.common.arrays import Words
 from tidelog.functions.callables import GivenFunctions
 from tidelog.language.syntax import Kind, RecordType
 from tidelog.limits.watch import Watch
 from tidelog.rules.core import NodeSelection
 from tidelog.spark.cluster.checking.joins import HEAD, RuleStep
-from tidelog.spark.cluster.exchange import values, wire
+from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, read_pieces
+from tidelog.spark.cluster.exchange.texts import learn_values
 from tidelog.spark.cluster.placement.buckets import owners, row_owners
 from tidelog.storage.dictionary import Dictionary
 
@@ -50,7 +51,7 @@ Sent = tuple[int, Bundle | Piece]
 
 
 @dataclass(frozen=True)
-class Lending:
+class ShuffleRead:
     """Rows of a relation of the partitions' program for a table, in the partition that the words in the columns `key`
     say, everywhere for None. Those of a "view" have births, "facts" are heads, and "rows" have nothing besides. Of rows
     that all partitions have, `replicated`, the first one sends the view with its births. Facts and rows come from the
@@ -111,36 +112,36 @@ class Difference(NamedTuple):
     unfit: bool
 
 
-def lend(
-    engine: EngineState, number: int, folder: str, name: str, partitions: int, lendings: Sequence[Lending]
+def send_rows(
+    engine: EngineState, number: int, folder: str, name: str, partitions: int, reads: Sequence[ShuffleRead]
 ) -> list[Sent]:
     """Write the rows that the partition with a number sends to so many others into a file in a folder."""
     file = PieceFile(f"{name}-{number}-{secrets.token_hex(4)}")
     sent: list[Sent] = []
-    for table, lending in enumerate(lendings):
-        for rows in _rows(engine, number, partitions, lending):
-            sent += _sent(file, table, rows, lending.key, partitions)
+    for table, read in enumerate(reads):
+        for rows in _rows(engine, number, partitions, read):
+            sent += _send(file, table, rows, read.key, partitions)
     file.write(Folder(folder))
     return sent
 
 
-def _sent(file: PieceFile, table: int, rows: Words, key: tuple[int, ...] | None, partitions: int) -> Iterator[Sent]:
+def _send(file: PieceFile, table: int, rows: Words, key: tuple[int, ...] | None, partitions: int) -> Iterator[Sent]:
     """Add rows for a table to a file, for the partitions that the words in the columns `key` say."""
     if key is None:
         yield table, file.add([PieceChange("", True, rows)])
-    elif bundle := file.parted([PieceChange("", True, rows)], partial(_homes, key, partitions)):
+    elif bundle := file.bundle_by_home([PieceChange("", True, rows)], partial(_homes, key, partitions)):
         yield table, bundle
 
 
-def _rows(engine: EngineState, number: int, partitions: int, lending: Lending) -> Iterator[Words]:
-    """Yield the rows of a lending with their births, or as heads, some at a time."""
-    stored = (engine.asserted if lending.what == "facts" else engine.views).get(lending.copy)
-    if stored is None or (lending.replicated and number and (lending.what == "view" or not stored.arity)):
+def _rows(engine: EngineState, number: int, partitions: int, read: ShuffleRead) -> Iterator[Words]:
+    """Yield the rows of a read with their births, or as heads, some at a time."""
+    stored = (engine.asserted if read.what == "facts" else engine.views).get(read.copy)
+    if stored is None or (read.replicated and number and (read.what == "view" or not stored.arity)):
         return
     words = stored.words()
-    if lending.replicated and lending.what != "view" and stored.arity:
+    if read.replicated and read.what != "view" and stored.arity:
         words = words[owners(words[:, 0], partitions) == number]
-    births = engine.births(lending.copy) if lending.what == "view" else numpy.empty(0, numpy.int64)
+    births = engine.births(read.copy) if read.what == "view" else numpy.empty(0, numpy.int64)
     for start in range(0, len(words), _AT_ONCE):
         rows = words[start : start + _AT_ONCE].astype(numpy.int64)
         last = {
@@ -148,7 +149,7 @@ def _rows(engine: EngineState, number: int, partitions: int, lending: Lending) -
             "facts": [_column(rows, NO_BIRTH), _column(rows, FACT)],
             "rows": [],
         }
-        yield numpy.column_stack([rows, *last[lending.what]])
+        yield numpy.column_stack([rows, *last[read.what]])
 
 
 def _column(rows: Words, value: int) -> Words:
@@ -170,18 +171,18 @@ def perform(task: Task) -> Any:
     plan: CheckPlan = wire.loads(folder.read(at), functions)
     dictionary = Dictionary(plan.records)
     if plan.symbols:
-        values.learn(dictionary, folder.read(plan.symbols), folder)
-    with checking(dictionary, Watch(timeout), _config()) as (connection, functors):
+        learn_values(dictionary, folder.read(plan.symbols), folder)
+    with check_session(dictionary, Watch(timeout), _config()) as (connection, functors):
         if task.what == "compare":
-            return [_compared(plan, each.number, _tables(task, each), connection) for each in work]
+            return [_compare(plan, each.number, _tables(task, each), connection) for each in work]
         file = PieceFile(f"{name}-{task.partition}-{secrets.token_hex(4)}")
         sent: list[Sent] = []
         for each in work:
             evaluation = plan.evaluations[each.number]
-            found = _evaluated(evaluation.step, _tables(task, each), connection, functors)
+            found = _evaluate(evaluation.step, _tables(task, each), connection, functors)
             if evaluation.source is not None:
                 found = numpy.column_stack([found, _column(found, evaluation.source)])
-            sent += _sent(file, each.number, found, evaluation.key, task.partitions)
+            sent += _send(file, each.number, found, evaluation.key, task.partitions)
     file.write(folder)
     return sent
 
@@ -203,7 +204,7 @@ def _config() -> dict[str, Any]:
     return {"threads": 1, "memory_limit": f"{memory}B"}
 
 
-def _evaluated(
+def _evaluate(
     step: RuleStep, tables: Sequence[list[Words]], connection: duckdb.DuckDBPyConnection, functors: Functors
 ) -> Words:
     """Return the heads of a step over tables, each once, with the least birth of the youngest."""
@@ -233,14 +234,14 @@ def _load(
     """Make a table of rows with columns of these kinds and further numbers."""
     names = [*(f"c{i}" for i in range(len(kinds))), *last]
     rows = numpy.concatenate([numpy.empty((0, len(names)), numpy.int64), *parts])
-    columns = [typed(column, kind) for column, kind in zip(rows.T, [*kinds, *["number"] * len(last)], strict=True)]
+    columns = [sql_values(column, kind) for column, kind in zip(rows.T, [*kinds, *["number"] * len(last)], strict=True)]
     if not names:  # DuckDB has no tables without columns.
         columns, names = [_column(rows, 0)], ["unit"]
-    with given(connection, columns, names) as source:
+    with source_of(connection, columns, names) as source:
         connection.execute(f"CREATE OR REPLACE TABLE {table} AS FROM {source}")
 
 
-def _compared(
+def _compare(
     plan: CheckPlan, number: int, tables: Sequence[list[Words]], connection: duckdb.DuckDBPyConnection
 ) -> Difference:
     """Return the differences between the view in the first table, and the heads in the second one."""

@@ -1,7 +1,7 @@
 """Deletions in recursions that cross partitions: births say which copies of rows have to go.
 
 Within a partition each tuple has a derivation from older ones (docs/theory.md, birth-ranked counting). The relations of
-a cycle of exports are one hyper-node there (`levels.joining`), and each round gives births above those of all rounds
+a cycle of exports are one hyper-node there (`plan.joining`), and each round gives births above those of all rounds
 before (a logical clock, as Lamport's). So a copy is younger than its row. While that holds, every tuple rests on older
 ones, in whichever partition, and in the end on facts: tuples cannot support each other in a circle.
 
@@ -26,13 +26,12 @@ from tidelog.maintain.deltas import Deltas
 from tidelog.maintain.protocol import NodeReport
 from tidelog.spark.cluster.exchange.pieces import PieceChange
 from tidelog.spark.cluster.exchange.rounds import Round
-from tidelog.spark.cluster.placement.levels import joins
-from tidelog.spark.cluster.placement.plan import ClusterPlan, Export
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, joins
 from tidelog.storage.changes import reborn_rows
 from tidelog.storage.stored import StoredRelation
 
 
-def losing(plan: ClusterPlan, deltas: Deltas, statements: Iterable[PieceChange]) -> Iterator[int]:
+def losing_cycles(plan: ClusterPlan, deltas: Deltas, statements: Iterable[PieceChange]) -> Iterator[int]:
     """Yield the cycles from which a round has taken something that they read. Where births cannot be compared, any row
     may have rested on it."""
     copies = {export.target for export in plan.exports if export.cycle is not None}

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tidelog.durable.files import Summed
-from tidelog.durable.local import LocalFiles
-from tidelog.durable.owner import Owner
+from tidelog.durable.local import LocalFiles, Owner
 from tidelog.errors import Problem, SetupError, UsageError, how_to_install
 
 LOCK = "lock"

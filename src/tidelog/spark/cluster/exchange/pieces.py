@@ -101,7 +101,7 @@ class PieceMessage:
         return sum(each.rows for each in (self.bundle, self.shared) if each is not None)
 
 
-def packed(statements: Iterable[PieceChange]) -> bytes:
+def pack(statements: Iterable[PieceChange]) -> bytes:
     """Return the bytes of a piece with these statements."""
     entries, bodies = [], []
     for name, asserts, words, epoch in statements:
@@ -115,8 +115,8 @@ def packed(statements: Iterable[PieceChange]) -> bytes:
     return b"".join([len(header).to_bytes(4, "little"), checksum.to_bytes(4, "little"), header, *bodies])
 
 
-def unpacked(piece: bytes) -> Iterator[PieceChange]:
-    """Yield the statements of a piece. Raise DamagedError if it is another one than `packed` has made."""
+def unpack(piece: bytes) -> Iterator[PieceChange]:
+    """Yield the statements of a piece. Raise DamagedError if it is another one than `pack` has made."""
     start = 0
     while start < len(piece):
         first = start + 8
@@ -140,11 +140,11 @@ def read_pieces(
 ) -> Iterator[PieceChange]:
     """Yield the statements of pieces for all partitions and of those for the partition `number`, in turn."""
     for piece in shared:
-        yield from unpacked(_part(folder, piece.file, piece.offset, piece.length))
+        yield from unpack(_part(folder, piece.file, piece.offset, piece.length))
     for bundle in bundles:
         place = bundle.place(folder, number)
         if place is not None:
-            yield from unpacked(_part(folder, bundle.file, *place))
+            yield from unpack(_part(folder, bundle.file, *place))
 
 
 def _part(folder: Folder, name: str, offset: int, length: int) -> bytes:
@@ -167,7 +167,7 @@ class PieceFile:
 
     def add(self, statements: Sequence[PieceChange]) -> Piece:
         """Append a piece; returns where it will be."""
-        data = packed(statements)
+        data = pack(statements)
         piece = Piece(self.name, self._length, len(data), sum(len(each.words) for each in statements))
         self._parts.append(data)
         self._length += len(data)
@@ -188,7 +188,7 @@ class PieceFile:
         bits = numpy.packbits(targets, bitorder="little").tobytes()
         return Bundle(self.name, first, index - first, rows, index, bits)
 
-    def parted(self, statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> Bundle | None:
+    def bundle_by_home(self, statements: Iterable[PieceChange], homes: Callable[[Words], Words]) -> Bundle | None:
         """Append a piece for each partition that `homes` returns for one of the rows."""
         parts: dict[int, list[PieceChange]] = {}
         for each in statements:

@@ -1,26 +1,30 @@
-"""Blocks of symbols: the texts of consecutive words, as part of a file of the state directory.
+"""Symbols and records on their way between dictionaries that number them alike, and blocks of symbols.
 
-Executors number new symbols and write their blocks, and read those that have the symbols of a frame; the driver keeps
-the places of blocks. As bytes a block is a checksum and Arrow's stream of one column of text.
+The driver's dictionary and those of the partitions that need one hold the same values in the same order; what one of
+them has gained goes to the others as a file, which may have values again that they know. Only the driver, between
+epochs, and the first partition, within one, make new values.
+
+A block of symbols has the texts of consecutive words, as part of a file of the state directory. Executors number new
+symbols and write their blocks, and read those that have the symbols of a frame; the driver keeps the places of blocks.
+As bytes a block is a checksum and Arrow's stream of one column of text.
 """
 
 from __future__ import annotations
 
 import secrets
 import zlib
-from collections.abc import Iterable
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy
+import pyarrow as pa
 
 from tidelog.common.arrays import Words
-from tidelog.errors import DataError, Problem
+from tidelog.errors import DataError, InternalError, Problem
+from tidelog.spark.cluster.exchange import wire
 from tidelog.spark.cluster.exchange.folder import Folder
-from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, move_out, texts_of
+from tidelog.storage.dictionary import Dictionary, at_hand, blocks_of, move_to_blocks, texts_of
 from tidelog.storage.distant_symbols import TextBlock
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 HASHES = 1 << 32
 """The number of hashes of texts."""
@@ -52,8 +56,6 @@ class SymbolBlock(NamedTuple):
 
     def texts(self) -> pa.LargeStringArray:
         """Read the texts. Raise DataError (E0682) where the file is missing or damaged, and OSError."""
-        import pyarrow as pa
-
         try:
             data = Folder(self.folder).read(self.file, self.offset, self.length)
         except FileNotFoundError as error:
@@ -81,8 +83,6 @@ class SymbolBlock(NamedTuple):
 
 def write_block(file: IO[bytes], texts: pa.Array) -> int:
     """Write texts to a file; return their number of bytes."""
-    import pyarrow as pa
-
     sink = pa.BufferOutputStream()
     table = pa.table({"text": texts.cast(pa.large_string())})
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -108,8 +108,6 @@ class _Piece:
 
     def texts(self, dictionary: Dictionary) -> pa.Array:
         """Return the texts, null for words that have no meaning."""
-        import pyarrow as pa
-
         words = numpy.concatenate([*self.words, *(_words_in(block) for block in self.blocks)])
         every, words = numpy.arange(self.start, self.stop), numpy.sort(words)
         rows = numpy.minimum(numpy.searchsorted(words, every), len(words) - 1)
@@ -136,7 +134,7 @@ def move_texts(dictionary: Dictionary, place: BlockPlace, size: int) -> None:
             place.folder.write_by(name, write)
         except OSError as error:
             raise place.folder.unusable(error) from error
-        move_out(dictionary, found)
+        move_to_blocks(dictionary, found)
 
 
 def _pieces(dictionary: Dictionary, place: BlockPlace, size: int) -> list[_Piece]:
@@ -179,9 +177,83 @@ def files_in(folder: Folder, blocks: Iterable[TextBlock]) -> set[str]:
     return {each.file for each in blocks if isinstance(each, SymbolBlock) and each.folder == folder.address}
 
 
-def placed_in(folder: Folder, blocks: Iterable[TextBlock], *, away: bool) -> tuple[SymbolBlock, ...]:
+def relocated_blocks(folder: Folder, blocks: Iterable[TextBlock], *, away: bool) -> tuple[SymbolBlock, ...]:
     """Return blocks as a file of a folder has them: without the address of that folder, which may move, or with it
     again, unless they go `away`."""
     before, after = (folder.address, "") if away else ("", folder.address)
     own = (block for block in blocks if isinstance(block, SymbolBlock))  # There are no others.
     return tuple(block._replace(folder=after) if block.folder == before else block for block in own)
+
+
+# --- symbols and records between dictionaries ------------------------------------------------------------------------
+
+
+SYMBOLS = ""
+"""Stands for symbols among the kinds of records."""
+
+
+def dictionary_extent(dictionary: Dictionary, kinds: Iterable[str]) -> dict[str, int]:
+    """Return the numbers of symbols and of the records of each of these types."""
+    counts = {kind: dictionary.extent(kind) - 1 for kind in kinds}
+    return {SYMBOLS: len(dictionary), **{kind: count for kind, count in counts.items() if count}}
+
+
+def count_values(known: Mapping[str, int], now: Mapping[str, int]) -> int:
+    """Return the number of values that the extent `now` has beyond the extent `known`."""
+    return sum(max(0, number - known.get(kind, 0)) for kind, number in now.items())
+
+
+def values_beyond(dictionary: Dictionary, known: Mapping[str, int], now: Mapping[str, int], folder: Folder) -> bytes:
+    """Return the values that a dictionary of the extent `now` has beyond the extent `known`, for a file of the folder:
+    symbols as blocks in files, as far as they are there."""
+    new: dict[str, Any] = {}
+    for kind, count in now.items():
+        start = known.get(kind, 0)
+        if kind == SYMBOLS:
+            words = at_hand(dictionary, start, count)
+            blocks = [
+                block for block in blocks_of(dictionary) if block.start + block.rows > start and block.start < count
+            ]
+            new[kind] = start, count, words, dictionary.strings(words), relocated_blocks(folder, blocks, away=True)
+        elif count > start:
+            present = numpy.zeros(count - start, bool)
+            present[dictionary.present(kind, start + 1, count + 1) - start - 1] = True
+            new[kind] = start, (present, dictionary.fields_of(kind, numpy.arange(start + 1, count + 1)))
+    return wire.dumps((new, {kind: dictionary.types[kind] for kind in new if kind != SYMBOLS}))
+
+
+def learn_values(dictionary: Dictionary, data: bytes, folder: Folder) -> dict[str, int]:
+    """Add the values of another dictionary from a file of the folder; those that are here already must be the same.
+    Return the extent that is known then, of the kinds that the file is about."""
+    new, records = wire.loads(data)
+    dictionary.add_records(records)
+    extents = {}
+    for kind, (start, *added) in new.items():
+        if kind == SYMBOLS:
+            count, words, texts, blocks = added
+            alike = _learn_symbols(dictionary, start, count, words, texts, relocated_blocks(folder, blocks, away=False))
+        else:
+            [(present, rows)] = added
+            count, alike = start + len(rows), dictionary.follow_records(kind, start + 1, rows, present)
+        if not alike:
+            raise InternalError(Problem("E0901", "two dictionaries of one database number their values differently"))
+        extents[kind] = count
+    return extents
+
+
+def _learn_symbols(
+    dictionary: Dictionary, start: int, stop: int, words: Words, texts: Sequence[str], blocks: Sequence[SymbolBlock]
+) -> bool:
+    """Add the symbols from `start` to `stop`: blocks, and between these texts with the words that they have."""
+    for block in [*blocks, None]:
+        end = stop if block is None else max(start, block.start)
+        low, high = numpy.searchsorted(words, (start, end))
+        between: list[str | None] = [None] * (end - start)
+        for word, text in zip(words[low:high].tolist(), texts[low:high], strict=True):
+            between[word - start] = text
+        if not dictionary.follow_symbols(start, between):
+            return False
+        if block is not None:
+            move_to_blocks(dictionary, [block])
+            start = max(end, block.start + block.rows)
+    return True

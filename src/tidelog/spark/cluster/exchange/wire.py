@@ -37,7 +37,6 @@ MODULES = (
     "tidelog.spark.cluster.exchange.texts",
     "tidelog.spark.cluster.checking.joins",
     "tidelog.spark.cluster.checking.steps",
-    "tidelog.spark.cluster.placement.skew",
 )
 _LONG = 40
 """Texts with fewer characters are written again."""

@@ -19,9 +19,10 @@ from math import prod
 
 from tidelog.language.aggregates import AGGREGATES
 from tidelog.language.syntax import Column
-from tidelog.rules.closures import with_closures
+from tidelog.rules.closures import with_closures, with_folds
 from tidelog.rules.core import (
     AggregateRule,
+    AnyRule,
     CoreAtom,
     CoreConstant,
     CoreLiteral,
@@ -31,17 +32,29 @@ from tidelog.rules.core import (
     CoreVariable,
     HyperNode,
     RelationInfo,
+    head_of,
+    substituted,
 )
-from tidelog.rules.edges import AnyRule, body_of, head_of
-from tidelog.rules.folds import with_folds
 from tidelog.rules.graph import hyper_nodes
-from tidelog.rules.literals import substituted
-from tidelog.spark.cluster.placement.buckets import FIRST, MINE, PARTITIONS, mine
-from tidelog.spark.cluster.placement.ends import ends_of, reading_ends
-from tidelog.spark.cluster.placement.intermediates import in_two
-from tidelog.spark.cluster.placement.levels import NEVER, joining, levels
-from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, Placement, copy_name, facts_name, home_name
-from tidelog.spark.cluster.placement.selecting import gathered, recursions_that_select
+from tidelog.spark.cluster.placement.buckets import FIRST, MINE, NO_SKEW, PARTITIONS, Skew, own_word_literals
+from tidelog.spark.cluster.placement.plan import (
+    NEVER,
+    ClusterPlan,
+    Export,
+    Placement,
+    copy_name,
+    facts_name,
+    home_name,
+    joining,
+    levels,
+)
+from tidelog.spark.cluster.placement.rewrites import (
+    ends_of,
+    gathered_node,
+    read_ends,
+    recursions_that_select,
+    split_join,
+)
 from tidelog.spark.cluster.placement.sites import (
     PLAIN,
     Evenly,
@@ -54,7 +67,6 @@ from tidelog.spark.cluster.placement.sites import (
     makes_values,
     placed_rule,
 )
-from tidelog.spark.cluster.placement.skew import NO_SKEW, Skew
 from tidelog.storage.dictionary import Dictionary
 
 _CHOICES = 512
@@ -146,7 +158,7 @@ class _Placer:
     ) -> None:
         self.core = core
         self.infos = dict(core.relations)
-        """The relations of the program and those that `intermediates` adds."""
+        """The relations of the program and those that `split_join` adds."""
         self.facts = {name: facts.get(name, "all") for name in core.relations}
         self.derived = {name for node in core.nodes for name in node.relations}
         self.homes: dict[str, Placement] = {
@@ -197,8 +209,8 @@ class _Placer:
 
     def place(self, node: HyperNode) -> None:
         """Give the relations of a hyper-node their homes, and partitions its rules."""
-        rules = [self.narrow(rule) for rule in node.rules if isinstance(rule, CoreRule)]
-        inputs = {name: None for rule in node.rules for name, _ in body_of(rule) if name not in node.relations}
+        rules = [self.read_nodes_of_closures(rule) for rule in node.rules if isinstance(rule, CoreRule)]
+        inputs = {name: None for rule in node.rules for name, _ in rule.reads if name not in node.relations}
         needed = sum(self.size(name) for name in inputs)
         way, alone = "split", False
         if len(rules) < len(node.rules):
@@ -206,17 +218,17 @@ class _Placer:
             return
         alike = not any(makes_values(rule) or calls_functions(rule) for rule in rules)
         if node.closure is not None and alike and needed <= self.most_edges(node):
-            self.have_everywhere(node)
+            self.place_everywhere(node)
             return
         if node.mirrors is not None and self.homes[node.mirrors] == "all":
-            self.have_everywhere(node)
+            self.place_everywhere(node)
             return
         made = node.recursive and any(map(makes_values, rules))
         if made or self.in_first(node) or node.relations in self.selecting:
             way, alone = "gathered", True
         else:
-            self.presume(node, rules)
-            node, rules, broken = self.chosen(node, rules)
+            self.presume_sizes(node, rules)
+            node, rules, broken = self.choose_homes(node, rules)
             if broken:
                 way = "gathered" if needed <= self.limits.gather else "exchanged"
                 alone = way == "gathered"
@@ -239,30 +251,30 @@ class _Placer:
         )
         return self.limits.edges(self.partitions) * (2 if there else 1)
 
-    def have_everywhere(self, node: HyperNode) -> None:
+    def place_everywhere(self, node: HyperNode) -> None:
         """Place a closure, or one that shows another, in every partition."""
         self.homes |= dict.fromkeys(node.relations, "all")
         self.unwritten.update(node.relations)
         self.ways.append((node.relations, "everywhere"))
-        self.everywhere([rule for rule in node.rules if isinstance(rule, CoreRule)])
+        self.emit_everywhere([rule for rule in node.rules if isinstance(rule, CoreRule)])
 
     def in_first(self, node: HyperNode) -> bool:
         """Return True for the members of a group that the first partition folds."""
         shape = node.members
         return shape is not None and self.homes[shape.closure] == "all" and self.homes[shape.outer] == "one"
 
-    def narrow(self, rule: CoreRule) -> CoreRule:
+    def read_nodes_of_closures(self, rule: CoreRule) -> CoreRule:
         """Return a rule that reads the nodes of closures that are everywhere where it does not need their pairs."""
-        narrow, ends = reading_ends(rule, self.unwritten)
+        narrow, ends = read_ends(rule, self.unwritten)
         for name, (closure, column) in ends.items():
             if name not in self.homes:
                 self.infos[name], narrowing = ends_of(name, self.infos[closure], column)
                 self.derived.add(name)
                 self.homes[name] = "all"
-                self.everywhere([narrowing])
+                self.emit_everywhere([narrowing])
         return narrow
 
-    def presume(self, node: HyperNode, rules: list[CoreRule]) -> None:
+    def presume_sizes(self, node: HyperNode, rules: list[CoreRule]) -> None:
         """Presume sizes and skewed keys of unknown relations: no more rows than atoms that have all variables of a
         head, and the skewed keys of an atom that binds a column."""
         bounds: dict[str, float] = {}
@@ -283,25 +295,25 @@ class _Placer:
                     shares[column] = max(share, shares.get(column, 0.0))
         self.presumed |= {name: min(rows, self.unknown) for name, rows in bounds.items()}
 
-    def chosen(self, node: HyperNode, rules: list[CoreRule]) -> tuple[HyperNode, list[CoreRule], int]:
+    def choose_homes(self, node: HyperNode, rules: list[CoreRule]) -> tuple[HyperNode, list[CoreRule], int]:
         """Choose homes, and take rules apart that would have a large relation copied everywhere; the hyper-node with
         what that adds, its rules, and how many of them do not stay within a partition."""
         while True:
             broken = self.choose(node, rules)
-            found = next(filter(None, (self.taken_apart(rule, node.relations) for rule in rules)), None)
+            found = next(filter(None, (self.split_wide_rule(rule, node.relations) for rule in rules)), None)
             if found is None:
                 return node, rules, broken
             whole, (info, join, rest) = found
             self.infos[info.name] = info
             self.derived.add(info.name)
             rules = [rest if rule is whole else rule for rule in rules]
-            if any(name in node.relations for name, _ in body_of(join)):
+            if any(name in node.relations for name, _ in join.reads):
                 rules.append(join)
                 node = replace(node, relations=(*node.relations, info.name))
             else:
                 self.place(HyperNode((info.name,), (join,), False))
 
-    def taken_apart(
+    def split_wide_rule(
         self, rule: CoreRule, within: tuple[str, ...]
     ) -> tuple[CoreRule, tuple[RelationInfo, CoreRule, CoreRule]] | None:
         """Return a rule with its two halves, if it has to be taken apart."""
@@ -314,7 +326,7 @@ class _Placer:
         name = f"#join.{rule.name}"
         while name in self.infos:
             name += "'"
-        halves = in_two(rule, name) if wide else None
+        halves = split_join(rule, name) if wide else None
         return (rule, halves) if halves is not None else None
 
     def choose(self, node: HyperNode, rules: list[CoreRule]) -> int:
@@ -416,7 +428,7 @@ class _Placer:
                 home = self.homes[name]
                 self.exports[Export(facts, self.copy(name, home), self.facts[name], home)] = None
 
-    def everywhere(self, rules: list[CoreRule]) -> None:
+    def emit_everywhere(self, rules: list[CoreRule]) -> None:
         """Add rules that every partition evaluates over all rows."""
         for rule in rules:
             copies: tuple[Placement | None, ...] = tuple(
@@ -436,14 +448,14 @@ class _Placer:
                 assert place is not None
                 anchored |= not literal.negated and self.homes[literal.relation] != "all" and place != "all"
                 literal = replace(literal, relation=self.copy(literal.relation, place))
-            body.append(self.worded(literal))
+            body.append(substituted(literal, self.word))
         if at.site == "all":
             if home == "one":
                 body.append(CoreAtom(FIRST, ()))
             elif isinstance(home, int):
-                body += mine(self.word(head.args[home]))
+                body += own_word_literals(self.word(head.args[home]))
         elif isinstance(at.site, CoreVariable) and not anchored:
-            body += mine(at.site)
+            body += own_word_literals(at.site)
         own = self.copy(head.relation, home)
         info = self.infos[head.relation]
         target = own
@@ -468,9 +480,6 @@ class _Placer:
         if isinstance(value, CoreConstant) and value.kind == "symbol":
             return CoreConstant(self.dictionary.encode(value.value, "symbol"), "number")
         return value
-
-    def worded(self, literal: CoreLiteral) -> CoreLiteral:
-        return substituted(literal, self.word)
 
     # --- the plan --------------------------------------------------------------------------------------------------
 
@@ -502,7 +511,7 @@ class _Placer:
         relations = dict(self.relations)
         nodes = with_folds(with_closures(hyper_nodes(rules, relations), relations))
         own = {name: home_name(name, "one") for name, home in self.homes.items() if home == "one"}
-        dropping = tuple(gathered(node, own, nodes) for node in recursions_that_select(self.core))
+        dropping = tuple(gathered_node(node, own, nodes) for node in recursions_that_select(self.core))
         dropping = tuple(node for node in dropping if node.whole)
         return CoreProgram(relations, self.core.records, nodes, functors=self.core.functors, dropping=dropping)
 

@@ -3,12 +3,15 @@
 `SparkExecutors` runs one Spark job of one stage per round: a range of as many rows as there are tasks, and `mapInArrow`
 over it, so that plans are the same in every round. `LocalExecutors` keeps the partitions in this process: for tests,
 simulations and a look at what goes on.
+
+Executors come and go, and another number of partitions costs an evaluation in each partition (`serve`). So
+the number follows them with hysteresis (`PartitionCount`): it grows when there are half as many slots again, and
+shrinks when half of the partitions would do, and both only if the epoch before has found the same.
 """
 
 from __future__ import annotations
 
 import math
-import pickle
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -17,27 +20,62 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy
+import pyarrow as pa
 
 from tidelog.common.arrays import Words
+from tidelog.errors import TidelogError
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, PieceChange, PieceFile
 from tidelog.spark.cluster.exchange.rounds import Task
-from tidelog.spark.cluster.placement.buckets import homes_of
+from tidelog.spark.cluster.placement.buckets import Frequent, frequent, homes_of
 from tidelog.spark.cluster.placement.plan import Placement
-from tidelog.spark.cluster.placement.skew import Frequent, frequent
 from tidelog.spark.cluster.processes.serve import Keeper
 from tidelog.spark.deferred import frame_of_tasks
-from tidelog.spark.jobs import described
+from tidelog.spark.jobs import job_description
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, word_columns
-from tidelog.spark.sessions import application, is_on_one_machine, mapped, memory_of_partitions, slots
+from tidelog.spark.sessions import (
+    application,
+    is_on_one_machine,
+    memory_of_partitions,
+    results_of,
+    results_of_tasks,
+    slots,
+)
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 
 _SECONDS = 5.0
 """How old a number of slots may be."""
+
+
+_GROWS = 1.5
+_SHRINKS = 2.0
+
+
+class PartitionCount:
+    """The number of partitions of an engine: `fixed`, or as the slots for tasks say if that is None."""
+
+    def __init__(self, fixed: int | None) -> None:
+        self.fixed = fixed
+        self._differs = False
+        """True if the slots of the last epoch asked for another number."""
+
+    def next(self, present: int, slots: int) -> int:
+        """Return the number of partitions of the next epoch. `present` is that of the last one, 0 before the first."""
+        if self.fixed is not None:
+            return self.fixed
+        slots = max(slots, 1)
+        if not present:
+            return slots
+        before, self._differs = self._differs, slots >= _GROWS * present or _SHRINKS * slots <= present
+        return slots if before and self._differs else present
+
+    def reason(self, before: int, now: int) -> str:
+        """Return the reason for another number of partitions."""
+        cause = "options(partitions=…)" if self.fixed is not None else f"executors have slots for {now} tasks"
+        return f"{before} partitions became {now}: {cause}"
 
 
 class Executors(Protocol):
@@ -83,7 +121,7 @@ class Scattered:
         """Write rows to a file."""
         file = PieceFile(f"{name}-{secrets.token_hex(6)}")
         homes = partial(homes_of, delivery.place, skewed_keys=(), partitions=delivery.partitions)
-        bundle = file.parted([PieceChange(*delivery.statement, words)], homes)
+        bundle = file.bundle_by_home([PieceChange(*delivery.statement, words)], homes)
         file.write(folder)
         return cls(bundle, frequent(words, delivery.partitions) if delivery.statement[1] else {})
 
@@ -143,55 +181,40 @@ class SparkExecutors:
         """Return the bytes that each of so many partitions may have, asked for once for each number of slots."""
         key = partitions, self.slots()
         if key not in self.asked:
-            with described(self.session, "memory of the executors"):
+            with job_description(self.session, "memory of the executors"):
                 self.asked[key] = memory_of_partitions(self.session, partitions)
         return self.asked[key]
 
     def run(self, tasks: Sequence[Task]) -> list[Any]:
         tasks, application = list(tasks), self.application
 
-        def perform(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            import pyarrow
+        def perform(number: int) -> tuple[str, Any]:
+            from tidelog.spark.cluster.processes.host import ask  # It is the main module of a host.
 
-            from tidelog.errors import TidelogError
-            from tidelog.spark.cluster.processes.host import ask
-
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    try:
-                        answer = ("done", ask(application, tasks[number]))
-                    except (TidelogError, FileNotFoundError) as error:
-                        answer = ("failed", error)
-                    told = [pyarrow.array([number]), pyarrow.array([pickle.dumps(answer)], pyarrow.binary())]
-                    yield pyarrow.RecordBatch.from_arrays(told, names=["number", "answer"])
+            try:
+                return "done", ask(application, tasks[number])
+            except (TidelogError, FileNotFoundError) as error:
+                return "failed", error
 
         self.jobs += 1
-        numbers = self.session.range(0, len(tasks), 1, len(tasks))
-        frame = mapped(numbers, perform, "number long, answer binary")
-        answers = {row["number"]: pickle.loads(row["answer"]) for row in frame.collect()}
-        for kind, answer in answers.values():
+        answers = results_of_tasks(self.session, len(tasks), perform)
+        for kind, answer in answers:
             if kind == "failed":
                 raise answer
-        return [answers[number][1] for number in range(len(tasks))]
+        return [answer for _, answer in answers]
 
     def rows(self, tasks: Sequence[Task], arity: int) -> Rows:
-        import pyarrow as pa
-
         tasks, application, names = list(tasks), self.application, word_columns(arity)
         schema = pa.schema([(name, pa.int64()) for name in names])
 
         def read(number: int) -> Iterator[pa.RecordBatch | str]:
-            import numpy
-            import pyarrow
-
-            from tidelog.errors import TidelogError
             from tidelog.spark.cluster.processes.host import stream
 
             try:
                 for frame in stream(application, tasks[number]):
                     words = numpy.frombuffer(frame, numpy.int64).reshape(-1, len(names))
-                    columns = [pyarrow.array(numpy.ascontiguousarray(column)) for column in words.T]
-                    yield pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+                    columns = [pa.array(numpy.ascontiguousarray(column)) for column in words.T]
+                    yield pa.RecordBatch.from_arrays(columns, schema=schema)
             except TidelogError as error:
                 yield str(error)
 
@@ -205,25 +228,16 @@ class SparkExecutors:
         address = folder.address
         empty = not rows.arity
 
-        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            import numpy
-            import pyarrow
-
-            from tidelog.spark.cluster.exchange.folder import Folder
-            from tidelog.spark.cluster.processes.executors import Scattered
-
+        def write(batches: Iterator[pa.RecordBatch]) -> Iterator[Scattered]:
             tables = [batch for batch in batches if batch.num_rows]
             if not tables:
                 return
-            table = pyarrow.Table.from_batches(tables)
-            words = numpy.column_stack([column.to_numpy() for column in table.columns]).astype(numpy.int64, copy=False)
-            written = Scattered.written(Folder(address), name, words[:, :0] if empty else words, delivery)
-            told = pyarrow.array([pickle.dumps(written)], pyarrow.binary())
-            yield pyarrow.RecordBatch.from_arrays([told], names=["written"])
+            columns = pa.Table.from_batches(tables).columns
+            words = numpy.column_stack([column.to_numpy() for column in columns]).astype(numpy.int64, copy=False)
+            yield Scattered.written(Folder(address), name, words[:, :0] if empty else words, delivery)
 
         self.jobs += 1
-        frame = mapped(rows.frame(self.session), write, "written binary")
-        return [pickle.loads(row["written"]) for row in frame.collect()]
+        return results_of(rows.frame(self.session), write)
 
     def stop(self, folder: Folder) -> None:
         from tidelog.spark.cluster.processes.host import stop
@@ -231,13 +245,9 @@ class SparkExecutors:
         address, application = folder.address, self.application
         stop(application, address)
         if not self.here:
-            count = 4 * slots(self.session)
 
-            def end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-                from tidelog.spark.cluster.processes.host import stop
-
+            def end(_: int) -> None:
                 stop(application, address)
-                yield from batches
 
-            with described(self.session, "end the partitions"):
-                mapped(self.session.range(0, count, 1, count), end, "id long").collect()
+            with job_description(self.session, "end the partitions"):
+                results_of_tasks(self.session, 4 * slots(self.session), end)

@@ -52,7 +52,7 @@ _ROWS = 1 << 16
 def ask(application: str, task: Task) -> Any:
     """Return the answer of the partition. Raise its exception; start a partition that dies again, a few times."""
     with ExitStack() as stack:
-        _, answer = _asked(application, task, stack)
+        _, answer = _send_task(application, task, stack)
         return _value(answer)
 
 
@@ -60,17 +60,17 @@ def stream(application: str, task: Task) -> Iterator[bytes]:
     """Yield the rows that a task asks for, as the bytes of words, some rows at a time. Start a partition that dies
     before the first one again, a few times."""
     with ExitStack() as stack:
-        connection, answer = _asked(application, task, stack)
+        connection, answer = _send_task(application, task, stack)
         _value(answer)
         while rows := connection.recv_bytes():
             yield rows
 
 
-def _asked(application: str, task: Task, stack: ExitStack) -> tuple[Connection, Any]:
+def _send_task(application: str, task: Task, stack: ExitStack) -> tuple[Connection, Any]:
     """Send a task to its partition; return the connection, which ends with the stack, and the first answer."""
     for tries_left in reversed(range(_TRIES)):
         try:
-            connection = stack.enter_context(_connected(application, task))
+            connection = stack.enter_context(_connect(application, task))
             connection.send(_with_paths(task))
             return connection, connection.recv()
         except (OSError, EOFError) as error:
@@ -102,13 +102,13 @@ def _value(answer: tuple[str, Any]) -> Any:
     return value
 
 
-def _connected(application: str, task: Task) -> Connection:
+def _connect(application: str, task: Task) -> Connection:
     """Return a connection to the process of a partition; start its host if there is none."""
     address, deadline = _address(application), time.monotonic() + _START
     while True:
         with socket.socket(socket.AF_UNIX) as handle, suppress(OSError):
             handle.connect(address)
-            if _is_mine(handle):  # Pickles of others are not to be trusted.
+            if _is_same_user(handle):  # Pickles of others are not to be trusted.
                 connection = Connection(handle.detach())
                 connection.send((task.folder, task.partition, os.getppid()))
                 return connection
@@ -168,8 +168,6 @@ Callers: TypeAlias = dict[int, int | None]
 def serve(application: str, parent: int) -> None:
     """Run the host on the socket that is its input until its parent and all other callers have ended, or nobody has
     called for long."""
-    from tidelog.spark.cluster.processes.warm import warm
-
     address = _address(application)
     listening = socket.socket(fileno=os.dup(sys.stdin.fileno()))
     with open(os.devnull, "r+b") as nothing:
@@ -191,7 +189,7 @@ def serve(application: str, parent: int) -> None:
                         os.close(handle)
             if listening in ready:
                 called = time.monotonic()
-                _welcome(listening, children, callers)
+                _pass_connection(listening, children, callers)
     finally:
         _end(children, list(children))
         listening.close()
@@ -199,10 +197,10 @@ def serve(application: str, parent: int) -> None:
             Path(address).unlink(missing_ok=True)
 
 
-def _welcome(listening: socket.socket, children: Children, callers: Callers) -> None:
+def _pass_connection(listening: socket.socket, children: Children, callers: Callers) -> None:
     """Hand a new connection to the process of its partition, or end those of a folder; note who calls."""
     handle, _ = listening.accept()
-    if not _is_mine(handle):
+    if not _is_same_user(handle):
         handle.close()
         return
     with Connection(handle.detach()) as connection:
@@ -218,7 +216,7 @@ def _welcome(listening: socket.socket, children: Children, callers: Callers) -> 
         key = folder, partition
         for _ in range(2):
             if key not in children:
-                children[key] = _forked(listening, children)
+                children[key] = _fork(listening, children)
             try:
                 socket.send_fds(children[key][1], [b"+"], [connection.fileno()])
                 return
@@ -226,7 +224,7 @@ def _welcome(listening: socket.socket, children: Children, callers: Callers) -> 
                 _end(children, [key])
 
 
-def _forked(listening: socket.socket, children: Children) -> tuple[int, socket.socket]:
+def _fork(listening: socket.socket, children: Children) -> tuple[int, socket.socket]:
     ours, theirs = socket.socketpair()
     process = os.fork()
     if process:
@@ -237,12 +235,12 @@ def _forked(listening: socket.socket, children: Children) -> tuple[int, socket.s
         listening.close()
         for _, control in children.values():
             control.close()
-        _attend(theirs)
+        _serve_partition(theirs)
     finally:
         os._exit(0)
 
 
-def _attend(control: socket.socket) -> None:
+def _serve_partition(control: socket.socket) -> None:
     """Serve connections one after the other, until the host has ended."""
     from tidelog.spark.cluster.processes.serve import Keeper
 
@@ -254,12 +252,12 @@ def _attend(control: socket.socket) -> None:
         for handle in handles:
             with Connection(handle) as connection:
                 try:
-                    _attend_to(keeper, connection)
+                    _serve_connection(keeper, connection)
                 except (OSError, EOFError):
                     continue  # Who asked is gone.
 
 
-def _attend_to(keeper: Any, connection: Connection) -> None:
+def _serve_connection(keeper: Any, connection: Connection) -> None:
     task: Task = connection.recv()
     reading = task.what in ("rows", "came", "went")
     batches: Iterator[Words] = keeper.read(task) if reading else iter(())
@@ -274,8 +272,8 @@ def _attend_to(keeper: Any, connection: Connection) -> None:
     except OSError as error:
         answer, batch = ("failed", Folder(task.folder).unusable(error)), None
     except Exception as error:
-        told = f"partition {task.partition}: {error}\n{traceback.format_exc()}"
-        answer, batch = ("failed", InternalError(Problem("E0901", told))), None
+        message = f"partition {task.partition}: {error}\n{traceback.format_exc()}"
+        answer, batch = ("failed", InternalError(Problem("E0901", message))), None
     connection.send(answer)
     while batch is not None:
         for start in range(0, len(batch), _ROWS):
@@ -285,7 +283,7 @@ def _attend_to(keeper: Any, connection: Connection) -> None:
         connection.send_bytes(b"")
 
 
-def _is_mine(connection: socket.socket) -> bool:
+def _is_same_user(connection: socket.socket) -> bool:
     """Return True if a process of this user is at the other end."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True  # The socket is a file that only this user may open.
@@ -318,6 +316,23 @@ def _end(children: Children, keys: list[tuple[str, int]]) -> None:
             os.waitpid(process, 0)
         except OSError:
             continue
+
+
+def warm() -> None:
+    """Evaluate and change a small program, so that the compiled kernels are in memory."""
+    from tidelog.database.database import Database
+
+    database = Database()
+    database.load(
+        ".decl e(x: number, y: number)\n.decl t(x: number, y: number)\n.decl n(x: number, n: number)\n"
+        "t(x, y) :- e(x, y). t(x, z) :- t(x, y), t(y, w), e(w, z).\nn(x, k) :- e(x, _), k = count : { t(x, _) }."
+    )
+    for rows in ([(i, i + 1) for i in range(20)], [(20, 0)]):
+        database.insert("e", rows)
+        database.commit()
+    database.delete("e", [(3, 4)])
+    database.commit()
+    database.close()
 
 
 if __name__ == "__main__":

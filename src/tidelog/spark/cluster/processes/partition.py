@@ -19,8 +19,7 @@ from typing import Any
 import numpy
 
 from tidelog.common.arrays import Words
-from tidelog.durable.damage import damaged
-from tidelog.durable.files import checksum_of
+from tidelog.durable.files import checksum_of, damaged
 from tidelog.errors import InternalError, Problem
 from tidelog.functions.callables import GivenFunctions, Named
 from tidelog.limits.watch import Watch
@@ -28,19 +27,28 @@ from tidelog.maintain.deltas import Deltas, rows_of
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.protocol import EpochOptions, NodeReport, Prospect, net_changes
 from tidelog.rules.core import CoreProgram
-from tidelog.spark.cluster.exchange import values, wire
-from tidelog.spark.cluster.exchange.births import CyclicRows, losing
+from tidelog.spark.cluster.exchange import wire
+from tidelog.spark.cluster.exchange.births import CyclicRows, losing_cycles
 from tidelog.spark.cluster.exchange.folder import Folder
 from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile, PieceMessage, read_pieces
 from tidelog.spark.cluster.exchange.rounds import NOWHERE, Logged, Lookup, Reply, Round, RoundState, Saved, Task
-from tidelog.spark.cluster.placement.buckets import EVERYBODY, FIRST, MINE, OWN, PARTITIONS, homes_of, owners, parcels
-from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, is_shown, moved
-from tidelog.spark.cluster.placement.skew import Lookout
+from tidelog.spark.cluster.exchange.texts import dictionary_extent, learn_values, values_beyond
+from tidelog.spark.cluster.placement.buckets import (
+    EVERYBODY,
+    FIRST,
+    MINE,
+    OWN,
+    PARTITIONS,
+    Lookout,
+    homes_of,
+    owners,
+    parcels,
+)
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Export, ExportRoute, facts_name, is_shown, moved_relations
 from tidelog.storage.changes import date, date_changes
 from tidelog.storage.dictionary import Dictionary
-from tidelog.storage.epochs import RowEpochs
-from tidelog.store.checkpoint import Checkpoint
-from tidelog.store.image import EngineImage
+from tidelog.storage.extents import RowEpochs
+from tidelog.store.checkpoint import Checkpoint, EngineImage
 
 _MEMORY = "PYSPARK_EXECUTOR_MEMORY_MB"
 """The environment variable by which Spark reports `spark.executor.pyspark.memory`, divided by the executor's cores."""
@@ -90,7 +98,7 @@ class Partition:
     def at(cls, task: Task) -> Partition:
         """Return the partition in the state that a task wants, from files."""
         partition = cls(Folder(task.folder), task.partition, task.partitions)
-        partition.give(task)
+        partition.import_functions(task)
         partition.known = task.symbols
         saved = task.saved
         if saved is not None and saved.entries is None and task.reads_changes:
@@ -109,7 +117,7 @@ class Partition:
         partition.restored = True
         return partition
 
-    def give(self, task: Task) -> None:
+    def import_functions(self, task: Task) -> None:
         """Import the functions of a task that are new. Raise UsageError (E0649) if this process cannot."""
         sys.path += [each for each in task.paths if each not in sys.path]
         for function in task.functions:
@@ -120,7 +128,7 @@ class Partition:
     def load(self, saved: Saved) -> None:
         """Become the partition that has saved itself in a file. Raise DataError (E0682), also where that was another
         version of tidelog."""
-        self.go_to(saved.plan)
+        self.load_plan(saved.plan)
         assert self.plan is not None
         with self.folder.open(saved.file) as file:
             if checksum_of(file) != saved.checksum:
@@ -144,20 +152,20 @@ class Partition:
         is_new, had = self.plan is None, dict(self.engine.asserted)
         for entry in log:
             for name in entry.forget:
-                rows[name] = [self.present(name)._replace(asserts=False)] if name in had else []
+                rows[name] = [self.asserted_rows(name)._replace(asserts=False)] if name in had else []
             for name in entry.narrow:
-                rows[name] = [each._replace(words=self.living(each.words, True)) for each in rows.get(name, ())]
+                rows[name] = [each._replace(words=self.local_rows(each.words, True)) for each in rows.get(name, ())]
                 if name in had:
-                    rows[name].insert(0, _without_others(self, name))
+                    rows[name].insert(0, _retraction_of_others(self, name))
             for each in read_pieces(self.folder, self.number, entry.shared, entry.bundles):
                 rows.setdefault(each.relation, []).append(each._replace(epoch=each.epoch or entry.epoch))
-        self.go_to(plan)
+        self.load_plan(plan)
         assert self.plan is not None
         known = self.program.relations
         facts = [each for name, statements in rows.items() if name in known for each in statements]
         self.replayed = sum(len(each.words) for each in facts)
         self.engine.epoch_number = 0
-        self.step([*(self.own() if is_new else []), *facts], watch_of({}), EpochOptions(threads=1))
+        self.step([*(self.own_facts() if is_new else []), *facts], watch_of({}), EpochOptions(threads=1))
         for name in map(facts_name, self.plan.facts):
             if rows.get(name) and name in known:
                 self.date(name, rows[name], is_new)
@@ -173,14 +181,14 @@ class Partition:
         changes = [(each.asserts, each.words, numpy.full(len(each.words), each.epoch)) for each in statements]
         date_changes(stored, changes)
 
-    def own(self) -> list[PieceChange]:
+    def own_facts(self) -> list[PieceChange]:
         """Return the facts that each partition has of itself: its number, how many there are, and whether it is the
         first."""
         count, number = numpy.array([[[self.partitions]], [[self.number]]], numpy.int64)
         first = numpy.empty((1 if self.number == 0 else 0, 0), numpy.int64)
         return [PieceChange(PARTITIONS, True, count), PieceChange(MINE, True, number), PieceChange(FIRST, True, first)]
 
-    def go_to(self, name: str) -> None:
+    def load_plan(self, name: str) -> None:
         """Read a plan, unless it is at hand."""
         if self.plan_name != name:
             self.plan, self.plan_name = wire.loads(self.folder.read(name), self.given), name
@@ -199,7 +207,7 @@ class Partition:
         """Read the files of symbols and records that came since, some of them in place of others."""
         for name in symbols:
             if name not in self.symbols:
-                values.learn(self.dictionary, self.folder.read(name), self.folder)
+                learn_values(self.dictionary, self.folder.read(name), self.folder)
         self.symbols = set(symbols)
 
     # --- rounds ----------------------------------------------------------------------------------------------------
@@ -215,7 +223,7 @@ class Partition:
         before = self.plan
         if send:  # Files of a round that is repeated may be part of others by now.
             self.known = round.symbols
-        self.go_to(round.plan)
+        self.load_plan(round.plan)
         plan = self.plan
         assert plan is not None
         if before is not None and before is not plan:
@@ -223,7 +231,7 @@ class Partition:
         if plan.dictionary:
             self.learn(self.known)
         kinds = plan.program.records
-        known = values.extent(self.dictionary, kinds)
+        known = dictionary_extent(self.dictionary, kinds)
         self.engine.epoch_number = round.epoch
         self.engine.round = max(self.engine.round, round.clock)
         statements = self.statements(round)
@@ -231,7 +239,7 @@ class Partition:
         going_on = self.established - again
         self.cyclic.begin([export for export, route in plan.routes().items() if route in going_on], self.engine.views)
         deltas, nodes = self.step(
-            [*(self.own() if before is None else []), *statements],
+            [*(self.own_facts() if before is None else []), *statements],
             watch_of(options),
             _choice(options),
         )
@@ -239,19 +247,19 @@ class Partition:
             if epoch:  # They have come from another partition.
                 date(self.engine.asserted[name], rows, numpy.full(len(rows), epoch))
         file = PieceFile(f"sent-{round.token}-{round.number}-{self.number}-{secrets.token_hex(4)}")
-        said = self.said(plan, round, deltas, going_on)
+        said = self.exported_changes(plan, round, deltas, going_on)
         messages: tuple[PieceMessage, ...] = ()
         if send:
             messages = tuple(self.messages(plan, said, file))
         else:
             list(said)  # `cyclic` knows what a round that is repeated has said.
         self.established = frozenset(plan.routes().values())
-        made, now = "", values.extent(self.dictionary, kinds)
+        made, now = "", dictionary_extent(self.dictionary, kinds)
         if send:
             file.write(self.folder)
             if now != known:
                 made = f"symbols-{round.token}-{round.number}-{secrets.token_hex(4)}"
-                self.folder.write(made, values.told(self.dictionary, known, now, self.folder))
+                self.folder.write(made, values_beyond(self.dictionary, known, now, self.folder))
                 self.symbols.add(made)
         self.came_from, self.state = self.state, (round.token, round.number, secrets.token_hex(4))
         self.reply = Reply(
@@ -259,7 +267,7 @@ class Partition:
             self.state,
             messages,
             tuple(self.cyclic.shrunk),
-            tuple(losing(plan, deltas, statements)),
+            tuple(losing_cycles(plan, deltas, statements)),
             tuple(range(len(plan.cycles)) if self.replayed else self.unordered),
             {name: len(self.engine.views[copy]) for name, copy in plan.views.items()},
             sum(8 * len(rows) * max(rows.arity, 1) for rows in self.engine.asserted.values()),
@@ -287,17 +295,17 @@ class Partition:
             if name in asserted
         ]
         self.narrowed |= frozenset(round.narrow)
-        forgotten += [_without_others(self, name) for name in round.narrow]
-        told = read_pieces(self.folder, self.number, round.shared, round.bundles)
-        return [each for each in [*forgotten, *told] if each.relation in relations]
+        forgotten += [_retraction_of_others(self, name) for name in round.narrow]
+        sent = read_pieces(self.folder, self.number, round.shared, round.bundles)
+        return [each for each in [*forgotten, *sent] if each.relation in relations]
 
     def note_moves(self, before: ClusterPlan, plan: ClusterPlan) -> None:
         """Keep the rows of relations that get another home, before these go."""
-        for name in moved(before, plan):
+        for name in moved_relations(before, plan):
             copy = before.views[name]
             if copy in self.engine.views and name not in self.moved:
                 rows = self.engine.views[copy].words().astype(numpy.int64)
-                self.moved[name] = self.living(rows, before.homes[name] == "all")
+                self.moved[name] = self.local_rows(rows, before.homes[name] == "all")
 
     def step(
         self, statements: list[PieceChange], watch: Watch, choice: EpochOptions
@@ -326,7 +334,7 @@ class Partition:
         """Write what exports say into a file, a piece for each receiver and level."""
         parts: dict[int, dict[int, list[PieceChange]]] = {}
         for export, (name, asserts, words, _) in said:
-            for target, rows in self.directed(plan, export, words.astype(numpy.int64)):
+            for target, rows in self.rows_by_target(plan, export, words.astype(numpy.int64)):
                 part = parts.setdefault(export.levels[asserts], {}).setdefault(target, [])
                 part.append(PieceChange(name, asserts, rows))
         for level, pieces in sorted(parts.items()):
@@ -335,7 +343,7 @@ class Partition:
             bundle = file.bundle(pieces)
             yield PieceMessage(level, bundle, shared, file.bundled[self.number] if self.number in pieces else None)
 
-    def said(
+    def exported_changes(
         self, plan: ClusterPlan, round: Round, deltas: Deltas, going_on: frozenset[ExportRoute]
     ) -> Iterator[tuple[Export, PieceChange]]:
         """Yield the messages of exports to their targets after a round: deltas, all rows of exports that are not
@@ -353,7 +361,7 @@ class Partition:
             yield export, PieceChange(export.target, False, gone)
             yield export, PieceChange(export.target, True, came)
 
-    def directed(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
+    def rows_by_target(self, plan: ClusterPlan, export: Export, words: Words) -> Iterator[tuple[int, Words]]:
         """Yield the rows that an export sends to each partition, EVERYBODY for all."""
         homes = homes_of(export.place, words, plan.skewed_keys, self.partitions)
         if export.signed:
@@ -371,7 +379,7 @@ class Partition:
         """Yield the rows of a relation of the partitions' program that live here, some at a time."""
         stored = self.engine.views.get(name)
         for words in stored.batches() if stored is not None else ():
-            yield self.living(words.astype(numpy.int64), replicated)
+            yield self.local_rows(words.astype(numpy.int64), replicated)
 
     def matching(self, lookup: Lookup) -> Words:
         """Return the rows that a lookup asks for and that live here."""
@@ -383,7 +391,7 @@ class Partition:
         if stored is None:
             return lookup.groups[:0, :0]
         rows = stored.rows_with(lookup.columns, lookup.groups).astype(numpy.int64)
-        return self.living(rows, place == "all")[: lookup.most]
+        return self.local_rows(rows, place == "all")[: lookup.most]
 
     def epochs(self, name: str, rows: Words) -> Words:
         """Return since which epoch asserted facts of a relation are here, 0 for others."""
@@ -400,11 +408,11 @@ class Partition:
             return stored.words(0).astype(numpy.int64), stored.words(0).astype(numpy.int64)
         if name in self.moved or copy not in self.had:
             came = stored.words().astype(numpy.int64)
-            return self.living(came, replicated), self.moved.get(name, came[:0])
-        came, went = self.balance(copy)
-        return self.living(came, replicated), self.living(went, replicated or copy in self.narrowed)
+            return self.local_rows(came, replicated), self.moved.get(name, came[:0])
+        came, went = self.net_change(copy)
+        return self.local_rows(came, replicated), self.local_rows(went, replicated or copy in self.narrowed)
 
-    def balance(self, copy: str) -> tuple[Words, Words]:
+    def net_change(self, copy: str) -> tuple[Words, Words]:
         """Return the net rows inserted and deleted in a relation by the changes of the epoch, each of which is
         exact."""
         steps = self.deltas.get(copy, [])
@@ -437,28 +445,28 @@ class Partition:
             if name in self.moved or copy not in self.had:
                 came, went = len(self.engine.views[copy]), len(self.moved.get(name, ()))
             elif copy in self.deltas:
-                rows = self.balance(copy)
-                came, went = len(rows[0]), len(self.living(rows[1], copy in self.narrowed))
+                rows = self.net_change(copy)
+                came, went = len(rows[0]), len(self.local_rows(rows[1], copy in self.narrowed))
             else:
                 continue
             if came or went:
                 yield name, (came, went)
 
-    def kept(self, name: str) -> tuple[Piece | None, Bundle | None]:
+    def write_all(self, name: str) -> tuple[Piece | None, Bundle | None]:
         """Write all that has been sent here to files: what all partitions have, once, and the rest."""
         assert self.plan is not None
         facts = {facts_name(each): place for each, place in self.plan.facts.items()}
         everywhere = {each for each, place in facts.items() if place == "all"}
         everywhere |= {export.target for export in self.plan.exports if export.place == "all"}
         file = PieceFile(f"{name}-{self.number}-{secrets.token_hex(4)}")
-        told = [
+        held = [
             each
             for copy in self.engine.asserted
-            for each in (self.dated(copy) if copy in facts else [self.present(copy)])
+            for each in (self.facts_by_epoch(copy) if copy in facts else [self.asserted_rows(copy)])
             if len(each.words) and copy not in OWN
         ]
-        shared = [each for each in told if each.relation in everywhere]
-        own = [each for each in told if each.relation not in everywhere]
+        shared = [each for each in held if each.relation in everywhere]
+        own = [each for each in held if each.relation not in everywhere]
         pieces = (
             file.add(shared) if shared and self.number == 0 else None,
             file.bundle({self.number: own}) if own else None,
@@ -466,23 +474,23 @@ class Partition:
         file.write(self.folder)
         return pieces
 
-    def sent_home(self, prefix: str, facts: str) -> Bundle | None:
+    def write_facts_for_homes(self, prefix: str, facts: str) -> Bundle | None:
         """Write all facts of a relation here, to be asserted where the words of each row together say, to a file."""
         if facts not in self.engine.asserted:
             return None
         file = PieceFile(f"{prefix}-{self.number}-{secrets.token_hex(4)}")
         homes = partial(homes_of, "rows", skewed_keys=(), partitions=self.partitions)
-        bundle = file.parted(self.dated(facts), homes)
+        bundle = file.bundle_by_home(self.facts_by_epoch(facts), homes)
         file.write(self.folder)
         return bundle
 
-    def present(self, copy: str) -> PieceChange:
+    def asserted_rows(self, copy: str) -> PieceChange:
         """Return the statement of all that is asserted here for a relation."""
         return PieceChange(copy, True, self.engine.asserted[copy].words().astype(numpy.int64))
 
-    def dated(self, facts: str) -> list[PieceChange]:
+    def facts_by_epoch(self, facts: str) -> list[PieceChange]:
         """Return the statements of all facts of a relation here, one for each epoch in which some have come."""
-        every, stored = self.present(facts), self.engine.asserted[facts]
+        every, stored = self.asserted_rows(facts), self.engine.asserted[facts]
         epochs = stored.epochs_of(stored.live())
         order = numpy.argsort(epochs, kind="stable")
         known, firsts = numpy.unique(epochs[order], return_index=True)
@@ -492,7 +500,7 @@ class Partition:
             for epoch, first, end in zip(known.tolist(), firsts, ends, strict=True)
         ]
 
-    def living(self, words: Words, replicated: bool) -> Words:
+    def local_rows(self, words: Words, replicated: bool) -> Words:
         """Of rows that all partitions have, those that live here."""
         if not replicated:
             return words
@@ -502,7 +510,7 @@ class Partition:
         return here
 
 
-def _without_others(partition: Partition, copy: str) -> PieceChange:
+def _retraction_of_others(partition: Partition, copy: str) -> PieceChange:
     """Return the statement that takes back what a partition has asserted for a relation and lives in others."""
     words = partition.engine.asserted[copy].words().astype(numpy.int64)
     return PieceChange(copy, False, words[owners(words[:, 0], partition.partitions) != partition.number])

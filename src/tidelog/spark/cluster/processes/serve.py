@@ -1,21 +1,114 @@
-"""Do the tasks of a partition, wherever it runs: in a process of its own (`host`) or in the driver."""
+"""Do the tasks of a partition, wherever it runs: in a process of its own (`host`) or in the driver.
+
+Rows of partitions also move to another number of partitions. A partition is a function of what it has been sent: facts,
+and copies of rows that others have derived. So another number of partitions takes two steps, without a round between
+partitions:
+
+    spread    each partition writes what it has been sent, for the partitions where the rows live from now on
+    signed    copies that say who has sent them do not say it any more, so each new partition, which by then knows what
+              it derives, writes the rows that it would have sent
+
+The pieces of both make the log from which the new partitions are restored. Nothing is derived over again but in a
+partition from its own rows: recursions between partitions do not begin anew.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
 from tidelog.common.arrays import Words
-from tidelog.durable.damage import damaged
+from tidelog.durable.files import damaged
 from tidelog.limits.watch import WithinMemory
 from tidelog.spark.cluster.checking import steps
 from tidelog.spark.cluster.exchange import wire
+from tidelog.spark.cluster.exchange.pieces import Bundle, Piece, PieceChange, PieceFile
 from tidelog.spark.cluster.exchange.rounds import Task
-from tidelog.spark.cluster.processes.moving import signed, spread
+from tidelog.spark.cluster.placement.buckets import EVERYBODY, homes_of, parcels
+from tidelog.spark.cluster.placement.plan import ClusterPlan, Placement, facts_name
 from tidelog.spark.cluster.processes.partition import MORE_MEMORY, Partition
-from tidelog.spark.deferred import is_over
+from tidelog.spark.deferred import ended_frame_error
+
+if TYPE_CHECKING:
+    from tidelog.spark.cluster.processes.partition import Partition
+
+_NOBODY = -1
+"""The sender of rows of which nobody knows yet who sends them."""
+
+
+class Moved(NamedTuple):
+    """The pieces that a partition has written: one for all, and those for single partitions."""
+
+    shared: Piece | None
+    bundle: Bundle | None
+
+
+def has_signed_exports(plan: ClusterPlan) -> bool:
+    """Return True if partitions send rows with their number."""
+    return any(export.signed for export in plan.exports)
+
+
+def write_spread(partition: Partition, prefix: str, count: int) -> tuple[Moved, Moved]:
+    """Write all that a partition has been sent to a file, for as many partitions as `count`. Return the pieces, apart
+    those whose rows lack their senders."""
+    assert partition.plan is not None
+    parts: dict[bool, dict[int, list[PieceChange]]] = {False: {}, True: {}}
+    for signed, place, each in _received_rows(partition, partition.plan):
+        homes = homes_of(place, each.words[:, :-1] if signed else each.words, partition.plan.skewed_keys, count)
+        for target, rows in parcels(homes, each.words) if len(each.words) else ():
+            if target != EVERYBODY or partition.number == 0:  # All have these, and one writes them.
+                parts[signed].setdefault(target, []).append(each._replace(words=rows))
+    return _write_pieces(partition, f"{prefix}-rows", parts[False]), _write_pieces(
+        partition, f"{prefix}-seeds", parts[True]
+    )
+
+
+def write_signed(partition: Partition, prefix: str) -> Moved:
+    """Write the rows that a partition sends with its number to a file."""
+    assert partition.plan is not None
+    parts: dict[int, list[PieceChange]] = {}
+    for export in partition.plan.exports:
+        if export.signed:
+            words = partition.engine.views[export.source].words().astype(numpy.int64)
+            for target, rows in partition.rows_by_target(partition.plan, export, words):
+                parts.setdefault(target, []).append(PieceChange(export.target, True, rows))
+    return _write_pieces(partition, prefix, parts)
+
+
+def _received_rows(partition: Partition, plan: ClusterPlan) -> Iterator[tuple[bool, Placement, PieceChange]]:
+    """Yield what a partition has been sent, with the places of the rows; True where these lack their senders."""
+    facts = {facts_name(name): place for name, place in plan.facts.items()}
+    copies = {export.target: export for export in plan.exports}
+    for name in partition.engine.asserted:
+        if name in facts:
+            for each in partition.facts_by_epoch(name):
+                yield False, facts[name], each
+        elif name in copies:
+            each = partition.asserted_rows(name)
+            if copies[name].signed:
+                each = each._replace(words=_without_senders(each.words))
+            yield copies[name].signed, copies[name].place, each
+
+
+def _without_senders(words: Words) -> Words:
+    """Return rows from nobody in place of rows from several senders."""
+    rows = numpy.unique(words[:, :-1], axis=0) if words.shape[1] > 1 else words[:1, :-1]
+    return numpy.column_stack([rows, numpy.full(len(rows), _NOBODY, numpy.int64)])
+
+
+def _write_pieces(partition: Partition, prefix: str, parts: dict[int, list[PieceChange]]) -> Moved:
+    file = PieceFile(f"{prefix}-{partition.number}-{secrets.token_hex(4)}")
+    everybody = parts.pop(EVERYBODY, None)
+    moved = Moved(None if everybody is None else file.add(everybody), file.bundle(parts))
+    file.write(partition.folder)
+    return moved
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
 
 _WITHIN_MEMORY = WithinMemory(f"nothing has changed; {MORE_MEMORY}")
 
@@ -33,7 +126,7 @@ class Keeper:
             self.partition = None
             self.partition = found = Partition.at(task)
         else:
-            found.give(task)
+            found.import_functions(task)
         return found
 
     def _fits(self, task: Task) -> bool:
@@ -68,8 +161,8 @@ class Keeper:
         if task.what in ("evaluate", "compare"):
             return steps.perform(task)
         partition = self.partition_for(task)
-        if task.what == "lend":
-            return steps.lend(partition.engine, partition.number, *task.arguments)
+        if task.what == "send rows":
+            return steps.send_rows(partition.engine, partition.number, *task.arguments)
         if task.what == "unsettled":
             return list(partition.engine.unsettled)
         if task.what == "match":
@@ -81,26 +174,26 @@ class Keeper:
         if task.what == "save":
             return partition.save(*task.arguments)
         if task.what == "keep":
-            return partition.kept(*task.arguments)
+            return partition.write_all(*task.arguments)
         if task.what == "spread":
-            return spread(partition, *task.arguments)
+            return write_spread(partition, *task.arguments)
         if task.what == "signed":
-            return signed(partition, *task.arguments)
+            return write_signed(partition, *task.arguments)
         assert task.what == "send home", task.what
-        return partition.sent_home(*task.arguments)
+        return partition.write_facts_for_homes(*task.arguments)
 
     def read(self, task: Task) -> Iterator[Words]:
         """Do a task that asks for rows: of a relation, or its inserted or deleted ones. Rows without columns have one
         that is 0. Raise UsageError (E0687) if a later epoch has come, LimitError (E0503) if memory does not suffice."""
         with _WITHIN_MEMORY:
-            yield from self._found(task)
+            yield from self._read_rows(task)
 
-    def _found(self, task: Task) -> Iterator[Words]:
+    def _read_rows(self, task: Task) -> Iterator[Words]:
         if self.partition is None or not self._fits(task):
             try:
                 self.partition = Partition.at(task)
             except FileNotFoundError:
-                raise is_over() from None
+                raise ended_frame_error() from None
             except wire.DamagedError as error:
                 raise damaged(task.folder, str(error)) from error
         name, copy, replicated, epoch = task.arguments

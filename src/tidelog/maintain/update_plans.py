@@ -1,0 +1,353 @@
+"""The plans by which updates follow changes, kept from epoch to epoch, and what they see.
+
+The states in which the atoms of a plan see their relations make it meet each derivation exactly once
+(`_sight_of_losses`, `_sight_of_gains`). Source: Algorithm 3 and Section 4.1 of the elastic paper, with births instead
+of iteration numbers as in docs/theory.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import is_
+from typing import TypeAlias
+
+import numpy
+
+from tidelog.common.arrays import Words
+from tidelog.kernels import layout
+from tidelog.kernels.layout import AFTER, AT_START, BEFORE, EVER, GONE, KEPT, NEW, NOW, UP_TO, WITH
+from tidelog.maintain.assemble import Sight
+from tidelog.maintain.machine import Inputs, Interpreter, Job
+from tidelog.maintain.statistics import LiveStatistics
+from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
+from tidelog.rules.plans import needs_large_index, plan_change, plan_scan
+from tidelog.storage.changes import (
+    RelationGroup,
+)
+from tidelog.storage.closed_relation import ClosedRelation
+from tidelog.storage.stored import StoredRelation
+
+_OUTGROWN = 8
+_SCANS = 30
+"""So often a large relation is scanned for changes of another one before it gets an index for them, which costs about
+as much."""
+_LATE = 100
+"""More rules than so many that have come are not told apart from the others."""
+_COMING = 100
+"""So many rules more than twice as many as there are may come before the plans are made anew."""
+Listed: TypeAlias = tuple[str, int]
+"""A relation, and one of its lists of changes, OUT or IN."""
+
+
+@dataclass
+class Maintained:
+    """The state of a hyper-node from epoch to epoch: its interpreter, and the sizes for which its plans were made.
+
+    Each rule has plans for those lists of relations in `planned`, OUT or IN, that have been needed so far. The rules
+    that read a relation, its `readers`, all have them for its lists in `settled`, except perhaps for the `late` ones,
+    which have come since, by their identity. Kernels ask for plans when a list of the hyper-node's own relations gets
+    its first rows: of many mutually recursive rules, a change concerns few.
+    Changes of the relations `scanned` need a large index, which may never be used again: their plans scan instead, so
+    many times, before the index is made; after that they are `indexed`.
+    """
+
+    machine: Interpreter
+    indexed: frozenset[str]
+    stored: dict[str, StoredRelation] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    rules: tuple[CoreRule | AggregateRule, ...] = ()
+    readers: dict[str, dict[int, CoreRule]] = field(default_factory=dict)
+    scanned: dict[str, int] = field(default_factory=dict)
+    planned: dict[int, tuple[CoreRule, set[Listed]]] = field(default_factory=dict)
+    settled: set[Listed] = field(default_factory=set)
+    late: dict[int, CoreRule] = field(default_factory=dict)
+    fresh: frozenset[int] = frozenset()
+    """The rules added in this epoch, by their identity."""
+    negating: dict[str, bool] = field(default_factory=dict)
+    """True if a rule negates a relation, as far as that was asked for."""
+    came: int = 0
+    """The rules that have come since the interpreter began, whose constants it keeps."""
+    derived: dict[str, StoredRelation] = field(default_factory=dict)
+    others: dict[str, StoredRelation] = field(default_factory=dict)
+    """The relations of the hyper-node, and those of other ones that it reads."""
+    own_group: RelationGroup = field(default_factory=lambda: RelationGroup(()))
+    other_group: RelationGroup = field(default_factory=lambda: RelationGroup(()))
+    closed: tuple[str, ...] = ()
+    """Those of the relations that are closures."""
+    numbers: Words = field(default_factory=lambda: numpy.empty(0, numpy.int64))
+    room: Words = field(default_factory=lambda: numpy.empty(0, numpy.int64))
+    """The numbers of the other relations, and how many rows these may have with the present plans."""
+
+    def fits(self, relations: Mapping[str, StoredRelation], derived: Iterable[str]) -> bool:
+        """Return True if the interpreter runs over these relations and derives the same, none has outgrown its plans,
+        and few of the rules that it has seen are others by now."""
+        if any(left == 0 and name in relations and relations[name].changing for name, left in self.scanned.items()):
+            return False
+        heads = {id(relations[name]) for name in derived}
+        if heads != set(map(id, self.machine.derived)):  # One went with its rules, and has come back.
+            return False
+        if self.stored != relations and any(
+            relations.get(name, each) is not each for name, each in self.stored.items()
+        ):
+            return False
+        table = self.machine.catalog.table
+        rows = table[self.numbers, layout.R_N] - table[self.numbers, layout.R_DEAD]
+        is_outgrown = numpy.count_nonzero(rows > self.room) > 0
+        is_outgrown |= any(len(self.stored[name]) > _room(self.sizes[name]) for name in self.closed)
+        return self.came <= 2 * len(self.rules) + _COMING and not is_outgrown
+
+    def follow(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
+        """Go to the present rules of the hyper-node, and to the relations that they read."""
+        last, now = self.rules, node.rules
+        is_same = last is now or (len(last) == len(now) and all(map(is_, last, now)))
+        # With other rules it may have read relations that only rules read which went in that epoch.
+        if not is_same or len(self.stored) != len(relations):
+            self._relate(node, relations)
+        if not is_same:
+            self._change_rules(node)
+        self.rules = node.rules
+
+    def _relate(self, node: HyperNode, relations: Mapping[str, StoredRelation]) -> None:
+        """Go to other relations, the present ones among them as far as plans are about these."""
+        self.machine.relate(relations)
+        self.stored = dict(relations)
+        self.derived = {name: relations[name] for name in node.relations}
+        self.others = {name: stored for name, stored in relations.items() if name not in node.derives}
+        self.own_group, self.other_group = RelationGroup(self.derived.values()), RelationGroup(self.others.values())
+        self.sizes = {name: self.sizes[name] if name in self.sizes else len(each) for name, each in relations.items()}
+        self.closed = tuple(name for name, stored in relations.items() if isinstance(stored, ClosedRelation))
+        written = [name for name in relations if name not in self.closed]
+        self.numbers = numpy.array([relations[name].number for name in written], numpy.int64)
+        self.room = numpy.array([_room(self.sizes[name]) for name in written], numpy.int64)
+
+    def _change_rules(self, node: HyperNode) -> None:
+        """Go to other rules."""
+        known, present = set(map(id, self.rules)), set(map(id, node.rules))
+        gone = [rule for rule in self.rules if id(rule) not in present and isinstance(rule, CoreRule)]
+        new = [rule for rule in node.rules if id(rule) not in known and isinstance(rule, CoreRule)]
+        self.came += len(present - known)
+        self.machine.drop({number for number in self.planned if number not in present})
+        self.planned = {number: each for number, each in self.planned.items() if number in present}
+        self.late = {number: rule for number, rule in self.late.items() if number in present}
+        self.late |= {id(rule): rule for rule in new}
+        if not known or len(self.late) > _LATE:  # With no rules before, all that come are late.
+            self.settled, self.late = set(), {}
+        self.negating = {}
+        for rule in gone:
+            for name in dict(rule.reads):
+                self.readers[name].pop(id(rule), None)
+        for rule in new:
+            for name in dict(rule.reads):
+                self.readers.setdefault(name, {})[id(rule)] = rule
+        self.note_unplanned()
+
+    def rules_reading(self, lists: Iterable[Listed]) -> dict[int, CoreRule]:
+        """Return the rules that read the relations of lists, by their identity."""
+        names = sorted({name for name, _ in lists})  # in the same order each time
+        return {number: rule for name in names for number, rule in self.readers.get(name, {}).items()}
+
+    def negates(self, name: str) -> bool:
+        """Return True if what enters a relation deletes, because a rule negates it."""
+        found = self.negating.get(name)
+        if found is None:
+            found = any((name, True) in rule.reads for rule in self.readers.get(name, {}).values())
+            self.negating[name] = found
+        return found
+
+    def loses(self, lists: Iterable[Listed]) -> bool:
+        """Return True if these lists of relations of other hyper-nodes may take derivations away."""
+        return any(version == layout.OUT or self.negates(name) for name, version in lists)
+
+    def wins(self, lists: Iterable[Listed]) -> bool:
+        """Return True if these lists of relations of other hyper-nodes may bring derivations."""
+        return any(version == layout.IN or self.negates(name) for name, version in lists)
+
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Take more plans. When this raises, the state is worthless."""
+        self.machine.add(jobs)
+        self.own_group.note_indexes()
+        self.other_group.note_indexes()
+
+    def note_unplanned(self) -> None:
+        """Note in the descriptors of the hyper-node's own relations which lists have readers without plans."""
+        for name, stored in self.derived.items():
+            unplanned = {(name, layout.OUT), (name, layout.IN)} - self.settled if self.readers.get(name) else set()
+            stored.fields[layout.R_UNPLANNED] = sum(1 << version for _, version in unplanned)
+
+    def note_missing(self, rule: CoreRule, lists: Iterable[Listed]) -> set[Listed]:
+        """Return those of the lists for which a rule has no plans so far, and note them."""
+        planned = self.planned.setdefault(id(rule), (rule, set()))[1]
+        missing = set(lists) - planned
+        planned |= missing
+        return missing
+
+
+def _room(size: int) -> int:
+    """Return the rows that a relation may have with plans for so many."""
+    return _OUTGROWN * max(1_000, size)
+
+
+@dataclass(frozen=True)
+class NodeChange:
+    """The changes of a hyper-node besides its inputs: asserted facts inserted and deleted, rules added and dropped."""
+
+    came: Mapping[str, Words] = field(default_factory=dict)
+    went: Mapping[str, Words] = field(default_factory=dict)
+    added: Sequence[CoreRule] = ()
+    dropped: Sequence[CoreRule] = ()
+
+
+def prepare(node: HyperNode, change: NodeChange, inputs: Inputs, before: Maintained | None = None) -> Maintained:
+    """Plan and assemble the code that a hyper-node needs to follow the changes of others in this epoch; `before` is its
+    present state.
+
+    Rules added in this epoch are evaluated in full besides; of their plans only those for newly born tuples of the
+    node itself are wanted.
+    """
+    if before is None or not before.fits(inputs.relations, node.relations):
+        indexed = {name for name, left in before.scanned.items() if left == 0} if before is not None else set()
+        machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, node.relations, ())
+        before = Maintained(machine, frozenset(indexed))
+    before.follow(node, inputs.relations)
+    before.fresh = frozenset(map(id, change.added))
+    lists = changed_lists(before.others)
+    if not lists <= before.settled or before.late:
+        settled = {each for each in before.settled if each[0] in node.derives}
+        plan(before, lists | settled)
+    before.late |= {id(rule): rule for rule in change.added}
+    return before
+
+
+def plan(kept: Maintained, lists: set[Listed]) -> None:
+    """Add the plans that are missing for the tuples in `lists` of relations; see `prepare` for fresh rules."""
+    internal = frozenset(kept.derived)
+    statistics = LiveStatistics(kept.stored, frozenset())
+    born = {(name, version) for name, version in lists if name in internal and version == layout.IN}
+    jobs: list[Job] = []
+    for rule in (kept.rules_reading(lists - kept.settled) | kept.late).values():
+        read = {(name, version) for name, _ in rule.reads for version in (layout.OUT, layout.IN)}
+        missing = kept.note_missing(rule, read & (born if id(rule) in kept.fresh else lists))
+        for i, literal in enumerate(rule.body if missing else ()):
+            if isinstance(literal, CoreAtom):
+                versions = [each for each in (layout.OUT, layout.IN) if (literal.relation, each) in missing]
+                jobs += _jobs(rule, i, versions, internal, statistics, kept)
+    if jobs:
+        kept.add(jobs)
+    kept.settled |= lists
+    kept.note_unplanned()
+
+
+def changed_lists(others: Mapping[str, StoredRelation]) -> set[Listed]:
+    """Return the lists, OUT or IN, of relations of other hyper-nodes that are not empty."""
+    return {
+        (name, version)
+        for name, stored in others.items()
+        if stored.changing
+        for version in (layout.OUT, layout.IN)
+        if stored.journal.listed(version)
+    }
+
+
+def _jobs(
+    rule: CoreRule, i: int, lists: Sequence[int], internal: frozenset[str], statistics: LiveStatistics, kept: Maintained
+) -> list[Job]:
+    """Return the plans that start from the tuples in `lists` of body atom `i`, and note where they scan."""
+    atom = rule.body[i]
+    if not lists or not isinstance(atom, CoreAtom):
+        return []
+    name = atom.relation
+    plans = plan_change(rule, i, statistics)
+    dear = name not in internal and any(needs_large_index(plan, statistics) for plan in plans)
+    scan = plan_scan(rule, i, statistics) if dear and not atom.negated and name not in kept.indexed else None
+    jobs = []
+    for version in lists:
+        deleting = (version == layout.OUT) is not atom.negated
+        group, sight = (
+            ("delete", _sight_of_losses(rule, i, internal))
+            if deleting
+            else ("insert", _sight_of_gains(rule, i, internal))
+        )
+        if scan is None:
+            jobs += [Job(plan, sight, group) for plan in plans]
+        else:
+            kept.scanned.setdefault(name, _SCANS)
+            jobs.append(Job(scan, _sight_of_scan(sight, i, GONE if deleting else NEW), f"{group} {name}"))
+    return jobs
+
+
+def forget_indexes(maintained: dict[frozenset[str], Maintained], relations: Sequence[StoredRelation]) -> None:
+    """Release the memory of indexes that are not needed if all goes well, and the plans that run over them, from the
+    states of the hyper-nodes; otherwise they are made anew."""
+    for key, kept in list(maintained.items()):
+        if any(stored is other for stored in kept.stored.values() for other in relations):
+            del maintained[key]
+    for stored in relations:
+        stored.indexes.clear()
+
+
+def _sight_of_losses(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
+    """Return the sight of a plan for deletions when body atom `i` has changed.
+
+    Deaths of other hyper-nodes come before all others, so that each lost derivation is charged in the round of its
+    earliest death, at the first atom that dies then: atoms before it are alive after that round, atoms behind it alive
+    or dying in it. A negated atom dies by insertions.
+    """
+    atom = rule.body[i]
+    assert isinstance(atom, CoreAtom)
+    if atom.relation in internal:
+        states = states_of(rule, lambda j: AFTER if j < i else WITH, lambda j: KEPT, lambda j: EVER, internal)
+    else:
+        states = states_of(
+            rule,
+            lambda j: AT_START,
+            lambda j: KEPT if j < i else AT_START,
+            lambda j: EVER if j < i else AT_START,
+            internal,
+        )
+    states[i] = EVER
+    return Sight(layout.IN if atom.negated else layout.OUT, tuple(states))
+
+
+def _sight_of_gains(rule: CoreRule, i: int, internal: frozenset[str]) -> Sight:
+    """Return the sight of a plan for insertions when body atom `i` has changed; the mirror image of `_lost`."""
+    atom = rule.body[i]
+    assert isinstance(atom, CoreAtom)
+    if atom.relation in internal:
+        states = states_of(rule, lambda j: BEFORE if j < i else UP_TO, lambda j: NOW, lambda j: NOW, internal)
+    else:
+        states = states_of(
+            rule, lambda j: UP_TO, lambda j: KEPT if j < i else NOW, lambda j: EVER if j < i else NOW, internal
+        )
+    states[i] = EVER
+    return Sight(layout.OUT if atom.negated else layout.IN, tuple(states))
+
+
+def _sight_of_scan(sight: Sight, i: int, state: int) -> Sight:
+    """Return the same sight for a plan that scans another atom and looks the changed tuples of atom `i` up."""
+    return Sight(layout.NOW, (*sight.states[:i], state, *sight.states[i + 1 :]), sifted=i)
+
+
+def sight_of_rule(rule: CoreRule, own: int, other: int, internal: frozenset[str]) -> Sight:
+    """Return the sight of a plan that evaluates a whole rule."""
+    return Sight(layout.NOW, tuple(states_of(rule, lambda j: own, lambda j: other, lambda j: other, internal)))
+
+
+def states_of(
+    rule: CoreRule,
+    own: Callable[[int], int],
+    other: Callable[[int], int],
+    negated: Callable[[int], int],
+    internal: frozenset[str],
+) -> list[int | None]:
+    """Return a state for each literal: of the hyper-node's own atoms, of other atoms, of negated ones; None for the
+    rest."""
+    states: list[int | None] = []
+    for j, literal in enumerate(rule.body):
+        if not isinstance(literal, CoreAtom):
+            states.append(None)
+        elif literal.negated:
+            states.append(negated(j))
+        else:
+            states.append(own(j) if literal.relation in internal else other(j))
+    return states
