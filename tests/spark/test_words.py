@@ -288,6 +288,6 @@ def test_each_column_of_symbols_is_looked_up_once(
     table.follow()
     coded = table.encode(facts, names)
     shown: Any = table.decode(coded, names)
-    assert shown._jdf.queryExecution().analyzed_frame().toString().count("MapInArrow") == 6
+    assert shown._jdf.queryExecution().analyzed().toString().count("MapInArrow") == 6
     assert rows(shown) == {("a", "b", "a"), ("at hand", "a", "g")}
     table.close()
