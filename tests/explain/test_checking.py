@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -230,3 +231,17 @@ def test_a_negation_that_fails_is_refused_also_where_another_rule_derives_the_tu
         db.commit()
     with pytest.raises(tidelog.ProofRejected, match=r"E0820.*`!b\(x\)` does not hold"):
         proof.check(db)
+
+
+def test_a_tuple_without_values_is_no_edge_of_a_walk() -> None:
+    with tidelog.connect() as db:
+        db.load(".decl on() on(). .decl e(x: number, y: number) .decl t(x: number, y: number) t(x, y) :- e(x, y).")
+        db.load("t(x, z) :- t(x, y), e(y, z).")
+        db.insert("e", [(1, 2), (2, 3)])
+        db.commit()
+        proof = db.explain("t", (1, 3))
+        assert proof.steps[-1].sort == "walk"
+        forged = [replace(each, relation="on", values=()) if each.sort == "fact" else each for each in proof.steps]
+        for views in (None, ViewTables(db)):
+            with pytest.raises(tidelog.ProofRejected):
+                check_steps(tuple(forged), views)

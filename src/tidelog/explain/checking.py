@@ -354,7 +354,7 @@ def _check_walk(step: ProofStep, below: list[ProofStep], views: ViewTables | Non
 def _next_places(walk: Walk, states: set[tuple[Value, int]], step: ProofStep) -> Iterator[tuple[Value, int]]:
     """Yield the nodes and states after one more edge."""
     automaton = walk.automaton
-    for edge in automaton.edges:
+    for edge in automaton.edges if step.values else ():  # A forged premise may have none.
         source, target = step.values[0], step.values[-1]
         row = (source,) if edge.form == "loop" else (source, target)
         found = walk.row(edge.relation.removeprefix(ASSERTED), row)
