@@ -85,14 +85,14 @@ class Findings:
 
     def lost_fact(self, view: str, rows: Sequence[tuple[Any, ...]]) -> Problem:
         """Return the problem of facts that are not in the view."""
-        message = f"condition 1 (facts): {self.shown(view, rows)} is a fact, but not in the view"
+        message = f"condition 1 (facts): {self.tuples_text(view, rows)} is a fact, but not in the view"
         hint = "check that the view and the facts belong together"
         return Problem("E0801", message, hint=hint, place=self.certified.place)
 
     def not_closed(self, rule: AnyRule, rows: Sequence[tuple[Any, ...]]) -> Problem:
         """Return the problem of heads of a rule that are not in the view."""
         name, selects = head_of(rule), self.certified.selects
-        message = f"condition 2 (closed): rule {rule.origin} derives {self.shown(name, rows)} from the view,"
+        message = f"condition 2 (closed): rule {rule.origin} derives {self.tuples_text(name, rows)} from the view,"
         chosen = name in selects and selects[name].domains
         message += f" but the view does not contain it{', nor a tuple of its key' if chosen else ''}"
         hint = "check that the view is complete, and that the rule reads the right tuples"
@@ -100,7 +100,7 @@ class Findings:
 
     def not_founded(self, name: str, rows: Sequence[tuple[Any, ...]]) -> Problem:
         """Return the problem of tuples of a view that nothing supports."""
-        message = f"condition 3 (founded): {self.shown(name, rows)} is in the view, but is no fact and no rule"
+        message = f"condition 3 (founded): {self.tuples_text(name, rows)} is in the view, but is no fact and no rule"
         message += " derives it from older tuples of the view"
         rules = [rule for rule in self.certified.rules if head_of(rule) == name]
         notes = tuple((rule.span, f"rule {rule.origin} does not") for rule in rules[:SHOWN] if rule.span)
@@ -111,11 +111,11 @@ class Findings:
         """Return the problem of tuples that others of the view dominate, or agree with in a domain."""
         domains = self.certified.selects[name].domains
         why = "another tuple of the same key" if domains else "a tuple that dominates it"
-        message = f"condition 5 (selected): {self.shown(name, rows)} is in the view, with {why}"
+        message = f"condition 5 (selected): {self.tuples_text(name, rows)} is in the view, with {why}"
         hint = "keep one tuple of each key" if domains else "remove it from the view"
         return Problem("E0805", message, hint=hint, place=self.certified.place)
 
-    def shown(self, name: str, rows: Sequence[tuple[Any, ...]]) -> str:
+    def tuples_text(self, name: str, rows: Sequence[tuple[Any, ...]]) -> str:
         """Return a few tuples of a relation as text, without a name if a rewrite of a rule made the relation."""
         info = self.certified.program.relations[name]
         kinds = [column.kind for column in info.columns]
@@ -285,7 +285,7 @@ class _Check:
         hint = "check that the view has the numbers that the database gave"
         for rule in rules:
             if rows := self.connection.execute(f"{unnumbered(rule, table)} LIMIT {SHOWN + 1}").fetchall():
-                shown = self.findings.shown(rule.inner, rows)
+                shown = self.findings.tuples_text(rule.inner, rows)
                 message = f"condition 6 (numbered): rule {rule.origin} has no number for {shown}"
                 yield Problem("E0806", message, rule.span, hint=hint, place=self.certificate.place)
         for query in repeated(rules, table) if rules else ():

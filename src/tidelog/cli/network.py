@@ -53,7 +53,7 @@ def execute_network(arguments: argparse.Namespace) -> int:
     files = tuple(str(path.absolute()) for path in functor_files(arguments))
     config = replace(config, functors=(*config.functors, *files))
     with LocalNetwork(config) as network:
-        _settle(network, f"{len(network.names)} nodes", arguments.wait)
+        _print_when_quiet(network, f"{len(network.names)} nodes", arguments.wait)
         for line in sys.stdin:
             try:
                 _follow(network, line.strip(), arguments.wait)
@@ -62,7 +62,7 @@ def execute_network(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _settle(network: LocalNetwork, what: str, wait: float) -> None:
+def _print_when_quiet(network: LocalNetwork, what: str, wait: float) -> None:
     begin = time.monotonic()
     if network.settle(wait):
         print(f"{what}: quiet after {time.monotonic() - begin:.2f} s", flush=True)
@@ -93,7 +93,7 @@ def _follow(network: LocalNetwork, line: str, wait: float) -> None:
     else:
         relation, row = _fact(network, text)
         (network.insert if sign == "+" else network.delete)(relation, [row])
-    _settle(network, line, wait)
+    _print_when_quiet(network, line, wait)
 
 
 def _fact(network: LocalNetwork, text: str) -> tuple[str, tuple[Any, ...]]:

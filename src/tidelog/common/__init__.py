@@ -1,4 +1,4 @@
-"""What all rooms may use.
+"""Types and helpers for all rooms.
 
 arrays        types of arrays;  differing  differences of sequences
 source        places in texts;  markup  tables in HTML

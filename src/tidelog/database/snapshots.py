@@ -139,7 +139,7 @@ class FrozenEpoch:
     @cached_property
     def plans(self) -> EngineState:
         """The state for queries and explanations. The caller has the `turns` of the readers."""
-        return self.state.shown()
+        return self.state.readable_state()
 
 
 class Snapshot(EmbeddedReads):

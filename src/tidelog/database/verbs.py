@@ -91,7 +91,7 @@ class Verbs(Reads, ABC, Generic[Made]):
             with interrupts.holding(self.turns.using):
                 self._check_usable()
                 change = epoch(interrupts)
-            self._subscribers.tell(change, interrupts)
+            self._subscribers.publish(change, interrupts)
             return change
 
     def rollback(self) -> None:

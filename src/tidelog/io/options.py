@@ -1,4 +1,4 @@
-"""What the files of all formats share: the checked options of `.input` and `.output`, and their bytes.
+"""The common part of all file formats: the checked options of `.input` and `.output`, and their bytes.
 
 `FileOptions.of({"IO": "file", "delimiter": ","})` has the options. Bytes are those of UTF-8: compressed or not, as the
 first of them show, not the name; and from other encodings.

@@ -81,7 +81,7 @@ class FrozenState:
             self.preserve(stored)
         return self._rows[id(stored)]
 
-    def shown(self) -> EngineState:
+    def readable_state(self) -> EngineState:
         """Return the same as the state of an engine, for queries and explanations; births among it. The caller has the
         `turns` of the readers, also when it reads a relation for the first time."""
         catalog = self.readers.catalog(self._bits)
@@ -111,7 +111,7 @@ class FrozenState:
 
     def rebuilt(self, graph: Closure) -> Closure:
         """Build a closure from its edges. The caller has the `turns` of the readers."""
-        shown = self.shown()
+        shown = self.readable_state()
         name, shape = next((name, shape) for name, (shape, each) in self._shapes.items() if each is graph)
         return closure_over(shape, shown.views, shown.asserted[name])
 

@@ -116,7 +116,7 @@ def call_out_of(meaning: Callable[..., Any], kinds: Sequence[Kind], result: Kind
 
 
 def text_call_out(name: str, arguments: int, dictionary: Dictionary) -> CallOut | None:
-    """Return the function for a functor on texts with at most one value; None if there is none of the name."""
+    """Return the function for a functor on texts with at most one value, or None if no such functor has the name."""
     meaning = _replace if name == "replace" else texts.ONE.get((name, arguments))
     if meaning is None:
         return None

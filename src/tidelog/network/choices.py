@@ -239,7 +239,7 @@ class Choices:
             self.tuples.add(fact)
         self.last = {head: Derivation(*parts) for head, parts in last.items()}
         self._derivations = self._new_derivations()
-        self._settle()
+        self._choose_all()
 
     @property
     def problems(self) -> dict[Any, Problem]:
@@ -259,7 +259,7 @@ class Choices:
         self._dirty.update({fact: None for fact, problem in self.excluded.items() if problem is not None})
         self.excluded = {fact: None for fact, problem in self.excluded.items() if problem is None}
         self._derivations = self._new_derivations()
-        self._settle()
+        self._choose_all()
 
     def _new_derivations(self) -> Derivations:
         self.functors.restart()
@@ -269,7 +269,7 @@ class Choices:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def _give(self, fact: LocatedTuple, sender: str, given: Given | None) -> None:
-        """Set the newest offer of a sender, None if that is withdrawn. `_settle` then derives the consequences."""
+        """Set the newest offer of a sender, None if that is withdrawn. `_choose_all` then derives the consequences."""
         offers = self.offers.setdefault(fact, {})
         if given is not None:
             offers[sender] = given
@@ -281,13 +281,13 @@ class Choices:
         self._dirty[fact] = None
 
     def _switch(self, change: RuleChange) -> None:
-        """Apply a change of a rule. `_settle` then derives the consequences."""
+        """Apply a change of a rule. `_choose_all` then derives the consequences."""
         before = self.book.program.keys
         self.book.take(change)
         self._follow(before)
 
     def _hold(self, keys: Mapping[str, Problem | None]) -> None:
-        """Set travelled rules aside that take too much, or fail. `_settle` then derives the consequences."""
+        """Set travelled rules aside that take too much, or fail. `_choose_all` then derives the consequences."""
         before = self.book.program.keys
         failed = {key: problem for key, problem in keys.items() if problem is not None}
         self.rejected["functor failed"] += self.book.hold(failed)
@@ -316,7 +316,7 @@ class Choices:
 
     # --- choosing ----------------------------------------------------------------------------------------------------
 
-    def _settle(self) -> None:
+    def _choose_all(self) -> None:
         """Choose until nothing changes here any more; `_foreign` then has the tuples of other nodes whose derivations
         have changed."""
         derivations = self._derivations

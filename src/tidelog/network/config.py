@@ -185,7 +185,7 @@ class _Table:
         }
 
     def _limits(self) -> Limits | None:
-        """Return the limits of a table of that name; None if there is none."""
+        """Return the limits in the table of that name, or None without such a table."""
         values = self.take("limits", dict, {})
         known = [each.name for each in fields(Limits)]
         for key, value in values.items():

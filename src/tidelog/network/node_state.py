@@ -65,7 +65,7 @@ class NodeState(Choices):
                     message = f"a fact of {fact[0]} in the program is too large to send to other nodes"
                     raise LimitError(Problem("E0507", message, hint="nest records less deeply, or shorten the texts"))
                 self._base(fact, True, stamp)
-        self._settle()
+        self._choose_all()
         for problem in self.problems.values():
             raise UsageError(problem)
 
@@ -107,7 +107,7 @@ class NodeState(Choices):
         replies: list[Letter] = []
         for sender, message in letters:
             replies += self._take(sender, message)
-        self._settle()
+        self._choose_all()
         return replies + self._announce()
 
     def resend(self) -> list[Letter]:

@@ -67,7 +67,7 @@ def error_text(error: BaseException) -> str:
 
 
 def place(declared: FunctorType, site: CallSite | None) -> Span | None:
-    """Return the place of a rule, or where there is none that of the functor's declaration."""
+    """Return the place of a rule. Without one, return the place of the functor's declaration."""
     return site.span if site is not None and site.span is not None else declared.span
 
 

@@ -225,7 +225,7 @@ class SparkDatabase(SparkReads):
                 self._check_usable()
                 with job_description(self.session, f"epoch {self._epochs + 1}"):
                     change = self._commit_epoch(self.workspace.committed, pending, notes, deliver_nothing, interrupts)
-            self._subscribers.tell(change, interrupts, again=True)
+            self._subscribers.publish(change, interrupts, again=True)
         if change.errors:
             raise change.errors[0]
         return change

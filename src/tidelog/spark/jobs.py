@@ -136,12 +136,12 @@ class Phases:
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Count the seconds of the block to a phase."""
-        self._settle()
+        self._note_seconds()
         self._open.append(name)
         try:
             yield
         finally:
-            self._settle()
+            self._note_seconds()
             self._open.pop()
 
     @property
@@ -149,7 +149,7 @@ class Phases:
         """Return the seconds of each phase so far, in the order in which they began, to a tenth of a millisecond."""
         return {name: round(seconds, 4) for name, seconds in self._seconds.items()}
 
-    def _settle(self) -> None:
+    def _note_seconds(self) -> None:
         now = time.perf_counter()
         if self._open:
             name = self._open[-1]

@@ -1,4 +1,4 @@
-"""What a database consists of, without locks and evaluation.
+"""The parts of a database, without locks and evaluation.
 
 workspace  the program, the dictionary, and the changes that wait for a commit
 programs   the cache of compiled programs by their content, so that large ones start fast

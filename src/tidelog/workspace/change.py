@@ -179,11 +179,11 @@ class Subscribers(Generic[Made]):
 
         return end
 
-    def tell(self, change: Made, interrupts: Interrupts, *, again: bool = False) -> None:
+    def publish(self, change: Made, interrupts: Interrupts, *, again: bool = False) -> None:
         """Call everyone for whom a change has a part, by a thread that keeps others from changing the database.
 
-        What they raise becomes `change.errors`, and the log has it too. With `again`, `repeat` calls those that raised
-        once more. A Ctrl-C ends the one that is under way, and is delivered when all is done.
+        Exceptions that they raise become `change.errors`, and are in the log too. With `again`, `repeat` calls those
+        that raised once more. A Ctrl-C ends the one that is under way, and is delivered when all is done.
         """
         self._untold.append((change, again))
         if self._telling:
