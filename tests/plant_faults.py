@@ -44,6 +44,7 @@ SEARCHING = "tests/maintain/test_searching.py"
 REPORTS, AGES = "tests/maintain/test_reports.py", "tests/database/test_snapshots_at_random.py"
 SNAPSHOTS = "tests/database/test_snapshots.py"
 SHARING = "tests/maintain/test_threads.py::test_any_interleaving_of_an_update"
+EARLY = "tests/maintain/test_early_projections.py tests/rules/test_early_projections.py"
 CHOICES, CHOOSING = "kernels/choices.py", "tests/maintain/test_choices.py"
 
 FAULTS = (
@@ -430,6 +431,27 @@ FAULTS = (
         "lease.keep(self._array)",
         "lease.keep(None)",
         SNAPSHOTS,
+    ),
+    Fault(
+        "counting the parts of a recursive rule settles relations in the midst of a round",
+        "maintain/early.py",
+        "relations = {**others, **own,",
+        "relations = {**inputs.relations, **own,",
+        EARLY,
+    ),
+    Fault(
+        "an early projection drops a variable that the rest of the body reads",
+        "rules/early_projections.py",
+        "used = head.union(*map(variables_of, outside))",
+        "used = head.union(*map(variables_of, outside[1:]))",
+        EARLY,
+    ),
+    Fault(
+        "a store forgets its early projections",
+        "store/checkpoint.py",
+        "sorted(engine.program.relations.keys() - engine.written.relations.keys())",
+        "[]",
+        EARLY,
     ),
     *OF_PROOFS,
     *OF_CHECKS,

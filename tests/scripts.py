@@ -260,8 +260,8 @@ class WrongError(AssertionError):
 class Follower:
     """A database that goes through a script, and what it ought to hold; every epoch is checked, or WrongError.
 
-    By its seed a script is followed with hyper-nodes that are closures evaluated as such, or like all others; and with
-    a profile, which has to be readable after each epoch, or without one.
+    By its seed a script is followed with hyper-nodes that are closures evaluated as such, or like all others; with all
+    early projections, or without; and with a profile, which has to be readable after each epoch, or without one.
 
     Checked are: the asserted facts; the views, births and counts (tests/recount.py); the exact net changes; and that no
     bootstrap happened where `strategy` is "update".
@@ -286,7 +286,11 @@ class Follower:
         """Let the database evaluate as the seed and the test say."""
         seed = self.script.seed or 0
         self.db.options(
-            strategy=self.strategy, switch=self.switch, closures=seed // 8 % 2 == 0, profile=seed // 16 % 4 == 0
+            strategy=self.strategy,
+            switch=self.switch,
+            closures=seed // 8 % 2 == 0,
+            profile=seed // 16 % 4 == 0,
+            early_projection="always" if seed // 3 % 2 else "auto",
         )
 
     def follow(self, epoch: Epoch) -> Report:

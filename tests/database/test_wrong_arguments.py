@@ -135,7 +135,18 @@ CALLS: dict[str, tuple[list[Any], Callable[[tidelog.Database, Any], object]]] = 
     "insert('s', …)": (ROWS, lambda db, value: db.insert("s", value)),
     **{
         f"options({name}=…)": (VALUES, lambda db, value, name=name: db.options(**{name: value}))  # type: ignore[misc]
-        for name in ("timeout", "max_rows", "strategy", "switch", "closures", "maintain", "threads", "spill", "nope")
+        for name in (
+            "timeout",
+            "max_rows",
+            "strategy",
+            "switch",
+            "closures",
+            "maintain",
+            "threads",
+            "spill",
+            "early_projection",
+            "nope",
+        )
     },
 }
 

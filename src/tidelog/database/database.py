@@ -193,7 +193,7 @@ class Database(EmbeddedReads, RelationVerbs[Change, RelationChange, FactCall]):
                 draft = workspace.draft(watch.look)
             with step("facts"):
                 net = net_changes(workspace.due(self._retraction))
-            if net or draft.core is not engine.program or workspace.given.renewed:
+            if net or draft.core is not engine.written or workspace.given.renewed:
                 workspace.check_given(draft)
             return draft, engine.epoch(draft.core, net, watch, self._options, partial(seal, draft, net))
 

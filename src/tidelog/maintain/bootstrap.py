@@ -40,7 +40,8 @@ _FIRST_PLANS_LAST = 2_000
 def bootstrap(node: HyperNode, inputs: Inputs) -> int:
     """Evaluate `node` into its (so far only asserted) relations; return the number of rounds.
 
-    Raise WidenError, LimitError, KeyboardInterrupt; the node's relations are then invalid.
+    Raise WidenError, LimitError, KeyboardInterrupt, and what `inputs.at_work` raises; the node's relations are then
+    invalid.
     """
     for name in node.relations:
         inputs.relations[name].marks.runs = [(0, inputs.round + 1)]
@@ -149,6 +150,9 @@ class _Run:
         self.derived = [inputs.relations[name] for name in node.relations]
         self.numbers = numpy.array([stored.number for stored in self.derived], numpy.int64)
         self.round = 0
+        self.work = 0
+        """The bindings that earlier machines have tried."""
+        self.running: Interpreter | None = None
         self.log = Block(8 * 64 * len(self.derived))
         self.waiting = Waiting(CALLED_BATCH)
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
@@ -170,9 +174,10 @@ class _Run:
         status = layout.REPLAN
         with self.inputs.watch.progress.growing(self.growth):
             while status == layout.REPLAN:
-                machine = self.machine(plan)
+                machine = self.running = self.machine(plan)
                 arguments = self.numbers, self.state, (target,), self.look, self.grow_log
                 status = machine.converse(run_rounds, "", *arguments, waiting=self.waiting)
+                self.work += machine.work
                 self.round = int(self.state[layout.N_ROUND])
         self.note_births()
 
@@ -183,7 +188,7 @@ class _Run:
             plans = plan(LiveStatistics(inputs.relations, self.internal))
             jobs = [Job(p, sight_of(p, inputs.relations)) for p in plans]
             machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs, inputs.threads)
-        machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
+        machine.levels[layout.S_BUDGET] = inputs.steps or _WORK_BEFORE_LOOK
         read = [stored for name, stored in inputs.relations.items() if name not in self.internal]
         written = [stored for stored in read if stored.form == "written"]
         with step(INDEXES):
@@ -199,6 +204,9 @@ class _Run:
         """Raise if a limit has been reached."""
         watch = self.inputs.watch
         watch.look(sum(stored.rows for stored in self.derived))
+        if self.inputs.at_work is not None and self.running is not None:
+            derivations = sum(stored.emitted for stored in self.derived)  # Threads tell of no bindings besides these.
+            self.inputs.at_work(self.inputs, max(self.work + self.running.work, derivations))
         if watch.sizes:
             for name, stored in zip(self.names, self.derived, strict=True):
                 watch.look_at(name, stored.rows)

@@ -17,6 +17,7 @@ from tidelog.common.arrays import AnyWords
 from tidelog.common.collecting import old_at_once
 from tidelog.limits.watch import Watch
 from tidelog.maintain.deltas import AnyRows, rows_of
+from tidelog.maintain.early import ProjectEarlyError
 from tidelog.maintain.epoch import EpochState, load_undo_kernels
 from tidelog.maintain.functors import KINDS
 from tidelog.maintain.protocol import EpochOptions, Outcome, Report, RowChange, Seal, sealed_at_once
@@ -28,6 +29,7 @@ from tidelog.maintain.user_functors import functor_statistics
 from tidelog.maintain.walk import prospect_of, run
 from tidelog.profiling.recorder import begin_again
 from tidelog.rules.core import Computation, CoreProgram, CoreRule
+from tidelog.rules.early_projections import EarlyProgram, with_early_projections
 from tidelog.storage.dictionary import Dictionary
 from tidelog.storage.stored import StoredRelation
 
@@ -67,6 +69,8 @@ class EmbeddedEngine(EngineState):
         seal: Seal[AnyRows],
     ) -> Outcome[AnyRows]:
         started = time.perf_counter()
+        early = self._project(program, choice.early_projection)
+        program = early.program
         self.catalog.room.limit, self.catalog.room.folder = watch.memory, watch.spill
         given = next((each.given for each in program.functors.values()), None)
         renewed = given is not None and given.renewed
@@ -95,12 +99,18 @@ class EmbeddedEngine(EngineState):
             attempt = EpochState(self, program, watch, choice, unsettled)
             try:
                 outcome = run(attempt, changes, seal)
-                self.version = StateVersion()
+                self.version, self.early = StateVersion(), early
+                self.early_choice.settle()
                 return outcome
             except UnsettledError as error:
                 attempt.undo()
                 begin_again()
                 unsettled = {**unsettled, **dict.fromkeys(error.args[0], "it did not settle without dominated tuples")}
+            except ProjectEarlyError:
+                attempt.undo()
+                begin_again()
+                early = self._project(early.source, choice.early_projection)
+                program = early.program
             except WidenError:
                 attempt.undo()
                 del attempt
@@ -111,6 +121,14 @@ class EmbeddedEngine(EngineState):
                 with suppress(MemoryError):  # Epochs that fail one after the other leave no more dead rows than one.
                     attempt.reclaim()
                 raise
+
+    def _project(self, program: CoreProgram, choice: str) -> EarlyProgram:
+        """Return a program with the early projections of a choice: auto, always or never."""
+        names = None if choice == "always" else frozenset() if choice == "never" else self.early_choice.names
+        last = self.early
+        if last is not None and last.source is program and last.names == names:
+            return last
+        return with_early_projections(program, names, last)
 
     def relation(self, name: str) -> AnyRows:
         """Return the rows of a relation, see `Engine`."""

@@ -77,7 +77,9 @@ class OpenRelations:
 class Inputs:
     """The inputs of a hyper-node: `relations` it reads, by name, including those that it derives, which for a bootstrap
     contain only their asserted facts; `round` is the last round number in use, `threads` may share the work. An update
-    calls `open` with each relation that it is about to change, if that is not open."""
+    calls `open` with each relation that it is about to change, if that is not open. A bootstrap calls
+    `at_work` with them and the bindings tried so far, which may raise; each time after so many `steps` more, if that is
+    not 0."""
 
     catalog: Catalog
     dictionary: Dictionary
@@ -86,6 +88,8 @@ class Inputs:
     round: int
     threads: int = 1
     open: Callable[[StoredRelation], object] = StoredRelation.open
+    at_work: Callable[[Inputs, int], None] | None = None
+    steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,8 @@ class Interpreter:
         """The registers of variables, and the rows of a register, with which words and constants are laid out."""
         self.batch = self._deepest = 0
         self.levels = numpy.zeros(layout.S_LEVELS, numpy.int64)
+        self.work = 0
+        """The bindings that were tried when the kernel last came back to have limits looked at."""
         self._kept_lanes: list[Lane] = []
         self.add(jobs)
 
@@ -307,6 +313,8 @@ class Interpreter:
                     )
                 concerned = int(node[layout.N_OBJECT])
                 self.levels[layout.S_BUDGET] = budget
+                if status == layout.LOOK:
+                    self.work += int(self.levels[layout.S_WORK])
                 look()
                 match status:
                     case layout.DONE | layout.REPLAN | layout.ORDER:

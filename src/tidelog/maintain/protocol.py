@@ -41,13 +41,15 @@ class EpochOptions:
     In auto, updates that take too long are given up (`maintain/strategies/situation.py`, `budget`), which costs at most
     `switch` of a bootstrap of everything. With `closures`, hyper-nodes that are closures are evaluated as such.
     Without `maintain`, nothing is counted and nodes are always bootstrapped. Bootstraps use up to `threads`, None for
-    one on each core that the process may use; only the order of rows depends on how many there are."""
+    one on each core that the process may use; only the order of rows depends on how many there are.
+    `early_projection` is auto, always or never (`rules/early_projections.py`)."""
 
     strategy: str = "auto"
     switch: float = 0.2
     closures: bool = True
     maintain: bool = True
     threads: int | None = None
+    early_projection: str = "auto"
 
     def name_of(self, strategy: str) -> str:
         """Return the strategy that a report names: the one that is forced, or else `strategy`."""

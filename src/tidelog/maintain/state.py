@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from tidelog.common.arrays import AnyWords, Words
 from tidelog.common.looking import Look, unlimited
 from tidelog.maintain.deltas import Whole
+from tidelog.maintain.early import EarlyChoice
 from tidelog.maintain.large_groups import LargeGroups
 from tidelog.maintain.structure import Structure, prepares, rule_names
 from tidelog.maintain.update_plans import Maintained
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import ClosureShape, CoreProgram, EdgeSource, HyperNode
+from tidelog.rules.early_projections import EarlyProgram
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.closed_relation import ClosedRelation
 from tidelog.storage.closure import Closure
@@ -113,6 +115,9 @@ class EngineState:
     wholes: WeakSet[Whole] = field(default_factory=WeakSet)
     unsettled: dict[str, str] = field(default_factory=dict)
     """Relations that select from all of their candidates, although their rules are monotone, and why."""
+    early: EarlyProgram | None = None
+    """The program of the last epoch, with its early projections."""
+    early_choice: EarlyChoice = field(default_factory=EarlyChoice)
     next_number: int = 0
     """The number that the next substitution of a rule with a counter gets; all before it have been used."""
     recorded: dict[str, Words] = field(default_factory=dict)
@@ -131,6 +136,11 @@ class EngineState:
 
     def __post_init__(self) -> None:
         self.spent = sum(self.costs.values())
+
+    @property
+    def written(self) -> CoreProgram:
+        """The program as it was given, without early projections."""
+        return self.program if self.early is None else self.early.source
 
     @property
     def structure(self) -> Structure:

@@ -217,7 +217,7 @@ class _Body:
 
     def is_made(self, part: _Part) -> bool:
         """Return True if the relation of a part exists already."""
-        return _named_by_content(self.content(part), part.shared, self.written)[1].relation in self.made
+        return named_by_content(self.content(part), part.shared, self.written)[1].relation in self.made
 
     def project_one(self, number: int, part: _Part) -> None:
         relation = self.relation(number)
@@ -342,7 +342,7 @@ class _Body:
 
     def derived(self, body: tuple[CoreLiteral, ...], shared: _Names) -> CoreAtom:
         """Return the atom of the relation that a body derives of the variables `shared`."""
-        rule, atom = _named_by_content(body, shared, self.written)
+        rule, atom = named_by_content(body, shared, self.written)
         if atom.relation not in self.made:
             made = projections(rule, self.closed, self.internal, self.orders)
             self.made.update({each.head.relation: each for each in made})
@@ -351,7 +351,9 @@ class _Body:
         return atom
 
 
-def _named_by_content(body: tuple[CoreLiteral, ...], shared: _Names, written: CoreRule) -> tuple[CoreRule, CoreAtom]:
+def named_by_content(
+    body: Sequence[CoreLiteral], shared: Set[CoreVariable], written: CoreRule
+) -> tuple[CoreRule, CoreAtom]:
     """Return a rule that derives the variables `shared` of a body, and the atom that stands for these. The names of the
     rule, of its relation and of its variables depend only on the shape of the body."""
     uses = Counter(variable for literal in body for variable in variables_of(literal))

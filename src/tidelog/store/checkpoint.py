@@ -38,11 +38,13 @@ from tidelog.common.looking import Look, unlimited
 from tidelog.durable.files import damaged
 from tidelog.errors import UsageError
 from tidelog.language.syntax import Kind
+from tidelog.maintain.early import EarlyChoice
 from tidelog.maintain.engine import EmbeddedEngine
 from tidelog.maintain.frozen import FrozenState
 from tidelog.maintain.state import closure_over
 from tidelog.maintain.user_functors import memory_of
 from tidelog.rules.core import CoreProgram
+from tidelog.rules.early_projections import with_early_projections
 from tidelog.rules.graph import coarsened
 from tidelog.rules.selections import ALL
 from tidelog.storage.arrow_arrays import numbers_to_arrow
@@ -132,6 +134,7 @@ class EngineImage:
             "next_number": engine.next_number,
             "costs": engine.costs,
             "unsettled": engine.unsettled,
+            "early": sorted(engine.program.relations.keys() - engine.written.relations.keys()),
             "closures": list(engine.closures),
             "mirrors": engine.mirrors,
             "members": [name for name, each in engine.views.items() if isinstance(each, ClosedMembers)],
@@ -282,6 +285,9 @@ class Checkpoint:
         """Return the engine of the checkpoint, over the same program compiled again; None if another version of tidelog
         has compiled it differently. Only partitions have facts of `hidden` relations."""
         about = self._about
+        choice = EarlyChoice(frozenset(about.get("early", ())))
+        early = with_early_projections(program, choice.names)
+        program = early.program
         parts = program.evaluated(about.get("unsettled", {}))
         nodes = coarsened(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
         with self._reading():
@@ -311,6 +317,8 @@ class Checkpoint:
                 round=about["round"],
                 next_number=about.get("next_number", 0),
                 unsettled=dict(about.get("unsettled", {})),
+                early=early,
+                early_choice=choice,
             )
             for name, (signature, i) in about.get("functors", {}).items():
                 if name in program.functors and str(program.functors[name]) == signature:

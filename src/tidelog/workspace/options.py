@@ -15,6 +15,7 @@ from tidelog.limits.watch import SizeLimits, Watch
 from tidelog.maintain.protocol import EpochOptions
 from tidelog.storage.room import spill_folder
 
+_WAYS = {"strategy": ("auto", "update", "bootstrap"), "early_projection": ("auto", "always", "never")}
 _SWITCHES = {
     "closures": "pass False to evaluate closures like all other rules, or True",
     "profile": "pass True to record where the time of epochs goes, or False",
@@ -86,10 +87,11 @@ def _check(name: str, value: object, known: list[str]) -> None:
         raise UsageError(
             Problem("E0603", f"unknown option {quote(name)}", hint=f"use one of {', '.join(sorted(known))}")
         )
-    if name == "strategy":
-        if not isinstance(value, str) or value not in ("auto", "update", "bootstrap"):
-            hint = 'use "auto", "update" or "bootstrap"'
-            raise UsageError(Problem("E0603", f"unknown strategy {quote(value)}", hint=hint))
+    if name in _WAYS:
+        if not isinstance(value, str) or value not in _WAYS[name]:
+            first, second, last = (f'"{way}"' for way in _WAYS[name])
+            hint = f"use {first}, {second} or {last}"
+            raise UsageError(Problem("E0603", f"unknown {name} {quote(value)}", hint=hint))
     elif name in _SWITCHES:
         if not isinstance(value, bool):
             message = f"{name} must be True or False, found {quote(value)}"

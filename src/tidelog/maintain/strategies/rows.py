@@ -193,6 +193,8 @@ def bootstrap_rows(
         if len(state.asserted[name]) and not node.selects:
             new.insert(state.asserted[name].words())
     inputs = _inputs(relations, state)
+    if state.choice.early_projection == "auto":
+        inputs = replace(inputs, at_work=state.engine.early_choice.counter(node))
     facts = {name: state.asserted[name].words() for name in node.relations}
     with explaining_limits(node, state, inputs):
         if node.chooses:
