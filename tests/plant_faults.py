@@ -433,13 +433,6 @@ FAULTS = (
         SNAPSHOTS,
     ),
     Fault(
-        "counting the parts of a recursive rule settles relations in the midst of a round",
-        "maintain/early.py",
-        "relations = {**others, **own,",
-        "relations = {**inputs.relations, **own,",
-        EARLY,
-    ),
-    Fault(
         "an early projection drops a variable that the rest of the body reads",
         "rules/early_projections.py",
         "used = head.union(*map(variables_of, outside))",

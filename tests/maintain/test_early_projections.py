@@ -35,23 +35,6 @@ sg(x, y) :- e(a, x), sg(a, b), e(b, y).
 """
 
 
-ALIASES = """
-.decl assign(x: number, y: number)
-.decl read(x: number, y: number)
-.decl flow(x: number, y: number)
-.decl memory(x: number, y: number)
-.decl value(x: number, y: number)
-flow(x, y) :- assign(x, y).
-flow(x, x) :- assign(x, _) ; assign(_, x).
-flow(x, y) :- assign(x, z), memory(z, y).
-flow(x, z) :- flow(x, y), flow(y, z).
-memory(x, x) :- assign(x, _) ; assign(_, x).
-memory(x, w) :- read(y, x), value(y, z), read(z, w).
-value(x, y) :- flow(z, x), flow(z, y).
-value(x, y) :- flow(z, x), memory(z, w), flow(w, y).
-"""
-
-
 def pointers(n: int = 150, seed: int = 5) -> dict[str, list[tuple[int, int]]]:
     """Few loads and stores, among many assignments."""
     rng = random.Random(seed)
@@ -63,7 +46,6 @@ def pointers(n: int = 150, seed: int = 5) -> dict[str, list[tuple[int, int]]]:
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels come back after few bindings, and few are enough to count parts."""
     monkeypatch.setattr("tidelog.maintain.bootstrap._WORK_BEFORE_LOOK", 1_000)
-    monkeypatch.setattr(early, "_STEPS", 1_000)
     monkeypatch.setattr(early, "_STOPS", (20_000, 80_000))
     monkeypatch.setattr(early, "_WASTE", 1)
     monkeypatch.setattr(early, "_ROW", 1)
@@ -101,21 +83,6 @@ def test_parts_that_are_as_large_as_the_relation_are_not_tried(eager: None) -> N
     db = loaded(SAME_GENERATION, edges)
     assert not parts(db)
     assert right(db)
-
-
-def test_counting_in_the_midst_of_a_round_changes_nothing(eager: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early, "_STOPS", tuple(range(1_000, 200_000, 1_000)))
-    monkeypatch.setattr(early, "_WASTE", 0)
-    counts: list[int] = []
-    counted = early._rows_if_paying
-    monkeypatch.setattr(early, "_rows_if_paying", lambda *args: counts.append(counted(*args)) or 0)  # type: ignore[func-returns-value]
-    found = pointers(60, 8)
-    facts = {"assign": found["assign"], "read": found["address"]}
-    plain, db = (loaded(ALIASES, facts, early_projection=way) for way in ("never", "auto"))
-    for name in ("flow", "memory", "value"):
-        assert set(db[name]) == set(plain[name])
-    assert db.stats()["derivations"] == plain.stats()["derivations"]
-    assert len(counts) > 20
 
 
 def test_what_did_not_pay_is_taken_back_for_good(eager: None, monkeypatch: pytest.MonkeyPatch) -> None:

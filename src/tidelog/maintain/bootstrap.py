@@ -188,7 +188,7 @@ class _Run:
             plans = plan(LiveStatistics(inputs.relations, self.internal))
             jobs = [Job(p, sight_of(p, inputs.relations)) for p in plans]
             machine = Interpreter(inputs.catalog, inputs.dictionary, inputs.relations, self.names, jobs, inputs.threads)
-        machine.levels[layout.S_BUDGET] = inputs.steps or _WORK_BEFORE_LOOK
+        machine.levels[layout.S_BUDGET] = _WORK_BEFORE_LOOK
         read = [stored for name, stored in inputs.relations.items() if name not in self.internal]
         written = [stored for stored in read if stored.form == "written"]
         with step(INDEXES):

@@ -78,8 +78,7 @@ class Inputs:
     """The inputs of a hyper-node: `relations` it reads, by name, including those that it derives, which for a bootstrap
     contain only their asserted facts; `round` is the last round number in use, `threads` may share the work. An update
     calls `open` with each relation that it is about to change, if that is not open. A bootstrap calls
-    `at_work` with them and the bindings tried so far, which may raise; each time after so many `steps` more, if that is
-    not 0."""
+    `at_work` with them and the bindings tried so far, which may raise."""
 
     catalog: Catalog
     dictionary: Dictionary
@@ -89,7 +88,6 @@ class Inputs:
     threads: int = 1
     open: Callable[[StoredRelation], object] = StoredRelation.open
     at_work: Callable[[Inputs, int], None] | None = None
-    steps: int = 0
 
 
 @dataclass(frozen=True)
