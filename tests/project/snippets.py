@@ -81,6 +81,10 @@ def run_python(block: Block, path: Path, namespace: dict[str, Any]) -> None:
     assert runner.summarize(verbose=False).failed == 0, "".join(output)
 
 
+LONGEST = 400
+"""Seconds for a command, on a machine however busy."""
+
+
 def run_console(block: Block, path: Path, folder: Path, running: list[int]) -> None:
     """Run the commands of a console block and compare what they print; add the process groups that they leave to
     `running`."""
@@ -106,7 +110,13 @@ def run_console(block: Block, path: Path, folder: Path, running: list[int]) -> N
             start_new_session=True,
         )
         running.append(process.pid)
-        printed, _ = process.communicate()
+        try:
+            printed, _ = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired:  # What holds the pipe may be another process than the command.
+            listed = subprocess.run(
+                ["ps", "-eo", "pid,pgid,stat,wchan:20,args"], capture_output=True, text=True, check=False
+            )
+            raise AssertionError(f"{place}\nhas not ended after {LONGEST} s, among\n{listed.stdout}") from None
         try:
             os.killpg(process.pid, 0)
         except ProcessLookupError:

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import getsource
@@ -21,7 +22,7 @@ from tests.spark.cluster.test_spark import processes
 from tidelog.spark.machine import java_home
 
 DRIVER = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 from contextlib import suppress
 from pathlib import Path
 from pyspark.sql import SparkSession
@@ -55,13 +56,17 @@ def meanwhile(number, stopped, is_time, do):
         os.kill(process, signal.SIGSTOP)
     committing = threading.Thread(target=db.commit)
     committing.start()
-    while not any(is_time(info) for i in tracker.getActiveStageIds() if (info := tracker.getStageInfo(i))):
-        assert committing.is_alive(), "it was over before it was time"
-        committing.join(0.05)
-    do()
-    for process in stopped:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGCONT)
+    try:
+        until = time.monotonic() + PATIENCE
+        while not any(is_time(info) for i in tracker.getActiveStageIds() if (info := tracker.getStageInfo(i))):
+            assert committing.is_alive(), "it was over before it was time"
+            assert time.monotonic() < until, "it never was time"
+            committing.join(0.05)
+        do()
+    finally:
+        for process in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
     committing.join()
     rows = set(map(tuple, db["degree"].collect()))
     print(rows == {(i, number + 1 - i) for i in range(number + 1)}, db.size("t"), flush=True)
@@ -81,7 +86,11 @@ print(db.stats()["restored"], db.stats()["replayed"], flush=True)
 db.close()
 spark.stop()
 """
+PATIENCE = 240.0
+"""Seconds for what takes a few on a machine with nothing else to do."""
 CONFIGURATION = {
+    "spark.cores.max": "2",
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # A task runs twice only where there are two executors.
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
     "spark.speculation.quantile": "0.1",
@@ -98,21 +107,22 @@ CONFIGURATION = {
 
 
 @contextmanager
-def started(environment: dict[str, str], ready: str, *command: str) -> Iterator[str]:
-    """A daemon of Spark, as far as the line in its log that says it is ready."""
+def started(environment: dict[str, str], file: Path, ready: str, *command: str) -> Iterator[str]:
+    """A daemon of Spark, as far as its log says that it is ready. The log is a `file`: a pipe that nobody reads would
+    fill and stop the daemon."""
     program = [str(Path(environment["SPARK_HOME"], "bin/spark-class")), *command]
-    process = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with file.open("w") as output:
+        process = subprocess.Popen(program, env=environment, stdout=subprocess.DEVNULL, stderr=output)
     try:
-        assert process.stderr is not None
-        log = ""
-        while not re.search(ready, log):
-            line = process.stderr.readline()
-            assert line, log
-            log += line
+        until = time.monotonic() + PATIENCE
+        while not re.search(ready, log := file.read_text()):
+            assert process.poll() is None, log
+            assert time.monotonic() < until, log
+            time.sleep(0.1)
         yield log
     finally:
-        process.terminate()
-        process.communicate()
+        process.kill()
+        process.wait()
 
 
 def test_speculation_and_executors_that_are_killed(tmp_path: Path) -> None:
@@ -127,13 +137,17 @@ def test_speculation_and_executors_that_are_killed(tmp_path: Path) -> None:
     }
     deploy, here = "org.apache.spark.deploy", ["--webui-port", "0"]
     master = [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", "0", *here]
-    with started(environment, "New state: ALIVE", *master) as log:
+    logs = [tmp_path / name for name in ("master", "first", "second")]
+    with started(environment, logs[0], "New state: ALIVE", *master) as log:
         [address] = set(re.findall(r"spark://127\.0\.0\.1:\d+", log))
         worker = [f"{deploy}.worker.Worker", "--cores", "1", "--memory", "600m", *here, address, "--host"]
         ready = "Successfully registered with master"
-        with started(environment, ready, *worker, "127.0.0.2"), started(environment, ready, *worker, "127.0.0.3"):
+        with (
+            started(environment, logs[1], ready, *worker, "127.0.0.2"),
+            started(environment, logs[2], ready, *worker, "127.0.0.3"),
+        ):
             given = [f"{key}={value}" for key, value in CONFIGURATION.items()]
-            driver = DRIVER.replace("PROCESSES", getsource(processes))
+            driver = DRIVER.replace("PROCESSES", f"PATIENCE = {PATIENCE}\n{getsource(processes)}")
             command = [sys.executable, "-c", driver, address, *given]
             done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     views = [f"True {n * (n + 1) // 2}" for n in (31, 32, 33)]

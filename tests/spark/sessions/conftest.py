@@ -60,7 +60,7 @@ def connected(log: Path) -> Iterator[SparkSession]:
         yield started
         started.stop()
     finally:
-        server.terminate()
+        server.kill()
         server.wait()
 
 
