@@ -37,6 +37,7 @@ class Running:
     def __init__(self, db: SparkDatabase) -> None:
         self.db = db
         self.last = 3
+        self.committing = threading.Thread()
 
     @property
     def hosts(self) -> list[int]:
@@ -75,12 +76,14 @@ class Running:
             except BaseException as error:
                 errors.append(error)
 
-        committing = threading.Thread(target=attempt)
+        self.committing = committing = threading.Thread(target=attempt)
         committing.start()
-        while not any(info.numActiveTasks for i in tracker.getActiveStageIds() if (info := tracker.getStageInfo(i))):
-            assert committing.is_alive()
-            committing.join(0.02)
         try:
+            while not any(
+                info.numActiveTasks for i in tracker.getActiveStageIds() if (info := tracker.getStageInfo(i))
+            ):
+                assert committing.is_alive()
+                committing.join(0.02)
             do()
         finally:
             for process in stopped:
@@ -136,10 +139,10 @@ def test_python_workers_that_are_lost_again_fail_the_epoch_and_the_next_one_goes
 
     def kill_twice() -> None:
         killed: set[int] = set()
-        pause = threading.Event()
         for _ in range(2):
-            while not (found := set(running.workers) - killed):
-                pause.wait(0.02)
+            # The second try, too, may have got one of those that were killed first: then there are no others.
+            while not (found := set(running.workers) - killed) and running.committing.is_alive():
+                running.committing.join(0.02)
             kill(sorted(found))
             killed |= found
 
