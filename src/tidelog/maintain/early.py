@@ -25,7 +25,7 @@ _STOPS = (10_000_000, 40_000_000)
 _WASTE = 8
 """Bindings for each row that are too many."""
 _SAME, _FEW = 2, 8
-"""A part may pay with so many bindings for each of its rows, or so many rows of a derived relation."""
+"""A part may pay with so many bindings for each of its rows, or with so many rows of a derived relation."""
 _ROW = 3
 """The cost of a row, which gets into a set and into indexes, in bindings."""
 _GAIN = 0.6
@@ -54,8 +54,8 @@ class EarlyChoice:
         self._trials: dict[str, _Trial] = {}
         """By the first relation of the hyper-node."""
 
-    def settle(self) -> None:
-        """End all trials: the bootstraps have ended before they were as dear as without early projections."""
+    def end_trials(self) -> None:
+        """End all trials at the end of an epoch: its bootstraps have not become too dear."""
         self._trials.clear()
 
     def counter(self, node: HyperNode) -> Callable[[Inputs, int], None] | None:

@@ -100,7 +100,7 @@ class EmbeddedEngine(EngineState):
             try:
                 outcome = run(attempt, changes, seal)
                 self.version, self.early = StateVersion(), early
-                self.early_choice.settle()
+                self.early_choice.end_trials()
                 return outcome
             except UnsettledError as error:
                 attempt.undo()

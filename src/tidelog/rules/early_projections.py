@@ -10,8 +10,8 @@ makes each pair once, and a new pt(z, w) meets the y that load from something th
 neither holds, the relation costs memory and saves nothing: an engine decides by what it has counted
 (`maintain/early.py`). Parts that join complete relations only are those of projections.py.
 
-Source: variable elimination as in Dechter, "Bucket elimination: a unifying framework for reasoning", Artificial
-Intelligence 113, 1999; CSPA and Andersen's rules are written like this by hand in the literature.
+Source: variable elimination, as in Dechter, "Bucket elimination: a unifying framework for reasoning", Artificial
+Intelligence 113, 1999.
 """
 
 from __future__ import annotations
