@@ -440,6 +440,13 @@ FAULTS = (
         EARLY,
     ),
     Fault(
+        "threads do not count the bindings of plans that they share",
+        "maintain/threads.py",
+        "lane.tried[0] += int(",
+        "lane.tried[0] += 0 * int(",
+        EARLY,
+    ),
+    Fault(
         "a store forgets its early projections",
         "store/checkpoint.py",
         "sorted(engine.program.relations.keys() - engine.written.relations.keys())",

@@ -12,7 +12,7 @@ import tidelog
 from tests.recount import mistakes, state_of
 from tests.suite import loaded
 from tidelog.database.database import Database
-from tidelog.maintain import early
+from tidelog.maintain import early, threads
 from tidelog.maintain.machine import Inputs
 from tidelog.rules.core import HyperNode
 
@@ -62,8 +62,10 @@ def right(db: Database) -> bool:
     return mistakes(db, state_of(db), facts) == ""
 
 
-def test_an_engine_finds_the_parts_that_pay(eager: None) -> None:
-    plain, db = (loaded(POINTS_TO, pointers(), early_projection=way) for way in ("never", "auto"))
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_engine_finds_the_parts_that_pay(eager: None, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(threads, "SHARED_FROM", 16)
+    plain, db = (loaded(POINTS_TO, pointers(), early_projection=way, threads=count) for way in ("never", "auto"))
     assert not parts(plain)
     assert len(parts(db)) == 2  # of the rule that reads and of the one that writes
     assert set(db["pt"]) == set(plain["pt"])

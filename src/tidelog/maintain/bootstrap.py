@@ -150,7 +150,7 @@ class _Run:
         self.derived = [inputs.relations[name] for name in node.relations]
         self.numbers = numpy.array([stored.number for stored in self.derived], numpy.int64)
         self.round = 0
-        self.work = 0
+        self.tried = 0
         """The bindings that earlier machines have tried."""
         self.running: Interpreter | None = None
         self.log = Block(8 * 64 * len(self.derived))
@@ -177,7 +177,7 @@ class _Run:
                 machine = self.running = self.machine(plan)
                 arguments = self.numbers, self.state, (target,), self.look, self.grow_log
                 status = machine.converse(run_rounds, "", *arguments, waiting=self.waiting)
-                self.work += machine.work
+                self.tried, self.running = self.tried + machine.tried, None
                 self.round = int(self.state[layout.N_ROUND])
         self.note_births()
 
@@ -205,8 +205,7 @@ class _Run:
         watch = self.inputs.watch
         watch.look(sum(stored.rows for stored in self.derived))
         if self.inputs.at_work is not None and self.running is not None:
-            derivations = sum(stored.emitted for stored in self.derived)  # Threads tell of no bindings besides these.
-            self.inputs.at_work(self.inputs, max(self.work + self.running.work, derivations))
+            self.inputs.at_work(self.inputs, self.tried + self.running.tried)
         if watch.sizes:
             for name, stored in zip(self.names, self.derived, strict=True):
                 watch.look_at(name, stored.rows)

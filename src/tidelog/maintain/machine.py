@@ -131,10 +131,15 @@ class Interpreter:
         """The registers of variables, and the rows of a register, with which words and constants are laid out."""
         self.batch = self._deepest = 0
         self.levels = numpy.zeros(layout.S_LEVELS, numpy.int64)
-        self.work = 0
-        """The bindings that were tried when the kernel last came back to have limits looked at."""
+        self._tried = 0
+        """The bindings that one thread had tried when the kernel last came back to have limits looked at."""
         self._kept_lanes: list[Lane] = []
         self.add(jobs)
+
+    @property
+    def tried(self) -> int:
+        """The bindings that all threads have tried, as far as kernels have come back since."""
+        return self._tried + sum(int(lane.tried[0]) for lane in self._kept_lanes)
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Take more jobs, also where a kernel asks for them. When this raises, the machine is worthless."""
@@ -312,7 +317,7 @@ class Interpreter:
                 concerned = int(node[layout.N_OBJECT])
                 self.levels[layout.S_BUDGET] = budget
                 if status == layout.LOOK:
-                    self.work += int(self.levels[layout.S_WORK])
+                    self._tried += int(self.levels[layout.S_WORK])
                 look()
                 match status:
                     case layout.DONE | layout.REPLAN | layout.ORDER:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Thread
 from typing import Any, TypeVar
@@ -55,7 +55,8 @@ class WidenError(Exception):
 @dataclass(frozen=True)
 class Lane:
     """The memory of one thread for batches of `batch` bindings: the state of the `levels` of the plan under way, the
-    `registers`, `scratch` for each level, and a `buffer` for a batch of the head with its `hashes`."""
+    `registers`, `scratch` for each level, and a `buffer` for a batch of the head with its `hashes`. The bindings that
+    it has `tried` in shared plans are an array of one."""
 
     batch: int
     levels: Words
@@ -63,6 +64,7 @@ class Lane:
     scratch: Block
     buffer: Block
     hashes: Block
+    tried: Words = field(default_factory=lambda: numpy.zeros(1, numpy.int64), kw_only=True)
 
 
 def narrow(words: NDArray[numpy.signedinteger[Any]]) -> bool:
@@ -257,7 +259,7 @@ class _Share:
         shared[layout.T_USED] = fields[layout.R_USED]
 
         def work(number: int) -> Callable[[], int]:
-            return lambda: self._run(self._lanes[number], own[number], self._look if number == 0 else unlimited)
+            return lambda: self._run(number, own[number], self._look if number == 0 else unlimited)
 
         try:
             statuses = set(together([work(i) for i in range(len(own))], self._look, self._stop))
@@ -290,19 +292,22 @@ class _Share:
     def _stop(self) -> None:
         self._shared[layout.T_STOP] = 1
 
-    def _run(self, lane: Lane, own: Words, look: Look) -> int:
+    def _run(self, number: int, own: Words, look: Look) -> int:
         from tidelog.kernels.threads import run_share
 
-        catalog = self._head.catalog
+        catalog, lane = self._head.catalog, self._lanes[number]
         memory = lane.registers.address, lane.scratch.address, lane.buffer.address, lane.hashes.address
+        begun = int(lane.levels[layout.S_WORK])
         while True:
             shared = own, self._block.address, lane.batch
             status: int = run_share(catalog.table, self._plan.address, lane.levels, *memory, *shared, catalog.tag)
+            if status == layout.LOOK or number > 0:  # Who runs the plans counts the rest of the first lane.
+                lane.tried[0] += int(lane.levels[layout.S_WORK]) - begun
             if status != layout.LOOK:
                 if status not in (layout.DONE, layout.PAUSED):
                     self._stop()
                 return status
-            lane.levels[layout.S_WORK] = 0
+            lane.levels[layout.S_WORK] = begun = 0
             look()
 
 
