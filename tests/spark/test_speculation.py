@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from inspect import getsource
 from pathlib import Path
 
@@ -116,9 +116,9 @@ def started(environment: dict[str, str], file: Path, ready: str, *command: str) 
     try:
         until = time.monotonic() + PATIENCE
         while not re.search(ready, log := file.read_text()):
-            assert process.poll() is None, log
             assert time.monotonic() < until, log
-            time.sleep(0.1)
+            with suppress(subprocess.TimeoutExpired):
+                raise AssertionError(f"it ended with {process.wait(0.1)}: {log}")
         yield log
     finally:
         process.kill()

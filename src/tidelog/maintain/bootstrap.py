@@ -177,7 +177,7 @@ class _Run:
                 machine = self.running = self.machine(plan)
                 arguments = self.numbers, self.state, (target,), self.look, self.grow_log
                 status = machine.converse(run_rounds, "", *arguments, waiting=self.waiting)
-                self.tried, self.running = self.tried + machine.tried, None
+                self.tried, self.running = self.tried + machine.bindings_tried, None
                 self.round = int(self.state[layout.N_ROUND])
         self.note_births()
 
@@ -205,7 +205,7 @@ class _Run:
         watch = self.inputs.watch
         watch.look(sum(stored.rows for stored in self.derived))
         if self.inputs.at_work is not None and self.running is not None:
-            self.inputs.at_work(self.inputs, self.tried + self.running.tried)
+            self.inputs.at_work(self.inputs, self.tried + self.running.bindings_tried)
         if watch.sizes:
             for name, stored in zip(self.names, self.derived, strict=True):
                 watch.look_at(name, stored.rows)

@@ -137,7 +137,7 @@ class Interpreter:
         self.add(jobs)
 
     @property
-    def tried(self) -> int:
+    def bindings_tried(self) -> int:
         """The bindings that all threads have tried, as far as kernels have come back since."""
         return self._tried + sum(int(lane.tried[0]) for lane in self._kept_lanes)
 

@@ -16,11 +16,10 @@ Intelligence 113, 1999.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from tidelog.language.syntax import Column
 from tidelog.rules.core import (
     CoreAtom,
     CoreComparison,
@@ -29,10 +28,9 @@ from tidelog.rules.core import (
     CoreRule,
     CoreVariable,
     HyperNode,
-    RelationInfo,
     variables_of,
 )
-from tidelog.rules.projections import named_by_content
+from tidelog.rules.projections import binds, info_of_part, named_by_content
 
 _WIDEST = 3
 """The most columns of the relation of a part."""
@@ -55,28 +53,23 @@ def early_projections(rule: CoreRule, internal: Set[str]) -> Iterator[EarlyProje
     """Yield the early projections of a rule: one for each variable that the head does not have and that two or more
     atoms share, but not all. One of the atoms is of `internal` relations, which are recursive with the head."""
     head = frozenset(variables_of(rule.head))
-    seen = set()
-    for variable in dict.fromkeys(chain.from_iterable(map(variables_of, rule.body))):
-        if variable in head:
-            continue
-        part = _part_of(rule, variable)
-        if part and part not in seen and any(_binds(rule.body[i], internal) for i in part):
-            seen.add(part)
-            found = _projected(rule, part, head)
-            if found is not None:
-                yield found
+    hidden = dict.fromkeys(each for literal in rule.body for each in variables_of(literal) if each not in head)
+    for part in dict.fromkeys(_part_of(rule, variable) for variable in hidden):
+        found = _projected(rule, part, head)
+        if found is not None and any(name in internal for name, negated in found.part.reads if not negated):
+            yield found
 
 
 def _part_of(rule: CoreRule, variable: CoreVariable) -> frozenset[int]:
     """Return the positions of the literals with a variable, and of the tests of what their atoms bind; none unless all
     of them are atoms and tests."""
     own = [i for i, literal in enumerate(rule.body) if variable in literal.values]
-    bound = {each for i in own if _binds(rule.body[i]) for each in variables_of(rule.body[i])}
+    bound = {each for i in own if binds(rule.body[i]) for each in variables_of(rule.body[i])}
     tests = [
         i for i, x in enumerate(rule.body) if _is_test(x) and bound.issuperset(variables_of(x)) and any(variables_of(x))
     ]
     part = frozenset(own).union(tests)
-    return part if all(_binds(rule.body[i]) or i in tests for i in part) else frozenset()
+    return part if all(binds(rule.body[i]) or i in tests for i in part) else frozenset()
 
 
 def _projected(rule: CoreRule, part: frozenset[int], head: frozenset[CoreVariable]) -> EarlyProjection | None:
@@ -84,21 +77,15 @@ def _projected(rule: CoreRule, part: frozenset[int], head: frozenset[CoreVariabl
     outside."""
     inside = [literal for i, literal in enumerate(rule.body) if i in part]
     outside = [literal for i, literal in enumerate(rule.body) if i not in part]
-    atoms = sum(map(_binds, inside))
+    atoms = sum(map(binds, inside))
     used = head.union(*map(variables_of, outside))
     names = frozenset(chain.from_iterable(map(variables_of, inside)))
     shared = names & used
-    rest = frozenset(chain.from_iterable(variables_of(each) for each in outside if _binds(each)))
+    rest = frozenset(chain.from_iterable(variables_of(each) for each in outside if binds(each)))
     if atoms < 2 or names <= used or not 0 < len(shared) <= _WIDEST or rest <= shared or rest.isdisjoint(shared):
         return None
     made, atom = named_by_content(inside, shared, rule)
     return EarlyProjection(made, replace(rule, body=(atom, *outside)))
-
-
-def _binds(literal: CoreLiteral, relations: Collection[str] | None = None) -> bool:
-    """Return True for an atom that is not negated, of one of the `relations` if there are any."""
-    found = isinstance(literal, CoreAtom) and not literal.negated
-    return found and (relations is None or literal.relation in relations)  # type: ignore[union-attr]
 
 
 def _is_test(literal: CoreLiteral) -> bool:
@@ -140,11 +127,10 @@ def with_early_projections(
         if can_be_projected(node) and node.relations not in fixed:
             found = known[id(node)][1] if id(node) in known else _with_parts(node, names)
             kept[id(node)] = node, found
-            for atom in {rule.head.relation: rule.head for rule in found.rules if isinstance(rule, CoreRule)}.values():
-                if atom.relation not in node.derives:
-                    columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(atom.args))
-                    info = RelationInfo(atom.relation, columns, auxiliary=True)
-                    added[info.name] = infos[info.name] if infos.get(info.name) == info else info
+            for rule in found.rules[len(node.rules) :]:  # Those of the parts come last.
+                assert isinstance(rule, CoreRule)
+                info = info_of_part(rule.head)
+                added[info.name] = infos[info.name] if infos.get(info.name) == info else info
         nodes.append(found)
     if not added:
         return EarlyProgram(names, source, source, kept)
@@ -158,14 +144,11 @@ def _with_parts(node: HyperNode, names: frozenset[str] | None) -> HyperNode:
     parts: dict[str, CoreRule] = {}
     for rule in node.rules:
         assert isinstance(rule, CoreRule)  # as `can_be_projected` asks for
-        while found := _first(early_projections(rule, node.derives | parts.keys()), names):
-            parts[found.relation] = found.part
-            rule = found.rest
+        internal = node.derives
+        while found := [each for each in early_projections(rule, internal) if names is None or each.relation in names]:
+            parts[found[0].relation] = found[0].part
+            rule, internal = found[0].rest, internal | {found[0].relation}
         rules.append(rule)
     if not parts:
         return node
     return replace(node, relations=(*node.relations, *parts), rules=(*rules, *parts.values()))
-
-
-def _first(found: Iterable[EarlyProjection], names: frozenset[str] | None) -> EarlyProjection | None:
-    return next((each for each in found if names is None or each.relation in names), None)

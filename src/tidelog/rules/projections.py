@@ -124,7 +124,7 @@ class _Body:
     @property
     def atoms(self) -> list[int]:
         """The numbers of the atoms that are not negated."""
-        return [i for i, literal in self.literals.items() if _binds(literal)]
+        return [i for i, literal in self.literals.items() if binds(literal)]
 
     def add(self, literal: CoreLiteral) -> None:
         self.last += 1
@@ -192,7 +192,7 @@ class _Body:
         return self.is_steady(part) and any(
             not self.names[i] - self.fixed(i) <= part.shared
             for i, literal in self.literals.items()
-            if i not in part.literals and (_binds(literal) or is_several(literal))
+            if i not in part.literals and (binds(literal) or is_several(literal))
         )
 
     # --- atoms with variables of their own ---------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class _Body:
             elif self.multiplies(part) or self.is_made(part) or self.asks_for_ends(i, part):
                 self.project_one(i, part)
                 for near in {j for variable in part.shared for j in self.places[variable]}:
-                    other = self.own(near) if _binds(self.literals[near]) else None
+                    other = self.own(near) if binds(self.literals[near]) else None
                     if other is not None:
                         heapq.heappush(waiting, (len(other.shared), near))
 
@@ -307,14 +307,14 @@ class _Body:
             left -= group
             names: _Names = frozenset().union(*(self.names[i] for i in group))
             shared = frozenset(v for v in names if v in self.head or not self.places[v] <= group)
-            if names > shared and sum(_binds(self.literals[i]) for i in group) > 1 and len(group) < len(self.literals):
+            if names > shared and sum(binds(self.literals[i]) for i in group) > 1 and len(group) < len(self.literals):
                 yield _Part(frozenset(group), shared)
 
     def context(self, part: _Part) -> tuple[CoreLiteral, ...]:
         """Return atoms of the rest that restrict the variables of a part; none where no atom has all of them. A part
         that is recursive with the head gets a context that is not."""
         holding = self.holding(part)
-        if any(self.relation(i) in self.internal for i in part.literals if _binds(self.literals[i])):
+        if any(self.relation(i) in self.internal for i in part.literals if binds(self.literals[i])):
             holding = [i for i in holding if self.relation(i) not in self.internal][:1]
         written = [i for i in holding if self.relation(i) not in self.closed] or holding[:1]
         return tuple(
@@ -376,8 +376,15 @@ def named_by_content(
     return CoreRule(name, written.origin, head, renamed, written.span), CoreAtom(name, kept)
 
 
-def _binds(literal: CoreLiteral) -> bool:
+def binds(literal: CoreLiteral) -> bool:
+    """Return True for an atom that is not negated."""
     return isinstance(literal, CoreAtom) and not literal.negated
+
+
+def info_of_part(head: CoreAtom) -> RelationInfo:
+    """Return the relation of a part, which its rules derive as `head`."""
+    columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(head.args))
+    return RelationInfo(head.relation, columns, auxiliary=True)
 
 
 def _inputs(literal: CoreLiteral) -> _Names | None:
@@ -392,7 +399,7 @@ def _inputs(literal: CoreLiteral) -> _Names | None:
 
 def _is_grounded(known: _Names, body: Sequence[tuple[CoreLiteral, _Names]]) -> bool:
     """Return True if a part of a body grounds all of its variables where `known` are grounded."""
-    known = known.union(*(names for literal, names in body if _binds(literal)))
+    known = known.union(*(names for literal, names in body if binds(literal)))
     waiting = [(literal, names) for literal, names in body if not names <= known]
     while waiting:
         ready = [names for literal, names in waiting if (needed := _inputs(literal)) is not None and needed <= known]
@@ -499,8 +506,7 @@ def with_projections(
         for each in auxiliary:
             name = each.head.relation
             if name not in added:
-                columns = tuple(Column(f"c{i}", arg.kind, arg.kind) for i, arg in enumerate(each.head.args))
-                added[name] = RelationInfo(name, columns, auxiliary=True)
+                added[name] = info_of_part(each.head)
                 projected.append(each)
         projected.append(rest)
     return Projected(tuple(rules), closed, recursions, orders, projected, added, seen)
