@@ -250,3 +250,29 @@ def test_many_relations_of_a_component() -> None:
     problem = refused(db, "E0502")
     assert re.search(r"while it derived (`c\.r\d`, ){2}`c\.r\d` and 2 more$", problem.message) is not None
     assert len(problem.notes) == 5
+
+
+def test_the_reason_of_a_limit_takes_no_more_memory_than_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Millions of rows are offered to the search for a cycle: what waits there has room for those that wait."""
+    rooms = []
+    grow = searching.CostSearch.grow
+
+    def noted(search: searching.CostSearch) -> None:
+        grow(search)
+        rooms.append(search.chunks.size)
+
+    monkeypatch.setattr(searching.CostSearch, "grow", noted)
+    db = tidelog.connect()
+    db.options(timeout=1.5)
+    db.load("""
+.decl adj(a: symbol, b: symbol, c: unsigned)
+adj("r1", "r2", 1). adj("r2", "r3", 1). adj("r1", "r3", 5). adj("r3", "r1", 1).
+.decl route(n: symbol, p: symbol, c: unsigned)
+.decl best(n: symbol, p: symbol, c: unsigned) min(c)
+route("r3", "net", 0).
+route(n, p, c + w) :- best(m, p, c), adj(n, m, w).
+best(n, p, c) :- route(n, p, c).
+""")
+    with pytest.raises(tidelog.TidelogError, match="E0501"):
+        db.commit()
+    assert max(rooms, default=0) < 100_000_000
