@@ -36,7 +36,6 @@ def name_of(kernel: Kernel) -> str:
     return f"{kernel.function.__module__}.{kernel.function.__name__}"
 
 
-@pytest.mark.deep
 def test_the_parts_need_all_kernels_in_both_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     called: dict[str, set[str]] = {}
     call = Kernel.__call__

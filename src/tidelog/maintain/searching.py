@@ -20,7 +20,6 @@ import numpy
 from tidelog.common.arrays import AnyWords
 from tidelog.errors import LimitError
 from tidelog.kernels import layout
-from tidelog.kernels.calling import in_python
 from tidelog.maintain.assemble import Sight
 from tidelog.maintain.bootstrap import internal_atoms, sight_of
 from tidelog.maintain.endless import explain_limit, refuse_endless
@@ -39,8 +38,6 @@ _FRONT, _BEATEN, STALE = "#front.", "#beaten.", "#stale."
 _CHUNKS = 256
 _DOUBTFUL, _IMPROVED = 1_000_000, 16
 """A search may have no end if so many rows got better, and so many times as many as there are."""
-_OFFERED = 256
-"""Facts that are offered at a time (`offer_rows` in kernels/frontier.py)."""
 _STALE_ROWS = 100_000
 """A search counts no longer if it has read so many rows, and as many as there are, before better ones took their
 places: rounds then find derivations sooner than it takes these back."""
@@ -163,21 +160,21 @@ class CostSearch:
 
     def offer(self, name: str, words: AnyWords) -> None:
         """Offer asserted facts of a relation."""
-        from tidelog.kernels.frontier import crowded, offer_rows
+        from tidelog.kernels.frontier import offer_rows
 
         catalog, shown = self.inputs.catalog, self.heads[name]
         place, stored, done = self.names.index(shown), self.found[shown], 0
         buffer, selection = catalog.stage(words), int(self.selections[place])
         while done < len(words):
+            for each in (stored, *self.growing.values()):
+                each.ensure()
+            start = done
             done = offer_rows(
-                catalog.table, stored.number, place, selection, self.queue.address, buffer.address, done, len(words),
+                catalog.table, stored.number, place, selection, self.queue.address, buffer.address, start, len(words),
                 catalog.hashes, catalog.tag,
             )  # fmt: skip
-            if done < len(words):
-                for each in (stored, *self.growing.values()):
-                    each.ensure()
-                if in_python(crowded)(self.queue.address, _OFFERED):
-                    self.grow()
+            if done == start:  # The relations have room.
+                self.grow()
 
     def run(self, group: str) -> None:
         """Run a group of plans: the first once, the others until no row waits."""
