@@ -21,8 +21,10 @@ from tests.mixtures import mixture_for
 from tests.same_programs import assert_same_drafts, assert_same_programs, change_rules, difference_of
 from tidelog.database.database import Database
 from tidelog.functions.callables import GivenFunctions
+from tidelog.kernels import calling
 from tidelog.language.consulted import digest
 from tidelog.language.reading import Preprocessing, text_of
+from tidelog.rules import automatic
 from tidelog.workspace import programs
 
 ROOT = Path(__file__).parents[2]
@@ -358,6 +360,37 @@ def test_forms_with_demand_are_the_same(form: str, monkeypatch: pytest.MonkeyPat
     plain.load(known.form())
     assert "magic" not in plain.program.relations["g"].qualifiers
     assert is_found(f"{DEMANDED}{rule}")
+
+
+def test_warnings_are_kept_with_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = text_of(f"{DEMANDED}q(y) :- g(1, y), e(z, y).")
+    found = programs.Demanded(text, GivenFunctions()).warnings
+    assert [(each.code, each.span and each.span.start) for each in found if each.code == "E0292"]
+    monkeypatch.setattr(automatic, "warnings", None)  # Nobody looks for them again.
+    known = programs.Demanded(text, GivenFunctions()).warnings
+    assert list(map(str, known)) == list(map(str, found))
+
+
+def test_machine_code_is_loaded_at_once_where_python_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many facts as Python took long over, or half as many, are too many for it next time."""
+    text = text_of(f"{DEMANDED}q(y) :- g(1, y).")
+
+    def stage_with(facts: int, seconds: float) -> int:
+        """The stage of a process in which Python would take so long, before the program is evaluated."""
+        monkeypatch.setattr(calling, "_pace", calling._Pace())
+        program = programs.Demanded(text, GivenFunctions())
+        _ = program.as_written
+        program.expect(facts)
+        found = calling._pace.stage
+        if found == calling.PLAIN:
+            calling._pace.spent = seconds
+        program.note(facts)
+        return found
+
+    assert [stage_with(100, 0.1), stage_with(100, 0.5)] == [calling.PLAIN, calling.PLAIN]
+    assert [stage_with(100, 0.0), stage_with(50, 0.0), stage_with(200, 0.0)] == [calling.KEPT] * 3
+    assert [stage_with(49, 0.1), stage_with(49, 0.6)] == [calling.PLAIN, calling.PLAIN]  # It took longer with fewer.
+    assert [stage_with(25, 0.0), stage_with(24, 0.0)] == [calling.KEPT, calling.PLAIN]
 
 
 def test_a_program_with_errors_shows_them_each_time() -> None:

@@ -70,7 +70,8 @@ def _check_program(arguments: argparse.Namespace) -> None:
     path = arguments.path
     functors = functors_of(arguments)
     given = GivenFunctions.of(functors)
-    checked, core = Demanded(text(arguments), given).as_written
+    program = Demanded(text(arguments), given)
+    checked, core = program.as_written
     if functors:
         for declared in core.functors.values():
             given_of(replace(declared, given=given))
@@ -80,7 +81,7 @@ def _check_program(arguments: argparse.Namespace) -> None:
             input_options(directive.options, relation, directive.span)
     outputs = [directive for directive in checked.directives if directive.name == "output"]
     reject_lost_outputs(outputs, checked.relations)
-    found = warnings_of(arguments, checked, core)
+    found = warnings_of(arguments, program)
     contents = {"relations": len(checked.relations), "rules": len(checked.written), "facts": len(checked.facts)}
     if arguments.json:
         print_json({"ok": True, "program": path, **contents, "warnings": [problem.to_dict() for problem in found]})

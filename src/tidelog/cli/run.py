@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tidelog.errors import Problem
     from tidelog.language.syntax import CheckedProgram, Directive
     from tidelog.spark import SparkDatabase
+    from tidelog.spark.change import SparkChange
+    from tidelog.workspace.change import Change
     from tidelog.workspace.programs import Demanded
 
 
@@ -82,6 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
     import tidelog
     from tidelog.common.collecting import freeze_present
     from tidelog.storage.memory import reuse_memory
+    from tidelog.workspace.programs import Demanded
 
     started = time.perf_counter()
     reuse_memory()
@@ -99,9 +102,10 @@ def execute(arguments: argparse.Namespace) -> int:
         db.options(**limits_of(arguments))
         if arguments.profile is not None:
             db.options(profile=True)
-        found = _load(db, arguments)
+        program = Demanded(text(arguments), db.workspace.given)
+        found = _load(db, program, arguments)
         stack.enter_context(freeze_present())  # A program may be a million objects, and all of them stay.
-        change = db.commit()
+        change = _commit(db, program)
         report = change.report
         if arguments.check:
             db.check()
@@ -125,17 +129,15 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> list[Problem]:
+def _load(db: Database | SparkDatabase, program: Demanded, arguments: argparse.Namespace) -> list[Problem]:
     """Load the program and its facts; return the warnings. Nothing keeps the forms of the program that are not
     evaluated, which may take hundreds of megabytes."""
     import tidelog
     from tidelog.io import reject_lost_outputs
-    from tidelog.workspace.programs import Demanded
 
-    program = Demanded(text(arguments), db.workspace.given)
     db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
     db.workspace.check_given(db.workspace.draft())  # before files are read, which may take long
-    found = warnings_of(arguments, db.program, db.workspace.draft().core)
+    found = warnings_of(arguments, program)
     if not arguments.json:
         print_warnings(found)
     if arguments.output_dir != "-" and arguments.explain is None:
@@ -145,6 +147,19 @@ def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> list[P
     if isinstance(db, tidelog.Database) and arguments.explain is None:
         load_by_sizes(db, program)
     return found
+
+
+def _commit(db: Database | SparkDatabase, program: Demanded) -> Change | SparkChange:
+    """Commit, with machine code from the start if an earlier run of the program took long without."""
+    import tidelog
+
+    if not isinstance(db, tidelog.Database):
+        return db.commit()
+    facts = sum(len(words) for _, _, words in db.workspace.facts)
+    program.expect(facts)
+    change = db.commit()
+    program.note(facts)
+    return change
 
 
 def _connect(engine: str, stack: ExitStack) -> Database | SparkDatabase:

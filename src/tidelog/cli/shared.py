@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tidelog.errors import Problem
     from tidelog.functions.importing import Library
     from tidelog.language.reading import Preprocessing, ProgramText
-    from tidelog.language.syntax import CheckedProgram, Program
-    from tidelog.rules.core import CoreProgram
+    from tidelog.language.syntax import Program
     from tidelog.store import StoredDatabase
+    from tidelog.workspace.programs import Demanded
 
     Commands: TypeAlias = argparse._SubParsersAction[argparse.ArgumentParser]
 
@@ -146,17 +146,16 @@ def parse_program(arguments: argparse.Namespace) -> Program:
     return parse(text(arguments))
 
 
-def warnings_of(arguments: argparse.Namespace, checked: CheckedProgram, core: CoreProgram) -> list[Problem]:
+def warnings_of(arguments: argparse.Namespace, program: Demanded) -> list[Problem]:
     """Return the warnings of a program that a command shows. Raise ProgramError with them if it has to reject them, and
     UsageError (E0640) for a code of no warning."""
     from tidelog.language.lints import CODES
-    from tidelog.rules.lints import warnings
 
     known = *CODES, QUOTES
     unknown = next((code for code in arguments.wno if code not in known), None)
     if unknown is not None:
         raise UsageError(Problem("E0640", f"no warning has the code {unknown}", hint=f"use one of {', '.join(known)}"))
-    found = [] if arguments.no_warn else warnings(checked, core, arguments.wno)
+    found = [] if arguments.no_warn else [each for each in program.warnings if each.code not in arguments.wno]
     if found and arguments.warn_as_error:
         raise ProgramError(*(replace(problem, severity="error") for problem in found))
     return found

@@ -91,6 +91,16 @@ def expect(steps: int) -> None:
         _pace.due = max(_pace.due, _pace.spent + steps * A_STEP)
 
 
+def expect_long() -> None:
+    """Note that Python would take long over the kernels that will be called."""
+    _pace.due = max(_pace.due, PATIENCE + A_STEP)
+
+
+def has_taken_long() -> bool:
+    """Return True if Python has run kernels for as long as loading machine code takes."""
+    return _pace.spent > PATIENCE
+
+
 def until_look(kernel: Callable[..., Any], steps: int) -> int:
     """Return after how many steps a kernel is to return: `steps`, or as long as Python may run it, fewer, so that
     machine code can continue soon."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tidelog.common.source import SourceText, Span
@@ -43,8 +43,8 @@ CODES = ("E0289", "E0290", "E0291", "E0292", "E0293", "E0294", "E0295", "E0296",
 _COMMENT = re.compile(r"//[/<]?\s*no-warn\b:?(?P<codes>(?:[\s,]*E\d{4})*)")
 
 
-def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Problem]:
-    """Return problems of severity "warning", except those with `hidden` codes and those that comments hide."""
+def warnings(checked: CheckedProgram) -> list[Problem]:
+    """Return problems of severity "warning", except those that comments hide."""
     found = (
         *types_without_values(checked),
         *_empty_relations(checked),
@@ -56,17 +56,14 @@ def warnings(checked: CheckedProgram, hidden: Collection[str] = ()) -> list[Prob
         *unknown_options(checked.directives),
         *unfit_plans(checked),
     )
-    return without_hidden(found, hidden)
+    return without_hidden(found)
 
 
-def without_hidden(found: Iterable[Problem], hidden: Collection[str] = ()) -> list[Problem]:
-    """Return the warnings without those with `hidden` codes and those that comments hide."""
+def without_hidden(found: Iterable[Problem]) -> list[Problem]:
+    """Return the warnings without those that comments hide."""
     comments: dict[int, _Comments] = {}
-    return [
-        problem
-        for problem in dict.fromkeys(found)  # instances of a component have the same variables
-        if problem.code not in hidden and not _is_hidden(problem, comments)
-    ]
+    different = dict.fromkeys(found)  # Instances of a component have the same variables.
+    return [problem for problem in different if not _is_hidden(problem, comments)]
 
 
 def _warning(code: str, message: str, span: Span | None, hint: str) -> Problem:

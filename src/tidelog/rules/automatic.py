@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
+from tidelog.errors import Problem
 from tidelog.language import check
 from tidelog.language.syntax import CheckedProgram, Constant, Program
 from tidelog.language.trees import walk
 from tidelog.rules.compile import compile_program
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.demand import worth_demand
+from tidelog.rules.lints import warnings
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class AutomaticDemand:
         """The program, checked and compiled without demand. Raise ProgramError."""
         checked = check(self.program)
         return checked, compile_program(checked, as_written=True)
+
+    @cached_property
+    def warnings(self) -> list[Problem]:
+        """The warnings about the program as it is written. Raise ProgramError."""
+        return warnings(*self.as_written)
 
     def _chosen(self, sizes: Mapping[str, int]) -> frozenset[str]:
         checked, core = self.as_written

@@ -133,7 +133,7 @@ def _find_demand(
     bound = {name: frozenset(range(len(relations[name].columns))) for name in wanted & plain}
     while True:
         bound = _bound_columns(rules, bound)
-        asks = [ask for rule in rules if isinstance(rule, CoreRule) for ask in _demands_of(rule, bound)]
+        asks = [ask for rule in _readers(rules, bound) for ask in _demands_of(rule, bound)]
         asked = _relations_asked_for(asks, bound)
         if asked == bound.keys():
             return bound, asks
@@ -155,7 +155,7 @@ class _Ask:
 def _bound_columns(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozenset[int]]:
     """Return the columns that all readers bind, of the relations that have such columns."""
     found = dict(bound)
-    waiting = [rule for rule in rules if isinstance(rule, CoreRule)]
+    waiting = _readers(rules, bound)
     concerned: dict[str, dict[int, CoreRule]] = {}
     for rule in waiting:
         for name in (rule.head.relation, *(name for name, _ in rule.reads)):
@@ -171,6 +171,11 @@ def _bound_columns(rules: Sequence[AnyRule], bound: _Bound) -> dict[str, frozens
             return found
         waiting = [*{number: rule for name in changed for number, rule in concerned.get(name, {}).items()}.values()]
         found = now
+
+
+def _readers(rules: Sequence[AnyRule], bound: _Bound) -> list[CoreRule]:
+    """Return the rules that read relations on demand: the others demand nothing."""
+    return [rule for rule in rules if isinstance(rule, CoreRule) and any(name in bound for name, _ in rule.reads)]
 
 
 def _relations_asked_for(asks: Sequence[_Ask], bound: _Bound) -> set[str]:
@@ -192,10 +197,12 @@ def _demand(atom: CoreAtom, bound: _Bound) -> CoreAtom:
 def _demands_of(rule: CoreRule, bound: _Bound) -> Iterator[_Ask]:
     """Return the demands of a rule on relations on demand, in the order of evaluation: first atoms connected to known
     variables, then atoms of relations on demand, then all others."""
-    known: list[CoreLiteral] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
-    names = {variable for literal in known for variable in variables_of(literal)}
     waiting = [literal for literal in rule.body if not (isinstance(literal, CoreAtom) and literal.negated)]
     left = sum(isinstance(literal, CoreAtom) and literal.relation in bound for literal in waiting)
+    if not left:
+        return
+    known: list[CoreLiteral] = [_demand(rule.head, bound)] if rule.head.relation in bound else []
+    names = {variable for literal in known for variable in variables_of(literal)}
     while left:
         literal = min(waiting, key=lambda each: _rank(each, names, bound))
         if _rank(literal, names, bound) == _NEVER:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from tidelog.errors import Problem
 from tidelog.language import lints
@@ -11,9 +11,9 @@ from tidelog.rules.core import CoreProgram, Obstacle
 from tidelog.rules.selections import ALL
 
 
-def warnings(checked: CheckedProgram, core: CoreProgram, hidden: Collection[str] = ()) -> list[Problem]:
-    """Return the warnings of a program, except those with `hidden` codes and those that comments hide."""
-    return [*lints.warnings(checked, hidden), *lints.without_hidden(_dominated(core), hidden)]
+def warnings(checked: CheckedProgram, core: CoreProgram) -> list[Problem]:
+    """Return the warnings of a program, except those that comments hide."""
+    return [*lints.warnings(checked), *lints.without_hidden(_dominated(core))]
 
 
 def _dominated(core: CoreProgram) -> Iterator[Problem]:

@@ -35,7 +35,9 @@ import lark
 from tidelog.common.cache_folder import cache_folder
 from tidelog.common.collecting import old_at_once
 from tidelog.durable.local import LocalFiles
+from tidelog.errors import Problem
 from tidelog.functions.callables import GivenFunctions
+from tidelog.kernels.calling import expect_long, has_taken_long
 from tidelog.language import Checker
 from tidelog.language.check import CheckerState
 from tidelog.language.consulted import Consulted, digest
@@ -53,9 +55,10 @@ MOST_BYTES = 256 << 20
 """Bytes of all files together."""
 _LONG = 30 * 24 * 3600.0
 """Seconds."""
-_FORMAT = 2
-_DEMAND = "demand?"
-"""The form that has no demand yet, only what says where there should be some; no relation has such a name."""
+_FORMAT = 3
+_DEMAND, _WORK = "demand?", "work?"
+"""Forms that no relation has the name of: the one that has no demand yet, only what says where there should be some,
+and the number of facts over which Python took long."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +142,15 @@ class Demanded:
         found = self._demand.as_written
         if not self._is_kept and _size(found[0]) >= WORTH:
             self._is_kept = True
+            _ = self._demand.warnings  # They are kept, too.
             _keep(self._text, self._consulted, self._demand, _DEMAND)
         return found
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """The warnings about the program. Raise ProgramError."""
+        _ = self.as_written  # It is kept.
+        return self._demand.warnings
 
     def chosen(self, sizes: Mapping[str, int] | None = None) -> frozenset[str]:
         """Return the relations that are derived on demand, from constants, and where there are `sizes` of relations by
@@ -149,6 +159,17 @@ class Demanded:
         if "as_written" in vars(self._demand):
             _ = self.as_written  # It is kept.
         return found
+
+    def expect(self, facts: int) -> None:
+        """Load machine code at once, if Python took long over half as many facts in an earlier process."""
+        found = _find(self._text, self._given, _WORK) if self._is_kept else None
+        if found is not None and found[0] <= 2 * facts:
+            expect_long()
+
+    def note(self, facts: int) -> None:
+        """Keep the number of facts for `expect`, if Python has taken long over them."""
+        if self._is_kept and has_taken_long():
+            _keep(self._text, self._consulted, facts, _WORK)
 
     def form(self, relations: frozenset[str] = frozenset()) -> Reading:
         """Return the form in which these relations are derived on demand."""
@@ -191,7 +212,7 @@ def _size(checked: CheckedProgram) -> int:
     return len(checked.written) + len(checked.relations)
 
 
-def _keep(text: ProgramText, consulted: Consulted, content: Compiled | AutomaticDemand, form: str) -> None:
+def _keep(text: ProgramText, consulted: Consulted, content: Compiled | AutomaticDemand | int, form: str) -> None:
     """Keep a form of a program, if it will be the same again and the disk takes it."""
     if consulted.dated:
         return
@@ -274,7 +295,7 @@ def _remove_unused(folder: Path) -> None:
 # --- pickles ---------------------------------------------------------------------------------------------------------
 
 
-def _pickled(content: Compiled | AutomaticDemand) -> bytes:
+def _pickled(content: Compiled | AutomaticDemand | int) -> bytes:
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
     # The functions in Python are those of the database that finds the program.
@@ -295,6 +316,8 @@ class _Unpickler(pickle.Unpickler):
         if (module, name) == (GivenFunctions.__module__, GivenFunctions.__name__):
             given = self._given  # A reference to the reader, which keeps all that it has read, would be a cycle.
             return lambda: given
+        if (module, name) == (Problem.__module__, Problem.__name__):
+            return Problem
         if module in (__name__, "tidelog.common.source") or module.startswith(("tidelog.language.", "tidelog.rules.")):
             found = super().find_class(module, name)
             if isinstance(found, type) and found.__module__ == module:
