@@ -380,11 +380,9 @@ def test_machine_code_is_loaded_at_once_where_python_took_long(monkeypatch: pyte
         monkeypatch.setattr(calling, "_pace", calling._Pace())
         program = programs.Demanded(text, GivenFunctions())
         _ = program.as_written
-        program.expect(facts)
-        found = calling._pace.stage
-        if found == calling.PLAIN:
-            calling._pace.spent = seconds
-        program.note(facts)
+        with program.evaluation(facts):
+            found = calling._pace.stage
+            calling.expect(int(seconds / calling.A_STEP))
         return found
 
     assert [stage_with(100, 0.1), stage_with(100, 0.5)] == [calling.PLAIN, calling.PLAIN]

@@ -150,16 +150,14 @@ def _load(db: Database | SparkDatabase, program: Demanded, arguments: argparse.N
 
 
 def _commit(db: Database | SparkDatabase, program: Demanded) -> Change | SparkChange:
-    """Commit, with machine code from the start if an earlier run of the program took long without."""
+    """Commit the facts of a program, with machine code from the start where that paid before."""
     import tidelog
 
     if not isinstance(db, tidelog.Database):
         return db.commit()
     facts = sum(len(words) for _, _, words in db.workspace.facts)
-    program.expect(facts)
-    change = db.commit()
-    program.note(facts)
-    return change
+    with program.evaluation(facts):
+        return db.commit()
 
 
 def _connect(engine: str, stack: ExitStack) -> Database | SparkDatabase:

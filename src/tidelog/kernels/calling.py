@@ -96,9 +96,9 @@ def expect_long() -> None:
     _pace.due = max(_pace.due, PATIENCE + A_STEP)
 
 
-def has_taken_long() -> bool:
-    """Return True if Python has run kernels for as long as loading machine code takes."""
-    return _pace.spent > PATIENCE
+def takes_long() -> bool:
+    """Return True if Python takes longer over the kernels of this process than machine code takes to load."""
+    return _pace.due > PATIENCE
 
 
 def until_look(kernel: Callable[..., Any], steps: int) -> int:

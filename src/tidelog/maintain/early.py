@@ -67,12 +67,14 @@ class EarlyChoice:
         stops = list(_STOPS)
 
         def count(inputs: Inputs, work: int) -> None:
+            trial = self._trials.get(own[0])
+            if trial is None and (not stops or work < stops[0]):
+                return
             rows = sum(inputs.relations[name].rows for name in own)
             cost = work + _ROW * sum(inputs.relations[name].rows for name in node.relations)
-            trial = self._trials.get(own[0])
             if trial is not None:
                 self._compare(trial, own[0], rows, cost)
-            elif stops and work >= stops[0]:
+            else:
                 del stops[: sum(work >= each for each in stops)]
                 names = _paying(node, inputs) - self._rejected if work >= _WASTE * rows else None
                 if names:

@@ -22,8 +22,8 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
@@ -37,7 +37,7 @@ from tidelog.common.collecting import old_at_once
 from tidelog.durable.local import LocalFiles
 from tidelog.errors import Problem
 from tidelog.functions.callables import GivenFunctions
-from tidelog.kernels.calling import expect_long, has_taken_long
+from tidelog.kernels.calling import expect_long, takes_long
 from tidelog.language import Checker
 from tidelog.language.check import CheckerState
 from tidelog.language.consulted import Consulted, digest
@@ -160,15 +160,16 @@ class Demanded:
             _ = self.as_written  # It is kept.
         return found
 
-    def expect(self, facts: int) -> None:
-        """Load machine code at once, if Python took long over half as many facts in an earlier process."""
+    @contextmanager
+    def evaluation(self, facts: int) -> Iterator[None]:
+        """Evaluate the program over so many facts: with machine code from the start, if Python took long over half as
+        many in an earlier process. If it does so now, that is noted for later ones."""
         found = _find(self._text, self._given, _WORK) if self._is_kept else None
-        if found is not None and found[0] <= 2 * facts:
+        is_known = found is not None and found[0] <= 2 * facts
+        if is_known:
             expect_long()
-
-    def note(self, facts: int) -> None:
-        """Keep the number of facts for `expect`, if Python has taken long over them."""
-        if self._is_kept and has_taken_long():
+        yield
+        if self._is_kept and not is_known and takes_long():
             _keep(self._text, self._consulted, facts, _WORK)
 
     def form(self, relations: frozenset[str] = frozenset()) -> Reading:
