@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tidelog.spark import SparkDatabase
     from tidelog.spark.change import SparkChange
     from tidelog.workspace.change import Change
-    from tidelog.workspace.programs import Demanded
+    from tidelog.workspace.programs import Demanded, Experience
 
 
 def add(commands: Commands) -> None:
@@ -84,7 +84,6 @@ def execute(arguments: argparse.Namespace) -> int:
     import tidelog
     from tidelog.common.collecting import freeze_present
     from tidelog.storage.memory import reuse_memory
-    from tidelog.workspace.programs import Demanded
 
     started = time.perf_counter()
     reuse_memory()
@@ -102,10 +101,9 @@ def execute(arguments: argparse.Namespace) -> int:
         db.options(**limits_of(arguments))
         if arguments.profile is not None:
             db.options(profile=True)
-        program = Demanded(text(arguments), db.workspace.given)
-        found = _load(db, program, arguments)
+        found, experience = _load(db, arguments)
         stack.enter_context(freeze_present())  # A program may be a million objects, and all of them stay.
-        change = _commit(db, program)
+        change = _commit(db, experience)
         report = change.report
         if arguments.check:
             db.check()
@@ -129,12 +127,16 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _load(db: Database | SparkDatabase, program: Demanded, arguments: argparse.Namespace) -> list[Problem]:
-    """Load the program and its facts; return the warnings. Nothing keeps the forms of the program that are not
-    evaluated, which may take hundreds of megabytes."""
+def _load(db: Database | SparkDatabase, arguments: argparse.Namespace) -> tuple[list[Problem], Experience]:
+    """Load the program and its facts; return the warnings, and what earlier runs have seen of it.
+
+    Nothing keeps the forms of the program that are not evaluated, which may take hundreds of megabytes.
+    """
     import tidelog
     from tidelog.io import reject_lost_outputs
+    from tidelog.workspace.programs import Demanded
 
+    program = Demanded(text(arguments), db.workspace.given)
     db.load(program.form(program.chosen() if arguments.explain is None else frozenset()))
     db.workspace.check_given(db.workspace.draft())  # before files are read, which may take long
     found = warnings_of(arguments, program)
@@ -146,17 +148,17 @@ def _load(db: Database | SparkDatabase, program: Demanded, arguments: argparse.N
     read_inputs(db, arguments.fact_dir, inputs_of(db.program.directives), needed(db.program), warns=warns)
     if isinstance(db, tidelog.Database) and arguments.explain is None:
         load_by_sizes(db, program)
-    return found
+    return found, program.experience
 
 
-def _commit(db: Database | SparkDatabase, program: Demanded) -> Change | SparkChange:
+def _commit(db: Database | SparkDatabase, experience: Experience) -> Change | SparkChange:
     """Commit the facts of a program, with machine code from the start where that paid before."""
     import tidelog
 
     if not isinstance(db, tidelog.Database):
         return db.commit()
     facts = sum(len(words) for _, _, words in db.workspace.facts)
-    with program.evaluation(facts):
+    with experience.evaluating(facts):
         return db.commit()
 
 

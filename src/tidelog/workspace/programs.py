@@ -160,17 +160,10 @@ class Demanded:
             _ = self.as_written  # It is kept.
         return found
 
-    @contextmanager
-    def evaluation(self, facts: int) -> Iterator[None]:
-        """Evaluate the program over so many facts: with machine code from the start, if Python took long over half as
-        many in an earlier process. If it does so now, that is noted for later ones."""
-        found = _find(self._text, self._given, _WORK) if self._is_kept else None
-        is_known = found is not None and found[0] <= 2 * facts
-        if is_known:
-            expect_long()
-        yield
-        if self._is_kept and not is_known and takes_long():
-            _keep(self._text, self._consulted, facts, _WORK)
+    @property
+    def experience(self) -> Experience:
+        """What processes have seen of the evaluation of this program, if the program is kept."""
+        return Experience(self._text, self._given, self._consulted if self._is_kept else None)
 
     def form(self, relations: frozenset[str] = frozenset()) -> Reading:
         """Return the form in which these relations are derived on demand."""
@@ -179,6 +172,28 @@ class Demanded:
         if found is not None and isinstance(found[0], Compiled):
             return Reading(found[0].program, found[0])
         return Reading(self._demand.qualified(relations), None, (self._text, self._consulted, name))
+
+
+@dataclass(frozen=True)
+class Experience:
+    """How many facts of a program were too many for Python. It keeps no form of the program."""
+
+    text: ProgramText
+    given: GivenFunctions
+    consulted: Consulted | None
+    """The files that the program includes, None if nothing is to be kept."""
+
+    @contextmanager
+    def evaluating(self, facts: int) -> Iterator[None]:
+        """Evaluate the program over so many facts: with machine code from the start, if Python took long over half as
+        many in an earlier process. If it does so now, that is noted for later ones."""
+        found = None if self.consulted is None else _find(self.text, self.given, _WORK)
+        is_known = found is not None and found[0] <= 2 * facts
+        if is_known:
+            expect_long()
+        yield
+        if self.consulted is not None and not is_known and takes_long():
+            _keep(self.text, self.consulted, facts, _WORK)
 
 
 def find(text: ProgramText, given: GivenFunctions, form: str = "") -> Compiled | None:
