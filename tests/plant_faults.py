@@ -44,6 +44,7 @@ SEARCHING = "tests/maintain/test_searching.py"
 REPORTS, AGES = "tests/maintain/test_reports.py", "tests/database/test_snapshots_at_random.py"
 SNAPSHOTS = "tests/database/test_snapshots.py"
 SHARING = "tests/maintain/test_threads.py::test_any_interleaving_of_an_update"
+GRIDS = "tests/maintain/test_grids.py"
 EARLY = "tests/maintain/test_early_projections.py tests/rules/test_early_projections.py"
 CHOICES, CHOOSING = "kernels/choices.py", "tests/maintain/test_choices.py"
 
@@ -452,6 +453,20 @@ FAULTS = (
         "sorted(engine.program.relations.keys() - engine.written.relations.keys())",
         "[]",
         EARLY,
+    ),
+    Fault(
+        "the bits of a grid stand for pairs outside of it",
+        "kernels/grids.py",
+        "if 0 <= x < height and 0 <= y < breadth:",
+        "if 0 <= x < height:",
+        GRIDS,
+    ),
+    Fault(
+        "a grid outlasts its bootstrap",
+        "storage/grids.py",
+        "stored.fields[layout.R_GRID] = 0",
+        "pass",
+        GRIDS,
     ),
     *OF_PROOFS,
     *OF_CHECKS,

@@ -18,7 +18,7 @@ from tests.suite import FIRST_SEED, chunks
 from tidelog.common.looking import unlimited
 from tidelog.kernels import layout
 from tidelog.maintain import bootstrap
-from tidelog.storage import waiting
+from tidelog.storage import grids, waiting
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.room import Room
 from tidelog.storage.stored import StoredRelation
@@ -154,3 +154,20 @@ def test_a_limit_in_the_middle_leaves_no_trace(waits: list[int]) -> None:
     db.options(max_rows=None)
     db.commit()
     assert len(db["t"]) == 40_000
+
+
+def test_pairs_that_a_grid_has_do_not_wait(waits: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr(bootstrap, "_WORK_BEFORE_LOOK", 100)
+    for least in (1 << 40, 20):
+        monkeypatch.setattr(grids, "_LEAST", least)
+        monkeypatch.setattr(grids, "_BITS", 100)
+        db = tidelog.connect()
+        db.options(maintain=False)
+        db.load(SAME_GENERATION)
+        db.insert("up", [(i, (7 * i + k * k) % 25) for i in range(25) for k in range(4)])
+        db.commit()
+        found.append((set(db["s"]), db.stats()["derivations"], sum(waits)))
+        waits.clear()
+    assert found[0][:2] == found[1][:2]
+    assert 0 < found[1][2] < found[0][2]

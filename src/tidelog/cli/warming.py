@@ -17,6 +17,7 @@ from tidelog.storage.changes import change_facts, difference
 from tidelog.storage.closed_relation import ClosureFold, fold_closure
 from tidelog.storage.closure import Closure
 from tidelog.storage.dictionary import Dictionary
+from tidelog.storage.grids import make_grid
 from tidelog.storage.memory import Block, Stop
 from tidelog.storage.readers import freeze
 from tidelog.storage.rows import positions
@@ -151,7 +152,7 @@ def _read_closure(bits: int) -> None:
 
 
 def _outgrow(bits: int) -> None:
-    """Fill a relation beyond its first room, freeze it, remove rows, copy and compare it, let rows wait for it."""
+    """Fill a relation beyond its room, freeze it, remove rows, copy and compare it, let rows wait, fill a grid."""
     from tidelog.kernels.live import mark
 
     rows = numpy.arange(10_000).reshape(-1, 2)
@@ -169,6 +170,7 @@ def _outgrow(bits: int) -> None:
     stored.fields[layout.R_WAITING_N] = len(rows)
     waiting.insert(unlimited)
     waiting.end()
+    make_grid(stored, len(rows) * 2, len(rows) * 2)
     positions(rows, rows[:1])
 
 

@@ -23,6 +23,7 @@
     results    what relations have from it
     choices    what relations that choose show, round by round
     waiting    rows that wait for their insertion, in the order of the slots
+    grids      the pairs of a dense relation as bits
     frozen     rows as of an earlier epoch, found in a set that another thread changes
     lists      lists of node numbers in one pool
     components strongly connected components of a graph, and a test that one is still connected

@@ -8,6 +8,7 @@ microseconds.
 # mypy: disable-error-code="no-untyped-def"
 
 from tidelog.kernels.counting import begin_counting
+from tidelog.kernels.grids import drop_known
 from tidelog.kernels.indexes import extend, rows_to_enter
 from tidelog.kernels.joins import begin, step
 from tidelog.kernels.layout import (
@@ -32,6 +33,7 @@ from tidelog.kernels.layout import (
     P_VERSION,
     R_ARITY,
     R_EMITTED,
+    R_GRID,
     R_N,
     R_NEW,
     R_OLD,
@@ -57,10 +59,12 @@ def emit(D, plan, n, registers, buffer, hashes, size, w):
     if waits:
         buffer = row_at(D[head, R_WAITING], D[head, R_WAITING_N], D[head, R_ARITY], w)
     copy_head(plan, D[head, R_ARITY], n, registers, buffer, size, w)  # called once, so that it is inlined
+    left = n if D[head, R_GRID] == 0 else drop_known(D, head, buffer, n, w)
     if waits:
-        D[head, R_WAITING_N] += n
+        D[head, R_WAITING_N] += left
+        D[head, R_EMITTED] += n - left  # The others count when they are inserted.
         return
-    insert_batch(D, head, buffer, n, D[head, R_NEW], hashes, w)
+    insert_batch(D, head, buffer, left, D[head, R_NEW], hashes, w)
     D[head, R_EMITTED] += n
 
 

@@ -42,6 +42,7 @@ R_CLOSURE = 36  # of a closure, whose rows are only what this epoch has changed:
 R_WAITING = 40  # address of rows that wait for their insertion, 0 where rows are inserted at once
 R_WAITING_N = 41  # how many wait
 R_WAITING_ROOM = 42  # how many can
+R_GRID = 43  # address of the grid of a dense relation of pairs, 0 where there is none: the fields below
 R_MARKED = 37  # words of a row behind those of its tuple: MARKED in the best rows of a search, else 0
 JOURNALLED = 1 << 30
 """Set in the support of a row that is in the journal; without supports, in the count of a live one."""
@@ -68,6 +69,11 @@ C_STAMPS = 11  # address of int64[C_ROOM], and of the clock
 C_CLOCK = 12
 C_ASKED = 13  # address of what the last search has found and how far it is (kernels/closed.py)
 C_FIELDS = 14
+
+# --- grids: int64 words at an address (kernels/grids.py) ----------------------------------------------------------
+G_HEIGHT = 0  # pairs from (0, 0) to (height - 1, breadth - 1) have a bit
+G_BREADTH = 1
+G_BITS = 2
 
 # --- indexes -----------------------------------------------------------------------------------------------------
 I_RELATION = 0

@@ -10,6 +10,7 @@ In rounds of updates, threads insert new rows in the same way, and defer all oth
 # mypy: disable-error-code="no-untyped-def"
 
 from tidelog.kernels.deferred import defer, ledgers_full
+from tidelog.kernels.grids import drop_known
 from tidelog.kernels.joins import step
 from tidelog.kernels.layout import (
     CHARGE,
@@ -25,6 +26,7 @@ from tidelog.kernels.layout import (
     R_BIRTH,
     R_CAPACITY,
     R_COUNT,
+    R_GRID,
     R_MASK,
     R_NEW,
     R_ROWS,
@@ -151,7 +153,8 @@ def run_share(D, plan, st, registers, scratch, buffer, hashes, own, shared, size
             continue
         if task == INSERT:
             copy_head(plan, k, n, registers, buffer, size, w)
-            insert_shared(D, head, buffer, n, D[head, R_NEW], hashes, own, shared, w)
+            left = n if D[head, R_GRID] == 0 else drop_known(D, head, buffer, n, w)
+            insert_shared(D, head, buffer, left, D[head, R_NEW], hashes, own, shared, w)
         else:
             defer(D, plan, n, st[S_ROUND], registers, buffer, hashes, own, shared, size, w)
         own[O_EMITTED] += n

@@ -26,6 +26,7 @@ from tidelog.profiling.recorder import INDEXES, PLANNING, step
 from tidelog.rules.core import AggregateRule, CoreAtom, CoreRule, HyperNode
 from tidelog.rules.plans import Plan, plan_deltas, plan_full
 from tidelog.storage.closed_relation import ClosedMembers
+from tidelog.storage.grids import Grids
 from tidelog.storage.memory import Block
 from tidelog.storage.stored import StoredRelation
 from tidelog.storage.waiting import Waiting
@@ -73,6 +74,7 @@ def bootstrap(node: HyperNode, inputs: Inputs) -> int:
             run.rounds(lambda statistics: plan_deltas(deltas, internal, statistics), None)
     finally:
         run.waiting.end()
+        run.grids.end()
     for name in node.relations:
         inputs.relations[name].settle()
         inputs.relations[name].marks.look_for_saturation()
@@ -155,6 +157,7 @@ class _Run:
         self.running: Interpreter | None = None
         self.log = Block(8 * 64 * len(self.derived))
         self.waiting = Waiting(CALLED_BATCH)
+        self.grids = Grids(self.derived)
         self.state = numpy.zeros(layout.N_FIELDS, numpy.int64)
         self.state[layout.N_LOG], self.state[layout.N_LOG_CAPACITY] = self.log.address, 64
         self.state[layout.N_SHARE] = threads.shared_from(inputs.threads)
@@ -204,6 +207,7 @@ class _Run:
         """Raise if a limit has been reached."""
         watch = self.inputs.watch
         watch.look(sum(stored.rows for stored in self.derived))
+        self.grids.look()
         if self.inputs.at_work is not None and self.running is not None:
             self.inputs.at_work(self.inputs, self.tried + self.running.bindings_tried)
         if watch.sizes:

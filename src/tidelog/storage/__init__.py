@@ -9,6 +9,7 @@ usage       the words in use
 stored      a relation: its rows and a set over them;  marks  counts, births, supports of rows
 changes     the changes of relations in place, within an epoch;  journal  deaths and births, and how to undo them
 waiting     rows that are inserted together, in the order of the slots, because these lie in files
+grids       bits of the pairs of a dense relation, while a bootstrap derives them
 extents     the rows as of the last epoch, and deaths since;  readers  such rows for readers in other threads
 closure     the transitive closure of edges;  changed_pairs  the pairs that a change of it removes and adds
 closed_relation  its pairs, written only when a caller reads them, and folds over them

@@ -118,6 +118,11 @@ class StoredRelation(SharedRows):
         """Return a copy of the live rows, or of the first `count` of them, shape (n, arity), dtype int32 or int64."""
         return self._view()[self.live()[:count]] if self.dead or self.changing else self._view()[:count].copy()
 
+    def extremes(self) -> tuple[AnyWords, AnyWords]:
+        """Return the least and the greatest words of the columns, each of shape (arity,). There are rows."""
+        rows = self._view()
+        return rows.min(axis=0), rows.max(axis=0)
+
     def batches(self) -> Iterator[AnyWords]:
         """Yield copies of the live rows, some at a time."""
         yield self.words()
