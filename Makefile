@@ -11,7 +11,7 @@ WITH_JAVA = java_home="$$(scripts/java)" && JAVA_HOME="$$java_home"
 export TIDELOG_PYTHON
 unexport PYTHONDONTWRITEBYTECODE  # Hundreds of processes of the tests would compile the package again.
 
-.PHONY: help setup demo warm wheel archive test test-spark test-docs test-deep test-all quick lint types format docs proofs bench bench-first bench-elastic bench-rules bench-graphs bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
+.PHONY: help setup demo warm wheel archive test test-spark test-docs test-deep test-all quick lint types format docs proofs bench bench-first bench-elastic bench-rules bench-graphs bench-matrix bench-spark bench-rdf bench-network fuzz fuzz-network fuzz-server mutants test-browser test-vscode test-lake test-versions clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -86,6 +86,9 @@ bench-elastic: .venv/stamp ## the experiments of the elastic paper: tables, JSON
 
 bench-graphs: .venv/stamp ## regular paths over gMark's graphs and closures: tables, JSON; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.graphs $(QUICK)
+
+bench-matrix: .venv/stamp ## 14 workloads from scratch, beside the peers in TIDELOG_PEERS: table, JSON
+	@$(PYTHON) -m benchmarks.matrix
 
 bench-rdf: .venv/stamp ## OWL 2 RL over a million triples, beside reasonable and owlrl: tables, JSON; QUICK=--quick for fewer
 	@$(PYTHON) -m benchmarks.rdf $(QUICK)
