@@ -191,7 +191,7 @@ def flowlog(work: Workload) -> str:
     lines += [f".printsize {name}" for name in work.sizes]
     rules = work.rules
     for name in work.least:
-        rules = re.sub(rf"(?m)^({name}\(.*), ([^,]*)\) :-", r"\1, min(\2)) :-", rules)
+        rules = re.sub(rf"({name}\([^()]*), (\w+(?: \+ \w+)?)\) :-", r"\1, min(\2)) :-", rules)
     return "\n".join(lines) + rules
 
 

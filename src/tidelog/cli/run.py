@@ -99,6 +99,8 @@ def execute(arguments: argparse.Namespace) -> int:
         db = _connect(arguments.engine, stack)
         db.import_functions(functors_of(arguments))
         db.options(**limits_of(arguments))
+        if isinstance(db, tidelog.Database):  # Nothing changes after the commit.
+            db.options(maintain=False)
         if arguments.profile is not None:
             db.options(profile=True)
         found, experience = _load(db, arguments)

@@ -126,7 +126,7 @@ def relations_behind(state: EpochState, name: str) -> set[str]:
 def estimate(node: HyperNode, state: EpochState, old: list[HyperNode]) -> tuple[str, str]:
     """Return "update" or "bootstrap", and the reason for the latter, before anything is done."""
     if not state.choice.maintain:
-        return "bootstrap", "views are not maintained"
+        return "bootstrap", "views are not maintained" if old else ""
     if state.choice.strategy != "auto":
         return state.choice.strategy, "forced" if state.choice.strategy == "bootstrap" else ""
     if not old:
