@@ -406,7 +406,7 @@ def test_documents_are_read_without_pandas() -> None:
         "from tidelog.rdf import reader\n"
         "from tidelog.rdf.documents import Labels\n"
         "for text, form in (('_:a <x:p> 1 , [] .', 'turtle'), ('<x:g> { _:a <x:p> \"1\"@en }', 'trig')):\n"
-        "    assert len(reader.read(text, form, None, Labels()))\n"
+        "    assert len(reader.read_triples(text, form, None, Labels()))\n"
         "print(sorted({'pandas'} & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -123,7 +123,7 @@ def test_triples_of_random_ontologies_have_proofs(seed: int) -> None:
     rng = random.Random(seed)
     store = random_store(rng, "rdfs" if seed % 5 == 4 else "owl-rl")
     goals = [tuple(each) for each in store.triples()] + [tuple(each) for each in store.inconsistencies()]
-    views = store.checking()
+    views = store.proof_views()
     for goal in rng.sample(sorted(goals), min(25, len(goals))):
         founded = store._explainer.founded_proof(goal, store._now())
         for proof in (store.explain(*goal), founded):
@@ -400,7 +400,7 @@ def assert_forgeries_rejected(proof: Proof, views: ViewTables) -> None:
 def test_every_altered_step_of_a_conclusion_is_rejected(case: str) -> None:
     store = store_of(CASES[case][0])
     for goal in sorted(everything(store))[:3]:
-        assert_forgeries_rejected(store.explain(*map(full, goal)), store.checking())
+        assert_forgeries_rejected(store.explain(*map(full, goal)), store.proof_views())
 
 
 @pytest.mark.parametrize("rule", CLASHES)
@@ -408,7 +408,7 @@ def test_every_altered_step_of_a_contradiction_is_rejected(rule: str) -> None:
     store = store_of(CLASHES[rule])
     for row in store.inconsistencies():
         proof = store.explain(*row)
-        assert_forgeries_rejected(proof, store.checking())
+        assert_forgeries_rejected(proof, store.proof_views())
         for values in ((f"{row[0]}-", *row[1:]), (*row[:3], f"{row[3]}-")):
             with pytest.raises(tidelog.ProofRejected, match="E0820"):
                 replace(proof, steps=(*proof.steps[:-1], replace(proof.goal, values=values))).check()
@@ -417,7 +417,7 @@ def test_every_altered_step_of_a_contradiction_is_rejected(rule: str) -> None:
 def test_every_altered_step_of_a_program_is_rejected(people: Store) -> None:
     goals = (ex("ann", "a", "Adult"), ("circle", ex("cy")), ("size", (2,)), (*ex("ann", "named"), '"yes"'))
     for goal in goals:
-        assert_forgeries_rejected(people.explain(*goal), people.checking())
+        assert_forgeries_rejected(people.explain(*goal), people.proof_views())
 
 
 def test_a_premise_stands_for_its_own_triple_only() -> None:

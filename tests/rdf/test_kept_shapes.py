@@ -25,13 +25,13 @@ pytestmark = pytest.mark.usefixtures("program_cache")
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list that gets each text of rules that a store reads."""
     found: list[str] = []
-    read: Callable[..., object] = prefixes.read
+    read: Callable[..., object] = prefixes.parse_program
 
     def noted(program: str, *others: object) -> object:
         found.append(program)
         return read(program, *others)
 
-    monkeypatch.setattr(prefixes, "read", noted)
+    monkeypatch.setattr(prefixes, "parse_program", noted)
     return found
 
 

@@ -33,7 +33,7 @@ def store() -> Iterator[Store]:
 @contextmanager
 def beginning(store: Store) -> Iterator[None]:
     """Inside, a query of another thread is at its beginning, which takes long."""
-    with store._sharing():
+    with store._share_mirror():
         yield
 
 
@@ -44,7 +44,7 @@ def rows(store: Store, query: str) -> list[tuple[str, ...]]:
 
 def quads(store: Store) -> set[str]:
     """The quads of the mirror."""
-    with store._sharing() as copy:
+    with store._share_mirror() as copy:
         return set(map(str, copy.store))
 
 
@@ -93,7 +93,7 @@ def test_a_draft_leaves_no_trace_in_the_mirror(store: Store) -> None:
         "CLEAR DEFAULT",
         ("INSERT { :d :n ?n } WHERE { GRAPH ?g { ?x :n ?n } }"),
     )
-    found = store.drafted(" ; ".join(operations))
+    found = store.draft_update(" ; ".join(operations))
     changes = {(row[0].removeprefix(EXAMPLE), row[3].removeprefix(EXAMPLE)): there for row, there in found.items()}
     assert changes == {("a", ""): False, ("b", ""): False, ("c", "g"): True, ("d", ""): True}
     assert quads(store) == before

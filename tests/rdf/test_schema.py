@@ -17,7 +17,7 @@ PREDICATES = [
 def pairs(schema: Schema) -> tuple[dict[str, list[tuple[str, str]]], dict[str, list[tuple[str, str]]]]:
     """All facts, and those that are asserted or steps, in order of the alphabet."""
     facts = schema.facts()
-    needed = schema.reduced(facts)
+    needed = schema.reduce_facts(facts)
     own = {name: sorted(needed.pairs[name]) for name in PREDICATES[2:]}
     return {name: sorted(each) for name, each in facts.pairs.items()}, own
 

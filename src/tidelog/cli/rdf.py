@@ -146,7 +146,7 @@ def _report(arguments: argparse.Namespace, data: list[Path], last: Path) -> Vali
             with store.what_if() as trial:  # A store in a folder stays as it is.
                 trial.shapes(last, _NAME, strict=arguments.strict)
             assert trial.change is not None
-            return store.validated(trial.change, _NAME)
+            return store.validate_change(trial.change, _NAME)
 
 
 def _reports(arguments: argparse.Namespace, data: list[Path], last: Path) -> Iterator[tuple[Path, ValidationReport]]:

@@ -26,7 +26,7 @@ from tidelog.rdf.change import StoreChange
 from tidelog.rdf.data import QUAD_COLUMNS, Triples
 from tidelog.rdf.lines import TripleColumns
 from tidelog.rdf.quads import DEFAULT, Flags, Quads, is_among, without
-from tidelog.rdf.sparql.mirror import Mirror, read
+from tidelog.rdf.sparql.mirror import Mirror, parse_quads
 from tidelog.rdf.terms import XSD
 from tidelog.storage.dictionary import Dictionary
 
@@ -67,9 +67,9 @@ class GraphClosures:
         """Make the closures of all graphs that are there."""
         self.align(dict.fromkeys((DEFAULT, *self._quads.graphs()), NO_TRIPLES))
 
-    def asserted(self, triples: Words) -> dict[str, Words]:
+    def asserted_by_graph(self, triples: Words) -> dict[str, Words]:
         """Return those of distinct triples that are asserted, by graph."""
-        quads = self._quads.with_graphs(triples[self._quads.asserted(triples)])
+        quads = self._quads.with_graphs(triples[self._quads.are_asserted(triples)])
         names = numpy.unique(quads[:, 3])
         texts = zip(names.tolist(), self._triples.dictionary.strings(names), strict=True)
         return {text: quads[quads[:, 3] == word][:, :3] for word, text in texts}
@@ -104,14 +104,14 @@ class GraphClosures:
         if store is None:
             store = self._new_store()
             try:
-                asserted = self._asserted_in(graph, self._triples.matching(None, None, None, asserted=True))
+                asserted = self._asserted_in(graph, self._triples.match_terms(None, None, None, asserted=True))
                 self._commit(store, numpy.unique(asserted, axis=0), NO_TRIPLES)
             except BaseException:
                 store.close()
                 raise
             self.stores[graph] = store
             return ClosureChange(self._closure_triples(store, (None, None, None)), NO_TRIPLES)
-        there = is_among(triples, self._asserted_in(graph, triples[self._quads.asserted(triples)]))
+        there = is_among(triples, self._asserted_in(graph, triples[self._quads.are_asserted(triples)]))
         try:
             change = self._commit(store, triples[there], triples[~there])
         except BaseException:
@@ -144,7 +144,7 @@ class GraphClosures:
         for asserts, rows in ((False, less), (True, more)):
             if len(rows):
                 columns = self._columns(rows)
-                store._pending.append(store._quads.pending(asserts, columns, None))
+                store._pending.append(store._quads.encode_change(asserts, columns, None))
         return store.commit()
 
     def _columns(self, rows: Words) -> TripleColumns:
@@ -163,7 +163,7 @@ class GraphClosures:
 
     def visible(self, terms: Sequence[str | None], graph: str | None = None) -> Words:
         """Return the quads with these terms, any for None, that are visible in one graph or in all."""
-        asserted = self._quads.matching(self._triples.matching(*terms, asserted=True), graph)
+        asserted = self._quads.select_graph(self._triples.match_terms(*terms, asserted=True), graph)
         shared = self._closure_triples(self.stores[DEFAULT], terms)
         parts = [asserted]
         for name in self.stores if graph is None else [graph] if graph in self.stores else []:
@@ -181,14 +181,14 @@ class GraphClosures:
             closed = self._closed_twice(graph, rows, _NOTHING)[1]
             if graph != DEFAULT:
                 closed &= ~self._closed_twice(DEFAULT, rows, _NOTHING)[1]
-            found[places] = closed | is_among(rows, self.asserted(rows).get(graph, NO_TRIPLES))
+            found[places] = closed | is_among(rows, self.asserted_by_graph(rows).get(graph, NO_TRIPLES))
         return found
 
     def _quads_in(self, triples: Words, graph: str) -> Words:
         return numpy.column_stack([triples, numpy.full(len(triples), self._words([graph])[0])])
 
     def _closure_triples(self, store: Store, terms: Sequence[str | None]) -> Words:
-        words = store._triples.matching(*terms, asserted=False)
+        words = store._triples.match_terms(*terms, asserted=False)
         return translate_words(words, store._triples.dictionary, self._triples.dictionary)
 
     def net(
@@ -200,7 +200,7 @@ class GraphClosures:
         closed = [each for change in changes.values() for each in (change.gained, change.lost)]
         rows = numpy.unique(numpy.concatenate([*named, *closed, NO_TRIPLES]), axis=0)
         changed = is_among(rows, numpy.concatenate([*named, NO_TRIPLES]))
-        asserted = self.asserted(rows)
+        asserted = self.asserted_by_graph(rows)
         shared = self._closed_twice(DEFAULT, rows, changes.get(DEFAULT, _NOTHING))
         gained, lost = [NO_QUADS], [NO_QUADS]
         for graph in {*self.stores, *changes}:
@@ -218,7 +218,7 @@ class GraphClosures:
         store = self.stores.get(graph)
         now = numpy.zeros(len(rows), bool)
         if store is not None and len(rows):
-            now = store._quads.visible(translate_words(rows, self._triples.dictionary, store._triples.dictionary))
+            now = store._quads.are_visible(translate_words(rows, self._triples.dictionary, store._triples.dictionary))
         return (now & ~is_among(rows, change.gained)) | is_among(rows, change.lost), now
 
 
@@ -283,7 +283,7 @@ class ClosedMirror(Mirror):
         self._fill(self._lines(quads), len(quads))
 
     def _lines(self, quads: Words) -> Iterator[Any]:
-        return read(output.nquads(self._triples.relation("quads", quads)))
+        return parse_quads(output.nquads(self._triples.relation("quads", quads)))
 
     def _follow(self, store: Any) -> None:
         """Look up which of the noted quads are visible now."""

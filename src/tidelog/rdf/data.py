@@ -49,8 +49,8 @@ class Triples:
 
     # --- in ------------------------------------------------------------------------------------------------------
 
-    def encoded(self, columns: TripleColumns) -> Words:
-        """Return the words of triples that have been read."""
+    def encode(self, columns: TripleColumns) -> Words:
+        """Return the words of triples that have been read, int64 of shape (n, 3); note ill-typed literals in `ill`."""
         self.ill |= columns.ill
         words = numpy.empty((len(columns), 3), numpy.int64)
         found = self.dictionary.encode_texts([columns.subjects, columns.predicates, columns.objects])
@@ -69,14 +69,14 @@ class Triples:
             for class_, members in groups(rows[:, 2]):
                 yield TYPE, self.text(class_), numpy.ascontiguousarray(rows[members][:, [0]])
 
-    def decoded(self, named: Triple, rows: Words) -> Iterator[Triple]:
-        """Return the triples of rows of a relation."""
+    def decode(self, named: Triple, rows: Words) -> Iterator[Triple]:
+        """Return the triples of rows of the relation whose pattern is `named`."""
         texts = [self.dictionary.strings(column) for column in rows.T]
         if named.predicate == TYPE:
             return (Triple(subject, TYPE, named.object) for subject in texts[0])
         return (Triple(subject, named.predicate, value) for subject, value in zip(*texts, strict=True))
 
-    def put(self, facts: Iterable[tuple[str, bool, Words]]) -> None:
+    def change_facts(self, facts: Iterable[tuple[str, bool, Words]]) -> None:
         """Assert or retract rows of relations with the next commit of the database."""
         for name, asserts, rows in facts:
             if asserts:
@@ -88,11 +88,11 @@ class Triples:
     def learn(self) -> bool:
         """Declare relations for classes and properties that only rules have derived; return True if there are any."""
         before = len(self._names.properties) + len(self._names.classes)
-        rest = self.stored(self._names.property(REST), asserted=False)
+        rest = self.stored_relation(self._names.property(REST), asserted=False)
         if rest is not None and len(rest):
             for word in numpy.unique(rest.words()[:, 1]):
                 self._names.class_(self.text(int(word)))
-        triples = self.stored(TRIPLE, asserted=False) if self._names.has_triples else None
+        triples = self.stored_relation(TRIPLE, asserted=False) if self._names.has_triples else None
         if triples is not None and len(triples):
             for predicate, value, _ in self.split(triples.words().astype(numpy.int64)):
                 self._names.relation(Triple("?s", predicate, value))
@@ -106,11 +106,11 @@ class Triples:
         words = [self.dictionary.find(text, "symbol") for text in row]
         if None in words or subject.startswith(_NO_SUBJECT):
             return False
-        found = (self.stored(name, asserted=False) for _, name, _ in self._relations(predicate, value))
+        found = (self.stored_relation(name, asserted=False) for _, name, _ in self._relations(predicate, value))
         return any(stored is not None and stored.has(words) for stored in found)  # type: ignore[arg-type]
 
-    def matching(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
-        """Return the triples with these terms."""
+    def match_terms(self, subject: str | None, predicate: str | None, value: str | None, *, asserted: bool) -> Words:
+        """Return the triples with these terms, any for None, int64 of shape (n, 3)."""
         if value in self._names.classes:
             self.dictionary.encode(value, "symbol")  # that only rules have named so far
         find = self.dictionary.find
@@ -121,7 +121,7 @@ class Triples:
         parts = [
             self._to_triples(words_of(stored, words, arity), which)
             for which, name, arity in self._relations(predicate, value)
-            if (stored := self.stored(name, asserted=asserted)) is not None
+            if (stored := self.stored_relation(name, asserted=asserted)) is not None
         ]
         return self._valid(parts)
 
@@ -130,25 +130,25 @@ class Triples:
         parts = [
             self.with_class(stored.words().astype(numpy.int64), iri)
             for (_, iri), name, _ in self._relations(TYPE, None)
-            if (stored := self.stored(name, asserted=asserted)) is not None
+            if (stored := self.stored_relation(name, asserted=asserted)) is not None
         ]
         return numpy.concatenate([numpy.empty((0, 2), numpy.int64), *parts])
 
     def asserted_pairs(self) -> Iterator[tuple[str, Words]]:
         """Yield the asserted triples as pairs of subject and object, for the relation that has them by their property,
-        see `Names.asserted`."""
+        see `Names.asserted_relation`."""
         for (predicate, class_), name, _ in [*self._relations(None, None)]:
-            stored = self.stored(name, asserted=True)
+            stored = self.stored_relation(name, asserted=True)
             if stored is not None and len(stored):
                 rows = stored.words().astype(numpy.int64)
-                yield self._names.asserted(predicate), self.with_class(rows, class_) if class_ else rows
+                yield self._names.asserted_relation(predicate), self.with_class(rows, class_) if class_ else rows
 
     def nodes(self, epoch: int, constants: Iterable[str]) -> Words:
         """Return the subjects and objects of all triples as of an epoch, and constants, each as a pair with itself."""
         if self._nodes[0] != epoch:
             parts = [numpy.empty(0, numpy.int64)]
             for (_, class_), name, _ in [*self._relations(None, None)]:
-                stored = self.stored(name, asserted=False)
+                stored = self.stored_relation(name, asserted=False)
                 if stored is not None and len(stored):
                     parts.append(stored.words().astype(numpy.int64).reshape(-1))
                     parts += [numpy.array([self.dictionary.encode(class_, "symbol")])] if class_ else []
@@ -160,11 +160,11 @@ class Triples:
         """Return the members of a class with the class, as pairs."""
         return numpy.column_stack([rows[:, 0], numpy.full(len(rows), self.dictionary.encode(iri, "symbol"))])
 
-    def inferred(self) -> Words:
-        """Return the triples that were not asserted."""
+    def inferred_triples(self) -> Words:
+        """Return the triples that follow and were not asserted, int64 of shape (n, 3)."""
         parts = []
         for which, name, _ in self._relations(None, None):
-            view, facts = self.stored(name, asserted=False), self.stored(name, asserted=True)
+            view, facts = self.stored_relation(name, asserted=False), self.stored_relation(name, asserted=True)
             if view is not None and view is not facts:
                 rows = view.words().astype(numpy.int64)
                 parts.append(self._to_triples(rows[facts.find(rows) < 0] if facts is not None else rows, which))
@@ -177,7 +177,7 @@ class Triples:
 
     def count(self, name: str) -> int:
         """Return the number of rows of a relation."""
-        stored = self.stored(name, asserted=False)
+        stored = self.stored_relation(name, asserted=False)
         return len(stored) if stored is not None else 0
 
     def total(self) -> int:
@@ -199,7 +199,7 @@ class Triples:
                 if value in (None, iri):
                     yield (TYPE, iri), name, 1
 
-    def stored(self, name: str, *, asserted: bool) -> StoredRelation | None:
+    def stored_relation(self, name: str, *, asserted: bool) -> StoredRelation | None:
         """Return the rows of a relation as the engine keeps them, or of its asserted facts, to be read only; None for
         one that no epoch has seen yet."""
         engine = self._database.engine

@@ -300,7 +300,7 @@ class TripleWording(Wording):
         """Return a tuple of the database, as a triple where it is one."""
         if relation == TRIPLE and self._names.has_triples:
             return TRIPLES, values
-        meaning = self._names.meaning(relation)
+        meaning = self._names.triple_pattern(relation)
         if meaning is None or meaning.predicate in HIDDEN:
             return relation.removesuffix(COLON) if relation == INCONSISTENCY else relation, values
         if meaning.predicate in (TYPE, REST, f"{GIVEN}{TYPE}"):
@@ -318,7 +318,7 @@ class TripleWording(Wording):
             return self.triple_text(*map(str, values))
         if f"{relation}{COLON}" == INCONSISTENCY:
             return f"inconsistent: {', '.join(self.term_text(str(term)) for term in values[1:] if term)}"
-        return self.renamed(row_text(relation, values))
+        return self.turtle_text(row_text(relation, values))
 
     def triple_text(self, *terms: str) -> str:
         """Return a triple of terms and variables as text."""
@@ -350,11 +350,11 @@ class TripleWording(Wording):
 
     def literal_text(self, literal: Literal) -> str:
         """Return a literal of a body as text: an atom as a triple where it is one."""
-        return (self._triple(literal) if isinstance(literal, Atom) else None) or self.renamed(str(literal))
+        return (self._triple(literal) if isinstance(literal, Atom) else None) or self.turtle_text(str(literal))
 
     def _triple(self, atom: Atom) -> str | None:
         """Return an atom as a triple, None for one of a program's own relation."""
-        meaning = self._names.meaning(atom.relation) if atom.path is None else None
+        meaning = self._names.triple_pattern(atom.relation) if atom.path is None else None
         if meaning is not None and meaning.predicate in (MEMBER, CELL):
             part, whole = _term(atom.args[1]), _term(atom.args[0])
             return f"{self.term_text(part)} in the list {self.term_text(whole)}"
@@ -372,7 +372,7 @@ class TripleWording(Wording):
             axioms = tuple(starmap(self.axiom_text, without_cells(self._derivations.axioms(flat)[0])))
             return RuleWords(table, self._table_text(table), None, axioms)
         rule = self.written.get(flat.rule.name or "", flat.rule)
-        return RuleWords(flat.rule.name or "", self.renamed(str(rule)), flat.rule.span)
+        return RuleWords(flat.rule.name or "", self.turtle_text(str(rule)), flat.rule.span)
 
     def _table_text(self, name: str) -> str:
         """Return a rule of a table in its notation; the name for one over lists of any length."""
@@ -383,14 +383,14 @@ class TripleWording(Wording):
         clash = " ".join(["false", rule.head.subject, rule.head.object, rule.head.more]).strip()
         return f"{body} => {clash if rule.head.predicate == FALSE else self.triple_text(*rule.head.terms[:3])}"
 
-    def renamed(self, text: str) -> str:
+    def turtle_text(self, text: str) -> str:
         """Return a text of the language with terms as Turtle has them."""
         return _NAMED.sub(self._name, text)
 
     def _name(self, match: re.Match[str]) -> str:
         if match[0].startswith('"'):
             return self.term_text(unquoted(match[0]))
-        meaning = self._names.meaning(match[0])
+        meaning = self._names.triple_pattern(match[0])
         if meaning is None:
             return match[0]
         is_class = meaning.predicate == TYPE and not meaning.object.startswith("?")

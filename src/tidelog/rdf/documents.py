@@ -62,7 +62,7 @@ def refuse_broken(text: bytes, name: str) -> None:
         place = f"{name}:{parser.CurrentLineNumber}:{parser.CurrentColumnNumber + 1}"
         raise DataError(Problem("E0460", message, place=place, hint=hint))
 
-    def declared(entity: str, is_parameter: bool, value: str | None, *_: object) -> None:
+    def check_entity(entity: str, is_parameter: bool, value: str | None, *_: object) -> None:
         if value is None or is_parameter:
             return
         sizes[entity] = len(value) + sum(sizes.get(each, 0) for each in _ENTITY.findall(value))
@@ -70,15 +70,15 @@ def refuse_broken(text: bytes, name: str) -> None:
             message = f"the entity {entity} of the document is larger than {_LARGEST_ENTITY:,} characters"
             refuse(message, "write the text where it is used")
 
-    def started(element: str, attributes: dict[str, str]) -> None:
+    def check_element(element: str, attributes: dict[str, str]) -> None:
         depth.start(element, attributes)
         if depth.most > _ELEMENTS:
             refuse(f"elements are nested more than {_ELEMENTS:,} deep", "refer to the inner nodes by rdf:resource")
         if depth.terms > DEEPEST:
             refuse(*TERMS)
 
-    parser.EntityDeclHandler = declared
-    parser.StartElementHandler, parser.EndElementHandler = started, depth.end
+    parser.EntityDeclHandler = check_entity
+    parser.StartElementHandler, parser.EndElementHandler = check_element, depth.end
     try:
         parser.Parse(text, True)
     except (ValueError, LookupError) as error:  # of an encoding that expat cannot read, or that nobody knows

@@ -116,11 +116,11 @@ class TripleExplainer:
 
     def title(self, verb: str, goal: Sequence[Any], now: Now) -> str:
         """Return the name of a question about a triple for messages."""
-        return f"{verb} of {now.wording(self._following(now)).shown_text(*self._goal_row(goal))}"
+        return f"{verb} of {now.wording(self._current_derivations(now)).shown_text(*self._goal_row(goal))}"
 
     def views(self, now: Now) -> TripleViews:
         """Return all triples and facts, for the check of a proof."""
-        return TripleViews(self._database, now.wording(self._following(now)))
+        return TripleViews(self._database, now.wording(self._current_derivations(now)))
 
     def holds(self, goal: Sequence[Any]) -> bool:
         """Return True if a triple, a contradiction, or a tuple of a relation holds at the moment."""
@@ -136,7 +136,7 @@ class TripleExplainer:
     def _search(self, goal: Sequence[Any], now: Now) -> tuple[TripleSearch, Key]:
         """Return a search, and what is asked for in words. Raise UsageError (E0670) if it does not hold."""
         shown = self._goal_row(goal)
-        derivations = self._following(now)
+        derivations = self._current_derivations(now)
         key = self._key(*shown)
         if key is None or not derivations.holds(self._views, key):
             message = f"{now.wording(derivations).shown_text(*shown)} does not hold"
@@ -147,7 +147,7 @@ class TripleExplainer:
         """Return what is asked for in words, None if no relation could have it. Raise UsageError (E0672) if it
         holds."""
         shown = self._goal_row(goal)
-        derivations = self._following(now)
+        derivations = self._current_derivations(now)
         wording = now.wording(derivations)
         key = self._key(*shown, encoding=True)
         if key is not None and derivations.holds(self._views, key):
@@ -196,7 +196,7 @@ class TripleExplainer:
         found = tuple(word for word in words if word is not None)
         return Key(relation, found) if len(found) == len(words) else None
 
-    def _following(self, now: Now) -> TripleDerivations:
+    def _current_derivations(self, now: Now) -> TripleDerivations:
         """Return the derivations of the rules of the moment, with what is known of them."""
         checked, facts = self._database.workspace.committed.checked, now.facts
         known = self._derivations
@@ -245,7 +245,7 @@ class TripleMissing(Missing):
         self, literal: Literal, bound: Any, words: Any, depth: int
     ) -> tuple[tuple[str, ...], Absence | None]:
         """Return the tuples near a literal without a match, and why it has none; nothing for internal relations."""
-        meaning = self.derivations.names.meaning(getattr(literal, "relation", ""))
+        meaning = self.derivations.names.triple_pattern(getattr(literal, "relation", ""))
         if meaning is not None and meaning.predicate in HIDDEN:
             return (), None
         return super().near_and_below(literal, bound, words, depth)
@@ -270,5 +270,5 @@ class TripleRepair(Repair):
 
     def is_internal(self, key: Key) -> bool:
         """Return True for a tuple that nobody can assert, such as one about the members of a list."""
-        meaning = self.derivations.names.meaning(key.relation)
+        meaning = self.derivations.names.triple_pattern(key.relation)
         return meaning is None or is_internal(meaning.predicate) or meaning == Triple("?s", TYPE, "?o")

@@ -78,11 +78,11 @@ def load() -> Any:
     try:
         import pyoxigraph
     except ImportError:
-        raise missing("pyoxigraph") from None
+        raise missing_library("pyoxigraph") from None
     return pyoxigraph
 
 
-def missing(library: str) -> SetupError:
+def missing_library(library: str) -> SetupError:
     """Return the error (E0790) about a library that is not installed."""
     message = f"this needs {library}, which is not installed"
     return SetupError(Problem("E0790", message, hint=how_to_install("rdf")))

@@ -21,7 +21,7 @@ from tidelog.limits.watch import changing_within_memory, reading_within_memory
 from tidelog.rdf import output
 from tidelog.rdf.change import StoreChange
 from tidelog.rdf.closures import ClosedMirror, GraphClosures, GraphwiseChange
-from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATION_COLUMNS, JUSTIFICATIONS, following
+from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATION_COLUMNS, JUSTIFICATIONS, track_view
 from tidelog.rdf.names import GRAPH
 from tidelog.rdf.quads import DEFAULT, PendingQuads, without
 from tidelog.rdf.sparql.evaluation import FoundTerms, SparqlPlan, symbol_of
@@ -82,18 +82,18 @@ class GraphwiseStore(Store):
 
     # --- changes -------------------------------------------------------------------------------------------------
 
-    def _earlier(self) -> EarlierState:
-        return GraphwiseEarlier(self) if self._is_ready else super()._earlier()
+    def _earlier_state(self) -> EarlierState:
+        return GraphwiseEarlier(self) if self._is_ready else super()._earlier_state()
 
     def _evaluate(self, interrupts: Interrupts, earlier: EarlierState) -> StoreChange:
         if not isinstance(earlier, GraphwiseEarlier):
             return super()._evaluate(interrupts, earlier)
         words = [each.words for each in self._pending]
         triples = numpy.unique(numpy.concatenate([numpy.empty((0, 3), numpy.int64), *words]), axis=0)
-        before = self._closures.asserted(triples)
+        before = self._closures.asserted_by_graph(triples)
         change = super()._evaluate(interrupts, earlier)
         try:
-            after = self._closures.asserted(triples)
+            after = self._closures.asserted_by_graph(triples)
             earlier.touched = self._closures.graphs_to_align(before, after)
             changes = self._closures.align(earlier.touched)
             return GraphwiseChange(change, self._closures.net(changes, before, after))
@@ -172,7 +172,7 @@ class GraphwiseStore(Store):
         """Return the triples that follow in some graph and were asserted in none."""
         with self._using(), reading_within_memory:
             visible = numpy.unique(self._closures.visible(_ALL)[:, :3], axis=0)
-            asserted = self._triples.matching(None, None, None, asserted=True)
+            asserted = self._triples.match_terms(None, None, None, asserted=True)
             return self._triples.relation("inferred", without(visible, asserted))
 
     def _serialize(self, format: str, inferred: bool) -> bytes:
@@ -222,7 +222,7 @@ class GraphwiseStore(Store):
             return self._subscribers.add("triples", _visible_change, callable_one(callback))
         if not isinstance(view, str) or view not in views:
             refuse(f"the view {quote_name(view)}", "subscribe to the store, to inconsistencies or to justifications")
-        return self._subscribers.add(view, following(views[view]), callable_one(callback))
+        return self._subscribers.add(view, track_view(views[view]), callable_one(callback))
 
     def __getitem__(self, name: str) -> Relation:
         if self._is_view(name, INCONSISTENCIES):
@@ -251,17 +251,17 @@ class GraphwiseStore(Store):
     ) -> FoundTerms | None:
         if draft.changes:  # The closures are those of the last commit.
             return None
-        with self._sharing(inferred=True) as closed:
+        with self._share_mirror(inferred=True) as closed:
             return self._evaluate_plan(closed, seconds, plan, draft)
 
     def _proven(self, triple: tuple[str, str, str], graph: str) -> TripleProof:
         return self.explain(*triple, graph=graph)
 
-    def drafted(self, text: str, /, **options: Any) -> dict[StoredQuad, bool]:
-        """Return the quads that `update` would change, see `Store.drafted`."""
+    def draft_update(self, text: str, /, **options: Any) -> dict[StoredQuad, bool]:
+        """Return the quads that `update` would change, see `Store.draft_update`."""
         if flag("inferred", options.get("inferred", False)):
             refuse("an update with inferred=True", "name the triples by a query first")
-        return super().drafted(text, **options)
+        return super().draft_update(text, **options)
 
     def stats(self) -> dict[str, Any]:
         """Return the stats of the store, see `Store.stats`, with the numbers of triples of each closure, by graph."""

@@ -72,7 +72,7 @@ class Justifications:
         return Relation(JUSTIFICATIONS, WordRows(JUSTIFICATION_COLUMNS, self._dictionary, self._of_epoch[1]))
 
 
-def following(view: Callable[[], Relation]) -> Callable[[StoreChange], RelationChange | None]:
+def track_view(view: Callable[[], Relation]) -> Callable[[StoreChange], RelationChange | None]:
     """Return a function that gives after each commit the change of a view since it was last called."""
     known = view()
 

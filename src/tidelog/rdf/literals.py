@@ -107,25 +107,25 @@ def is_outside(term: str, datatype: str) -> bool:
 # --- spellings to values ---------------------------------------------------------------------------------------------
 
 
-def _checked(name: str, text: str) -> str:
-    """Return a text without the white space around it. Raise ValueError if no literal of a datatype has it."""
+def _check_spelling(name: str, text: str) -> str:
+    """Return a text. Raise ValueError if no literal of a datatype is spelled like it."""
     if not re.fullmatch(SPELLINGS[name], text):
         raise ValueError(text)
     return text
 
 
 def _real(text: str) -> LiteralValue:
-    return _REAL, Fraction(Decimal(_checked("decimal", text)))
+    return _REAL, Fraction(Decimal(_check_spelling("decimal", text)))
 
 
 def _integer_reader(name: str) -> Callable[[str], LiteralValue]:
-    def read(text: str) -> LiteralValue:
-        value = _REAL, Fraction(Decimal(_checked("integer", text)))
+    def read_integer(text: str) -> LiteralValue:
+        value = _REAL, Fraction(Decimal(_check_spelling("integer", text)))
         if not _integer(name)(value):
             raise ValueError(text)
         return value
 
-    return read
+    return read_integer
 
 
 def _rational(text: str) -> LiteralValue:
@@ -133,27 +133,27 @@ def _rational(text: str) -> LiteralValue:
     return _REAL, Fraction(int(above), int(below or 1))
 
 
-def _floating(name: str) -> Callable[[str], LiteralValue]:
+def _float_reader(name: str) -> Callable[[str], LiteralValue]:
     kind = numpy.float32 if name == "float" else numpy.float64
 
-    def read(text: str) -> LiteralValue:
+    def read_float(text: str) -> LiteralValue:
         with numpy.errstate(over="ignore"):
-            return name, repr(kind(_checked(name, text).replace("INF", "inf")))
+            return name, repr(kind(_check_spelling(name, text).replace("INF", "inf")))
 
-    return read
+    return read_float
 
 
 def _boolean(text: str) -> LiteralValue:
-    return "boolean", _checked("boolean", text) in ("true", "1")
+    return "boolean", _check_spelling("boolean", text) in ("true", "1")
 
 
-def _string(name: str) -> Callable[[str], LiteralValue]:
-    def read(text: str) -> LiteralValue:
+def _string_reader(name: str) -> Callable[[str], LiteralValue]:
+    def read_string(text: str) -> LiteralValue:
         if not _STRINGS[name].fullmatch(text):
             raise ValueError(text)
         return _STRING, text
 
-    return read
+    return read_string
 
 
 def _plain_literal(text: str) -> LiteralValue:
@@ -165,7 +165,7 @@ def _plain_literal(text: str) -> LiteralValue:
 
 
 def _hexadecimal(text: str) -> LiteralValue:
-    return "hexBinary", bytes.fromhex(_checked("hexBinary", text))
+    return "hexBinary", bytes.fromhex(_check_spelling("hexBinary", text))
 
 
 def _base64(text: str) -> LiteralValue:
@@ -174,7 +174,7 @@ def _base64(text: str) -> LiteralValue:
 
 def _instant(text: str) -> LiteralValue:
     """Read a time with its offset in minutes, None without one: the same instant elsewhere is another value."""
-    ends = re.search(r"(?:Z|[+-]\d\d:\d\d)?$", _checked("dateTime", text))
+    ends = re.search(r"(?:Z|[+-]\d\d:\d\d)?$", _check_spelling("dateTime", text))
     zone = ends[0] if ends is not None else ""
     main = text.removesuffix(zone)
     day, _, time = main.rpartition("T")
@@ -194,8 +194,8 @@ def _uri(text: str) -> LiteralValue:
 
 _READERS: dict[str, Callable[[str], LiteralValue]] = {
     **{f"{XSD}{name}": _integer_reader(name) for name in ("integer", *RANGES)},
-    **{f"{XSD}{name}": _string(name) for name in _STRINGS},
-    **{f"{XSD}{name}": _floating(name) for name in ("double", "float")},
+    **{f"{XSD}{name}": _string_reader(name) for name in _STRINGS},
+    **{f"{XSD}{name}": _float_reader(name) for name in ("double", "float")},
     **dict.fromkeys((f"{XSD}dateTime", f"{XSD}dateTimeStamp"), _instant),
     f"{XSD}decimal": _real,
     f"{XSD}boolean": _boolean,
@@ -278,7 +278,7 @@ class Literals:
     def recall(self) -> None:
         """Learn the values of all literals, of a store that comes back."""
         if self._equal:
-            objects = numpy.unique(self._triples.matching(None, None, None, asserted=True)[:, 2])
+            objects = numpy.unique(self._triples.match_terms(None, None, None, asserted=True)[:, 2])
             for term in self._triples.dictionary.strings(self._literals(objects)):
                 value = value_of(term)
                 if value is not None:
@@ -335,7 +335,7 @@ class Literals:
         if not found:  # The relation stays undeclared: rules read it as soon as it is there.
             return []
         name, asserts, words = self._facts(predicate, found)
-        stored = self._triples.stored(name, asserted=True)
+        stored = self._triples.stored_relation(name, asserted=True)
         new = words if stored is None else words[stored.find(words) < 0]
         return [(name, asserts, new)] if len(new) else []
 

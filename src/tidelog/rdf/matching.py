@@ -30,13 +30,13 @@ class SchemaFacts:
         """Return the number of members of each class."""
         return Counter(kind for _, kind in self.pairs.get(TYPE, ()))
 
-    def changed(self, pairs: Mapping[str, list[Pair]]) -> SchemaFacts:
+    def with_pairs(self, pairs: Mapping[str, list[Pair]]) -> SchemaFacts:
         """Return the facts with other pairs for some of the properties."""
         found = SchemaFacts({**self.pairs, **pairs}, self.classes)
         found._indexes = {key: index for key, index in self._indexes.items() if key[0] not in pairs}
         return found
 
-    def matching(self, pattern: Triple) -> Iterable[Pair]:
+    def candidate_pairs(self, pattern: Triple) -> Iterable[Pair]:
         """Return the pairs that may match a pattern whose predicate is not a variable."""
         key = pattern.predicate
         for position, term in enumerate((pattern.subject, pattern.object)):
@@ -63,7 +63,7 @@ def matches(
         yield binding, ()
         return
     pattern = substitute(patterns[0], binding)
-    for subject, value in facts.matching(pattern):
+    for subject, value in facts.candidate_pairs(pattern):
         more = dict(binding)
         if _fits(pattern.subject, subject, more) and _fits(pattern.object, value, more):
             for found, used in matches(patterns[1:], facts, more):
@@ -138,7 +138,7 @@ def _lists(facts: SchemaFacts, head: str) -> Iterator[tuple[tuple[str, ...], tup
             continue
         if any(triple.subject == cell for triple in cells):
             continue
-        for _, member in facts.matching(Triple(cell, LIST_FIRST, "?m")):
-            for _, rest in facts.matching(Triple(cell, LIST_REST, "?r")):
+        for _, member in facts.candidate_pairs(Triple(cell, LIST_FIRST, "?m")):
+            for _, rest in facts.candidate_pairs(Triple(cell, LIST_REST, "?r")):
                 here = (Triple(cell, LIST_FIRST, member), Triple(cell, LIST_REST, rest))
                 waiting.append((rest, (*members, member), (*cells, *here)))

@@ -21,7 +21,7 @@ from tidelog.errors import DataError, Problem, UsageError, surrogate_in, wrong_a
 from tidelog.functions.callables import functor
 from tidelog.language.reading import file_text
 from tidelog.limits.watch import changing_within_memory
-from tidelog.rdf.formats import missing
+from tidelog.rdf.formats import missing_library
 from tidelog.rdf.names import COLON, TRIPLE
 from tidelog.rdf.shapes.testing import compile_pattern, order_of, text_of, why_wrong
 from tidelog.rdf.shapes.verbs import ShapeVerbs
@@ -137,7 +137,7 @@ def read_rules(source: SourceText, base: str) -> list[N3Rule]:
         from rdflib.graph import QuotedGraph
         from rdflib.plugins.parsers.notation3 import BadSyntax, RDFSink, SinkParser
     except ImportError:
-        raise missing("rdflib") from None
+        raise missing_library("rdflib") from None
     graph, whole = rdflib.Graph(), Span(source, 0, min(1, len(source.text)))
     data = _utf8(source)
     try:
@@ -244,7 +244,7 @@ class BuiltinLiterals:
         return found
 
     @property
-    def bound(self) -> frozenset[str]:
+    def bound_variables(self) -> frozenset[str]:
         """Return the variables that have values, those that built-ins compute among them."""
         return frozenset(self._bound)
 
@@ -337,7 +337,7 @@ def rule_texts(name: str, rule: N3Rule) -> dict[str, str]:
         raise _rule_error(rule, str(error), error.hint) from None
     heads: dict[tuple[str, ...], list[str]] = {}
     for triple in head:
-        _refuse_head(rule, triple, literals.bound)
+        _refuse_head(rule, triple, literals.bound_variables)
         subject, predicate, value = triple
         own = heads.setdefault(tuple(conditions(triple, found)), [])
         if isinstance(predicate, URIRef) and is_plain(str(predicate)):

@@ -93,11 +93,11 @@ class Names:
             self._meanings[found] = Triple("?s", TYPE, iri)
         return found
 
-    def asserted(self, iri: str) -> str:
+    def asserted_relation(self, iri: str) -> str:
         """Return the relation of the asserted triples of a property, types among them."""
         return self.property(f"{GIVEN}{iri}")
 
-    def meaning(self, relation: str) -> Triple | None:
+    def triple_pattern(self, relation: str) -> Triple | None:
         """Return the pattern of the triples of a relation, None for one of a program's own."""
         return self._meanings.get(relation)
 

@@ -11,7 +11,8 @@
 Some terms are what paths lead from and to: as in SPARQL, those of the graph with its inferences, and constants at an
 end. A path that may have no steps leads from a constant to itself, whether or not the graph has it.
 `rule_with_constants` writes that into bodies: `:knows*(:zed, x)` becomes `(:knows*(:zed, x) ; x = :zed)`. The nodes of
-the graph come from relations that `data` fills: for queries one of all nodes, for rules those of `Names.asserted`.
+the graph come from relations that `data` fills: for queries one of all nodes, for rules those of
+`Names.asserted_relation`.
 """
 
 from __future__ import annotations
@@ -216,10 +217,12 @@ class _Changing:
     def body(self, body: Iterable[Literal]) -> tuple[Literal, ...]:
         return tuple(part for literal in body for part in self._literals(literal))
 
-    def counted(self, literal: Literal) -> Literal:
+    def name_anonymous_ends(self, literal: Literal) -> Literal:
         """Return a literal of an aggregate, which ranges over the ends of a path that are called `_`, too."""
         if isinstance(literal, Disjunction):
-            return replace(literal, alternatives=tuple(tuple(map(self.counted, each)) for each in literal.alternatives))
+            return replace(
+                literal, alternatives=tuple(tuple(map(self.name_anonymous_ends, each)) for each in literal.alternatives)
+            )
         if not isinstance(literal, Atom) or not self._is_own(literal):
             return literal
         ends = (Variable(f"end{COLON}{number}") for number in self._ends)
@@ -230,7 +233,7 @@ class _Changing:
         if not isinstance(term, Aggregate):
             return None
         target = None if term.target is None else rebuild_term(term.target, self.term)
-        return replace(term, target=target, body=self.body(map(self.counted, term.body)))
+        return replace(term, target=target, body=self.body(map(self.name_anonymous_ends, term.body)))
 
     def _literals(self, literal: Literal) -> Iterator[Literal]:
         match literal:

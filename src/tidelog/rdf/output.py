@@ -15,7 +15,7 @@ from tidelog.durable.whole_files import write_whole
 from tidelog.errors import DataError, Problem, UsageError, wrong_argument
 from tidelog.io.relation import Relation, WordRows
 from tidelog.language.syntax import Column
-from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load, missing
+from tidelog.rdf.formats import INFERRED, ending_of, format_of, is_packed, load, missing_library
 from tidelog.rdf.terms import NESTED
 from tidelog.storage.dictionary import Dictionary
 
@@ -133,7 +133,7 @@ def to_rdflib(triples: Relation, prefixes: Mapping[str, str]) -> rdflib.Graph:
     try:
         import rdflib
     except ImportError:
-        raise missing("rdflib") from None
+        raise missing_library("rdflib") from None
     graph = rdflib.Graph()
     for prefix, iri in prefixes.items():
         graph.bind(prefix, iri)

@@ -198,7 +198,7 @@ class RdflibStore(AnyStore):
     def update(self, update: Any, initNs: Any, initBindings: Any, queryGraph: Any, **options: Any) -> None:
         """Run an update of `Store.update` over the default graph; rdflib evaluates others itself, as for `query`."""
         text = self._own_text(update, initNs, initBindings, queryGraph)
-        self._changes = self.store.drafted(text, **options)
+        self._changes = self.store.draft_update(text, **options)
 
     def _own_text(self, text: Any, prefixes: Mapping[str, Any], values: Any, graph: Any) -> str:
         """Return a text with the prefixes that it uses. Raise NotImplementedError, by which a store of rdflib leaves a

@@ -51,7 +51,7 @@ _TERM = re.compile(
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-def read(
+def parse_program(
     program: str | os.PathLike[str], prefixes: Mapping[str, str], names: Names, declared: Collection[str]
 ) -> tuple[Program, dict[str, str]]:
     """Return a parsed program, and the known prefixes with those that it declares.
@@ -69,7 +69,7 @@ def read(
         check_prefix(match[1] or "", match[2], Span(source, match.start(2), match.end(2)))
     words = _Words(known, source)
     try:
-        (parsed,) = expand([read_program(f"{_TERM.sub(words.spelled, blank)}\n", name=name)])
+        (parsed,) = expand([read_program(f"{_TERM.sub(words.replace_term, blank)}\n", name=name)])
     except ProgramError as error:
         if hint := _other_verb(program, text):
             raise ProgramError(replace(words.original(error.problems[0]), hint=hint)) from None
@@ -89,7 +89,7 @@ def read(
 def is_plain(text: str, prefixes: Mapping[str, str]) -> bool:
     """Return True if a program has no terms of RDF, as the thousands of rules that views and shapes make."""
     words = _Words(prefixes, SourceText("<text>", text))
-    return TRIPLE not in text and _PREFIX.search(text) is None and _TERM.sub(words.spelled, text) == text
+    return TRIPLE not in text and _PREFIX.search(text) is None and _TERM.sub(words.replace_term, text) == text
 
 
 def _other_verb(program: str | os.PathLike[str], text: str) -> str:
@@ -113,7 +113,7 @@ def query(
     source = SourceText("<query>", text)
     words = _Words(prefixes, source)
     try:
-        body = read_body(_TERM.sub(words.spelled, text.strip()))
+        body = read_body(_TERM.sub(words.replace_term, text.strip()))
     except (ProgramError, ValueError):
         _refuse_unknown_prefix(source, text, prefixes, around=":-")
         return None
@@ -131,7 +131,7 @@ class _Words:
         self._source = source
         self._spelled: dict[str, str] = {}
 
-    def spelled(self, match: re.Match[str]) -> str:
+    def replace_term(self, match: re.Match[str]) -> str:
         """Return the word for a term. Text without a known prefix is something else: a type, a label."""
         text = match[0]
         symbol = self._symbol(match)

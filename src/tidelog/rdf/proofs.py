@@ -200,9 +200,9 @@ class TripleProof(Proof):
         """Check each step by itself, see `Proof.check`: a rule of OWL 2 RL or RDFS has to lead, as W3C writes it, from
         the premises to the triple. With the `store`, look up also facts, and the rules of its programs with their
         conditions. Raise ProofRejected (E0820)."""
-        if not (store is None or hasattr(store, "checking")):
+        if not (store is None or hasattr(store, "proof_views")):
             raise wrong_argument("the store of a proof", "a store of triples", store)
-        return check_steps(self.steps, None if store is None else store.checking())
+        return check_steps(self.steps, None if store is None else store.proof_views())
 
 
 class TripleViews(ViewTables):
@@ -221,7 +221,7 @@ class TripleViews(ViewTables):
     @cached_property
     def texts(self) -> dict[str, str]:
         """The texts of the rules, by their names, as proofs show them."""
-        return {name: self._wording.renamed(text) for name, text in super().texts.items()}
+        return {name: self._wording.turtle_text(text) for name, text in super().texts.items()}
 
     def knows(self, name: str) -> bool:
         """Return True if there is such a relation."""
@@ -365,7 +365,7 @@ class ProofOfTriples:
 
     def _in_words(self, condition: Condition) -> Condition:
         """Return a condition in the words of the store."""
-        first, text = tuple(map(self.wording.renamed, condition.first)), self.wording.renamed(condition.text)
+        first, text = tuple(map(self.wording.turtle_text, condition.first)), self.wording.turtle_text(condition.text)
         for end, words in ((IS_RESOURCE, " is no literal"), (IS_LITERAL, " is a literal")):
             text = text.removesuffix(end) + words if text.endswith(end) else text
         return replace(condition, text=text, first=first, absent=None)

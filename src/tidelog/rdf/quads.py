@@ -55,9 +55,9 @@ class Quads:
         self._names = names
         self._triples = triples
 
-    def pending(self, asserts: bool, columns: TripleColumns, graph: str | None) -> PendingQuads:
+    def encode_change(self, asserts: bool, columns: TripleColumns, graph: str | None) -> PendingQuads:
         """Return the change of triples that have been read. `graph` is that of triples without one of their own."""
-        words = self._triples.encoded(columns)
+        words = self._triples.encode(columns)
         is_plain = columns.graphs is None and not graph
         if is_plain and (asserts or graph is None or GRAPH not in self._database.relations):
             return PendingQuads(asserts, words)
@@ -88,7 +88,7 @@ class Quads:
         known = self.rows_of(triples)
         default = self._triples.dictionary.encode(DEFAULT, "symbol")
         numbers = _places(triples, known[:, :3])
-        alone = numpy.flatnonzero(self.asserted(triples) & ~numpy.isin(numpy.arange(len(triples)), numbers))
+        alone = numpy.flatnonzero(self.are_asserted(triples) & ~numpy.isin(numpy.arange(len(triples)), numbers))
         # Each event is a triple, a graph, a turn, and whether the triple is there afterwards.
         graphs = numpy.concatenate([known[:, 3], numpy.full(len(alone), default)])
         events = _Events(numpy.concatenate([numbers, alone]), graphs)
@@ -122,17 +122,17 @@ class Quads:
 
     def rows(self) -> Words:
         """Return the rows of GRAPH, int64 of shape (n, 4)."""
-        stored = self._triples.stored(GRAPH, asserted=True)
+        stored = self._triples.stored_relation(GRAPH, asserted=True)
         return stored.words().astype(numpy.int64) if stored is not None else numpy.empty((0, 4), numpy.int64)
 
     def rows_of(self, triples: Words) -> Words:
         """Return the rows of GRAPH of distinct triples."""
-        stored = self._triples.stored(GRAPH, asserted=True)
+        stored = self._triples.stored_relation(GRAPH, asserted=True)
         if stored is None or not len(stored) or not len(triples):
             return numpy.empty((0, 4), numpy.int64)
         return stored.rows_with((0, 1, 2), triples).astype(numpy.int64)
 
-    def matching(self, triples: Words, graph: str | None) -> Words:
+    def select_graph(self, triples: Words, graph: str | None) -> Words:
         """Return distinct asserted triples with their graphs, int64 of shape (n, 4): those of one graph, or all."""
         rows = self.with_graphs(triples)
         return rows if graph is None else rows[rows[:, 3] == self._triples.dictionary.encode(graph, "symbol")]
@@ -150,11 +150,11 @@ class Quads:
         default = self._triples.dictionary.encode(DEFAULT, "symbol")
         return numpy.concatenate([rows, numpy.column_stack([triples[alone], numpy.full(int(alone.sum()), default)])])
 
-    def asserted(self, triples: Words) -> Flags:
+    def are_asserted(self, triples: Words) -> Flags:
         """Return for each triple whether it is asserted."""
         return self._are_stored(triples, asserted=True)
 
-    def visible(self, triples: Words) -> Flags:
+    def are_visible(self, triples: Words) -> Flags:
         """Return for each triple whether it is asserted or follows."""
         return self._are_stored(triples, asserted=False)
 
@@ -163,7 +163,7 @@ class Quads:
         parts = [triples[:0]]
         for predicate, numbers in groups(triples[:, 1]):
             name = self._names.properties.get(self._triples.text(predicate))
-            stored = None if name is None else self._triples.stored(name, asserted=False)
+            stored = None if name is None else self._triples.stored_relation(name, asserted=False)
             if stored is not None:
                 rows = stored.rows_with((0,), numpy.unique(triples[numbers, 0]).reshape(-1, 1)).astype(numpy.int64)
                 parts.append(numpy.column_stack([rows[:, 0], numpy.full(len(rows), predicate), rows[:, 1]]))
@@ -182,7 +182,7 @@ class Quads:
         return found
 
     def _look(self, found: Flags, name: str | None, rows: Words, numbers: Words, asserted: bool) -> None:
-        stored = None if name is None else self._triples.stored(name, asserted=asserted)
+        stored = None if name is None else self._triples.stored_relation(name, asserted=asserted)
         if stored is None:
             return
         wanted = numpy.ascontiguousarray(rows[numbers])

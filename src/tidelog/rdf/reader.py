@@ -40,7 +40,7 @@ _GZIP = 16
 _NO_TERM = re.compile(r'[\x00-\x20<>"{}|^`\\\ud800-\udfff]')
 
 
-def read(
+def read_triples(
     data: Any, format: str | None, base: str | None, labels: Labels | None, *, by_file: bool = False
 ) -> TripleColumns:
     """Return the triples of a text, a path, a graph or dataset of rdflib or pyoxigraph, a data frame, or an iterable of

@@ -25,7 +25,7 @@ from tidelog.rdf.specialise import (
     expand_variables,
     instances_of_lists,
     is_generic,
-    named,
+    properties_and_classes,
     reads_same,
     reflexive_instances,
     relevant_instances,
@@ -83,12 +83,12 @@ class RulePart:
     @cached_property
     def properties(self) -> Set[str]:
         """Return the properties that instances name."""
-        return named(self.instances)[0].keys()
+        return properties_and_classes(self.instances)[0].keys()
 
     @cached_property
     def classes(self) -> Set[str]:
         """Return the classes that instances name."""
-        return named(self.instances)[1].keys()
+        return properties_and_classes(self.instances)[1].keys()
 
     @cached_property
     def _open(self) -> tuple[RuleInstance, ...]:
@@ -98,7 +98,7 @@ class RulePart:
         """Return True if an instance stands for one about each property or class."""
         return any(True for _ in relevant_instances(self._open, alive))
 
-    def wanted(self, alive: frozenset[str], properties: frozenset[str], classes: frozenset[str]) -> RuleKeys:
+    def needed_instances(self, alive: frozenset[str], properties: frozenset[str], classes: frozenset[str]) -> RuleKeys:
         """Return the instances that can derive something new, about all properties and classes: the same object as long
         as these are the same."""
         known = (alive, properties, classes) if self.opens(alive) else (alive,)
@@ -225,7 +225,7 @@ class Instances:
             properties = frozenset().union(self._names.properties, *(part.properties for part in parts.values()))
             classes = frozenset().union(self._names.classes, *(part.classes for part in parts.values()))
         wanted: dict[object, RuleKeys] = {
-            source: part.wanted(alive, properties, classes) for source, part in parts.items()
+            source: part.needed_instances(alive, properties, classes) for source, part in parts.items()
         }
         if views.derives_types or types:
             rules = (

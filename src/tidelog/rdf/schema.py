@@ -116,7 +116,7 @@ class Schema:
         for name in (*sorted(self.properties), MEMBER, *(f"{_STEP}{name}" for name in _HIERARCHIES)):
             self._names.property(name)
         for name in _ASSERTED:
-            self._names.asserted(name)
+            self._names.asserted_relation(name)
         for name in sorted(self.classes):
             self._names.class_(name)
         self._database.load(Program(declarations=tuple(self._names.declarations(frozenset())), rules=rules))
@@ -148,7 +148,7 @@ class Schema:
                 relation, row = self._names.relation(triple)
                 rows.setdefault(relation, []).append(row)
                 if triple.predicate in _ASSERTED:
-                    rows.setdefault(self._names.asserted(triple.predicate), []).append(row)
+                    rows.setdefault(self._names.asserted_relation(triple.predicate), []).append(row)
             for relation, data in rows.items():
                 getattr(self._database, verb)(relation, data)
         self._changes.append(self._database.commit())
@@ -177,7 +177,7 @@ class Schema:
         if TYPE in pairs:
             pairs[TYPE] = [pair for found in self._members.values() for pair in found]
         self._changes.clear()
-        self._facts = known.changed(pairs)
+        self._facts = known.with_pairs(pairs)
         return self._facts
 
     def _is_stale(self, relation: str, known: bool) -> bool:
@@ -193,14 +193,14 @@ class Schema:
             known = [*(pair for pair in known if pair not in gone), *came] if gone else [*known, *came]
         return known
 
-    def reduced(self, facts: SchemaFacts) -> SchemaFacts:
+    def reduce_facts(self, facts: SchemaFacts) -> SchemaFacts:
         """Return the facts that instances need."""
-        told = facts.changed({name: self._asserted[name] for name in _ASSERTED})
+        told = facts.with_pairs({name: self._asserted[name] for name in _ASSERTED})
         hierarchies = {name: self._steps_of(name, facts) for name in _HIERARCHIES}
         before = self._reduced.pairs
         # The same list where nothing has changed: rules that rest on it need no other look.
         same = {name: before[name] if before.get(name) == new else new for name, new in hierarchies.items()}
-        self._reduced = told.changed(same)
+        self._reduced = told.with_pairs(same)
         return self._reduced
 
     def _steps_of(self, predicate: str, facts: SchemaFacts) -> list[Pair]:
@@ -269,7 +269,7 @@ def guards(
     same = _equal_names(database, names)
     if not same and not _has_more_facts(database, names, known):
         return ()
-    facts = _facts(database, names, known).changed({SAME_AS: same})
+    facts = _facts(database, names, known).with_pairs({SAME_AS: same})
     new = set(new_facts(facts, known))
     if not new:
         return ()

@@ -129,7 +129,7 @@ class InstancesOfRule:
             (pattern,) = self._about
             self._known = {
                 pair: self._of_pair(pattern, pair, facts) if (found := known.get(pair)) is None else found
-                for pair in facts.matching(pattern)
+                for pair in facts.candidate_pairs(pattern)
             }
         else:
             self._known = {
@@ -250,7 +250,7 @@ def expand_variables(found: Iterable[RuleInstance], properties: Set[str], classe
             yield from expand_variables(more, properties, classes)
 
 
-def named(found: Iterable[RuleInstance]) -> tuple[dict[str, None], dict[str, None]]:
+def properties_and_classes(found: Iterable[RuleInstance]) -> tuple[dict[str, None], dict[str, None]]:
     """Return the properties and classes that instances name."""
     properties: dict[str, None] = {}
     classes: dict[str, None] = {}

@@ -95,7 +95,7 @@ class EarlierState:
     def note_ages(self) -> None:
         """Note since when the facts are there that come back with `undo`."""
         for name, asserts, rows in self.undo:
-            stored = self.store._triples.stored(name, asserted=True)
+            stored = self.store._triples.stored_relation(name, asserted=True)
             if asserts and stored is not None:
                 self.ages.append((name, rows, stored.epochs_of(stored.find(rows))))
 
@@ -118,9 +118,9 @@ class EarlierState:
         database.rules.remove(*map(str, now.keys() - before.keys()))
         lost = tuple(rule for name, rule in before.items() if name not in now)
         came = current.relations.keys() - self.program.relations.keys() - {GRAPH, TRIPLE}
-        workspace.remove_relations([name for name in came if store._names.meaning(name) is None])
-        database.load(Program(declarations=_undeclared(self.programs, database), rules=lost))
-        store._triples.put(self.undo)
+        workspace.remove_relations([name for name in came if store._names.triple_pattern(name) is None])
+        database.load(Program(declarations=_missing_declarations(self.programs, database), rules=lost))
+        store._triples.change_facts(self.undo)
         database.options(timeout=None, max_rows=None, memory=None)
         try:
             database.commit()
@@ -135,12 +135,12 @@ class EarlierState:
         dropped = [name for name in self.program.relations if name not in left]
         workspace.remove_relations(dropped, [str(name) for name in before.keys() - wanted.keys()])
         new = tuple(rule for name, rule in wanted.items() if name not in before)
-        declarations = _undeclared(self.waiting.programs, database)
+        declarations = _missing_declarations(self.waiting.programs, database)
         if new or declarations:
             database.load(Program(declarations=declarations, rules=new))
 
 
-def _undeclared(programs: Iterable[Program], database: Database) -> tuple[Declaration, ...]:
+def _missing_declarations(programs: Iterable[Program], database: Database) -> tuple[Declaration, ...]:
     """Return the declarations of programs that a database lacks."""
     declared = database.program.relations
     return tuple(each for program in programs for each in program.declarations if each.name not in declared)
@@ -224,7 +224,7 @@ class LastingState:
 
     def put_names(self, store: StoreParts) -> None:
         """Assert the names that the store has made since its last epoch, with the next one."""
-        stored = store._triples.stored(NAMES, asserted=True)
+        stored = store._triples.stored_relation(NAMES, asserted=True)
         meanings = store._names.meanings
         if stored is not None and len(stored) == len(meanings):
             return
@@ -278,9 +278,9 @@ def _schema(store: StoreParts) -> dict[Triple, None]:
     """Return the asserted triples of the schema."""
     found: dict[Triple, None] = {}
     for relation, meaning in store._names.meanings.items():
-        stored = store._triples.stored(relation, asserted=True)
+        stored = store._triples.stored_relation(relation, asserted=True)
         if stored is not None and store._schema.has(meaning) and not is_internal(meaning.predicate):
-            found |= dict.fromkeys(store._triples.decoded(meaning, stored.words().astype(numpy.int64)))
+            found |= dict.fromkeys(store._triples.decode(meaning, stored.words().astype(numpy.int64)))
     return found
 
 
@@ -292,5 +292,5 @@ def _iri_and_sort(meaning: Triple) -> tuple[str, str]:
 
 def _binary_names(store: StoreParts) -> Words | None:
     """Return the facts of _BINARY_NAMES, None for no facts."""
-    stored = store._triples.stored(_BINARY_NAMES, asserted=True)
+    stored = store._triples.stored_relation(_BINARY_NAMES, asserted=True)
     return None if stored is None or not len(stored) else stored.words().astype(numpy.int64)

@@ -40,7 +40,7 @@ from tidelog.rdf import prefixes
 from tidelog.rdf.change import StoreChange, StoreTransaction
 from tidelog.rdf.data import COLUMNS, Triples
 from tidelog.rdf.documents import Labels
-from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATIONS, Justifications, following
+from tidelog.rdf.justifications import INCONSISTENCIES, JUSTIFICATIONS, Justifications, track_view
 from tidelog.rdf.literals import Literals
 from tidelog.rdf.n3 import N3Verbs, is_n3
 from tidelog.rdf.names import COLON, INCONSISTENCY, REST, TRIPLE, Names, PrefixTable, declaration
@@ -77,14 +77,14 @@ class Store(N3Verbs):
         self._table = table = tuple(table)
         self._schema = Schema(table)
         self._known = self._schema.facts()
-        self._needed = self._schema.reduced(self._known)
+        self._needed = self._schema.reduce_facts(self._known)
         self._names = Names()
         self._lasting = lasting
         self._database = Database() if lasting is None else Database(lasting.keeper, lasting.functions)
         if lasting is not None:
             lasting.name(self._names, self._database)
         self._names.property(REST)
-        self._names.asserted(TYPE)
+        self._names.asserted_relation(TYPE)
         self._database._pending_reads.is_on = False  # Of changes that wait, the store warns.
         super().__init__(self._database.turns)
         self._triples = Triples(self._database, self._names)
@@ -107,7 +107,7 @@ class Store(N3Verbs):
         if lasting is not None and lasting.restore(self, fixed):
             return
         found = declaration(INCONSISTENCY, "rabc")
-        self._database.load(Program(declarations=(found, *self._undeclared()), rules=fixed))
+        self._database.load(Program(declarations=(found, *self._missing_declarations()), rules=fixed))
         if AXIOM in self._schema.properties:
             self._database.insert(self._names.property(AXIOM), [(AXIOM, AXIOM)])
         for program in programs:
@@ -145,11 +145,11 @@ class Store(N3Verbs):
                 message, hint = f"expected a program, found {quote(program)}", "pass its text, or its path"
                 raise UsageError(Problem("E0662", message, hint=hint))
             with ForeignCode(interrupts):
-                parsed, known = prefixes.read(program, self.prefixes, self._names, self._database.relations)
+                parsed, known = prefixes.parse_program(program, self.prefixes, self._names, self._database.relations)
             declared = {*self._database.relations, *(each.name for each in parsed.declarations)}
             asked = reads(parsed.rules, TRIPLE) or derives(parsed.rules, TRIPLE)
             more = [declaration(TRIPLE, "spo")] if asked and TRIPLE not in declared else []
-            declarations = (*self._undeclared(), *more, *parsed.declarations)
+            declarations = (*self._missing_declarations(), *more, *parsed.declarations)
             self._extend(Reading(with_values(parsed, declarations=declarations)), replace=flag("replace", replace))
             self._names.has_triples |= bool(more)
             self._prefixes.declare(known)
@@ -169,7 +169,7 @@ class Store(N3Verbs):
         )
 
     def _load_view(self, text: str) -> None:
-        workspace, undeclared = self._database.workspace, self._undeclared()
+        workspace, undeclared = self._database.workspace, self._missing_declarations()
         kept = None
         if prefixes.is_plain(text, self.prefixes):
             form = "\n".join(map(str, undeclared))
@@ -178,7 +178,7 @@ class Store(N3Verbs):
             self.load(text)
             return
         if kept.compiled is None:
-            parsed, _ = prefixes.read(text, self.prefixes, self._names, self._database.relations)
+            parsed, _ = prefixes.parse_program(text, self.prefixes, self._names, self._database.relations)
             kept = with_values(kept, program=with_values(parsed, declarations=(*undeclared, *parsed.declarations)))
         self._extend(kept)
 
@@ -204,7 +204,7 @@ class Store(N3Verbs):
         """
         self._check_usable()
         if self._is_view(view, JUSTIFICATIONS):
-            return self._subscribers.add(JUSTIFICATIONS, following(self.justifications), callable_one(callback))
+            return self._subscribers.add(JUSTIFICATIONS, track_view(self.justifications), callable_one(callback))
         name = None if view is None else self._database.workspace.relation(self._own(view)).name
         return self._subscribers.add(name or "triples", partial(_part, name), callable_one(callback))
 
@@ -247,7 +247,7 @@ class Store(N3Verbs):
     def _epoch(self, interrupts: Interrupts) -> StoreChange:
         with changing_within_memory:
             has_facts = bool(self._database.workspace.facts)
-            earlier = self._earlier()
+            earlier = self._earlier_state()
             change = self._evaluate(interrupts, earlier)
             if self._lasting is not None:
                 self._lasting.publish(self, earlier, interrupts)
@@ -257,7 +257,7 @@ class Store(N3Verbs):
             self._note(pending, change, has_facts)
             return change
 
-    def _earlier(self) -> EarlierState:
+    def _earlier_state(self) -> EarlierState:
         """Return the state before a commit."""
         return EarlierState(self)
 
@@ -295,7 +295,7 @@ class Store(N3Verbs):
         with Deferring() as interrupts, interrupts.holding(self.turns.changing), interrupts.holding(self.turns.using):
             self._check_usable()
             with changing_within_memory:
-                earlier = self._earlier()
+                earlier = self._earlier_state()
                 change = self._evaluate(interrupts, earlier)
                 try:
                     look()
@@ -313,7 +313,7 @@ class Store(N3Verbs):
                 pattern = Triple("?s", predicate, value)
                 if self._schema.has(pattern):
                     schema = dict(schema) if schema is self._schema.triples else schema
-                    for triple in self._triples.decoded(pattern, rows):
+                    for triple in self._triples.decode(pattern, rows):
                         schema[triple] = named[triple] = None
                         if not asserts:
                             del schema[triple]
@@ -322,7 +322,7 @@ class Store(N3Verbs):
                     yield from self._literals.of_rows(predicate, rows)
                 if self._has_given:
                     pairs = self._triples.with_class(rows, value) if predicate == TYPE else rows
-                    yield self._names.asserted(predicate), asserts, pairs
+                    yield self._names.asserted_relation(predicate), asserts, pairs
         if any((triple in schema) != (triple in self._schema.triples) for triple in named):
             self._use(schema, named)
 
@@ -335,13 +335,13 @@ class Store(N3Verbs):
         """Go to other asserted triples of the schema, see `Schema.change`."""
         self._schema.change(schema, among)
         self._known = self._schema.facts()
-        self._needed = self._schema.reduced(self._known)
+        self._needed = self._schema.reduce_facts(self._known)
         self._alive = frozenset()
 
     def _inverse(self, facts: FactCalls) -> Iterator[tuple[str, bool, Words]]:
         """Return the changes that undo changes of facts."""
         for name, asserts, rows in facts:
-            stored = self._triples.stored(name, asserted=True)
+            stored = self._triples.stored_relation(name, asserted=True)
             there = stored.find(rows) >= 0 if stored is not None else numpy.zeros(len(rows), bool)
             yield name, not asserts, rows[there != asserts]
 
@@ -356,7 +356,7 @@ class Store(N3Verbs):
         self._declare(new)
         if self._lasting is not None:
             self._lasting.put_names(self)
-        self._triples.put(facts)
+        self._triples.change_facts(facts)
         return gone, new
 
     def _special(self) -> tuple[tuple[str, str], ...]:
@@ -375,12 +375,12 @@ class Store(N3Verbs):
         self._guards = found
         return changed or any(self._triples.count(name) and iri not in self._alive for iri, name in self._special())
 
-    def _undeclared(self) -> list[Declaration]:
+    def _missing_declarations(self) -> list[Declaration]:
         return self._names.declarations(self._database.program.relations.keys())
 
     def _declare(self, rules: Iterable[Rule] = ()) -> None:
         """Give new properties and classes their relations in the database, and add rules."""
-        program = Program(declarations=tuple(self._undeclared()), rules=tuple(rules))
+        program = Program(declarations=tuple(self._missing_declarations()), rules=tuple(rules))
         if program.declarations or program.rules:
             self._database.load(program)
 
@@ -401,13 +401,13 @@ class Store(N3Verbs):
         self._note_read()
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
-            rows = self._triples.matching(*terms, asserted=not flag("inferred", inferred))
+            rows = self._triples.match_terms(*terms, asserted=not flag("inferred", inferred))
             return self._triples.relation("triples", rows)
 
     def inferred(self) -> Relation:
         """Return the triples that follow and were not asserted."""
         with self._using(), reading_within_memory:
-            return self._triples.relation("inferred", self._triples.inferred())
+            return self._triples.relation("inferred", self._triples.inferred_triples())
 
     def inconsistencies(self) -> Relation:
         """Return the contradictions: the rule, and the up to three terms that clash; empty texts behind them.
@@ -474,17 +474,17 @@ class Store(N3Verbs):
             rows[types] = self._triples.types(asserted=False)
             asks = any(repeat.op != "+" for atom in atoms(body) for repeat in repeats(atom.path))
             nodes = self._triples.nodes(self._epochs, constants) if asks else numpy.empty((0, 2), numpy.int64)
-            rows[self._names.asserted(TYPE)] = nodes
+            rows[self._names.asserted_relation(TYPE)] = nodes
         elif types in names:
-            rows[types] = self._triples.matching(None, TYPE, None, asserted=False)[:, [0, 2]]
+            rows[types] = self._triples.match_terms(None, TYPE, None, asserted=False)[:, [0, 2]]
         if TRIPLE in names and (self._names.has_triples or TRIPLE not in self._database.relations):
-            rows[TRIPLE] = self._triples.matching(None, None, None, asserted=False)
+            rows[TRIPLE] = self._triples.match_terms(None, None, None, asserted=False)
         self._declare()
         return rows
 
     def _without_nodes(self) -> tuple[str, ...]:
         """Return the relations that give no nodes to a query: all but that of `_extra_rows`, which has the nodes."""
-        own = self._names.asserted(TYPE)
+        own = self._names.asserted_relation(TYPE)
         return tuple(name for name in self._names.properties.values() if name != own)
 
     def _of_all(self, atom: Atom) -> Relation | None:
@@ -497,7 +497,7 @@ class Store(N3Verbs):
         if not all(isinstance(arg, (Constant, Variable, Anonymous)) for arg in given):
             return None
         terms = [str(arg.value) if isinstance(arg, Constant) else None for arg in given]
-        words = self._triples.matching(*terms, asserted=False)
+        words = self._triples.match_terms(*terms, asserted=False)
         for i, j in combinations(range(3), 2):
             if isinstance(given[i], Variable) and given[i] == given[j]:
                 words = words[words[:, i] == words[:, j]]

@@ -157,7 +157,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
     def _block(self, commit: Callable[[], StoreChange] | None) -> StoreTransaction:
         """Return a block of changes, which `commit` commits in the place of the store."""
 
-    def checking(self) -> TripleViews:
+    def proof_views(self) -> TripleViews:
         """Return all triples and facts, for the check of a proof."""
         with self._using(), reading_within_memory:
             return self._explainer.views(self._now())
@@ -309,8 +309,8 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
             graph = graph_name(name)
             if not graph:
                 raise wrong_argument("the name of the graph", "an IRI", name)
-            columns = replaced(reader.read(data, format, base, self._labels), graphs=None)
-            added = self._quads.pending(True, columns, graph)
+            columns = replaced(reader.read_triples(data, format, base, self._labels), graphs=None)
+            added = self._quads.encode_change(True, columns, graph)
             assert added.graphs is not None
             word = self._triples.dictionary.encode(graph, "symbol")
             if any(each.graphs is not None and (each.graphs == word).any() for each in self._pending):
@@ -347,8 +347,8 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
     def _change(self, data: Any, format: str | None, base: str | None, graph: object, *, asserts: bool) -> None:
         with self._changing(), changing_within_memory:
             name = graph_name(graph)
-            columns = reader.read(data, format, base, self._labels if asserts else None, by_file=True)
-            self._pending.append(self._quads.pending(asserts, columns, name))
+            columns = reader.read_triples(data, format, base, self._labels if asserts else None, by_file=True)
+            self._pending.append(self._quads.encode_change(asserts, columns, name))
             if asserts:
                 self._document_prefixes = {**columns.prefixes, **self._document_prefixes}
 
@@ -371,7 +371,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
             words = [tuple(find(part, "symbol") for part in quad) for quad in given]
             known = [i for i, row in enumerate(words) if None not in row[:3]]
             triples = numpy.array([words[i][:3] for i in known], numpy.int64).reshape(-1, 3)
-            triples = numpy.unique(triples[self._quads.asserted(triples)], axis=0)
+            triples = numpy.unique(triples[self._quads.are_asserted(triples)], axis=0)
             there = set(map(tuple, self._quads.with_graphs(triples).tolist()))
             return {given[i] for i in known if words[i] in there}
 
@@ -386,8 +386,8 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         is the empty text. Raise DataError (E0465) for what is no term."""
         with self._using(), reading_within_memory:
             terms = [None if part is None else term(part) for part in (subject, predicate, object)]
-            triples = self._triples.matching(*terms, asserted=True)
-            rows = self._quads.matching(triples, graph_name(graph))
+            triples = self._triples.match_terms(*terms, asserted=True)
+            rows = self._quads.select_graph(triples, graph_name(graph))
             return self._triples.relation("quads", rows)
 
     @abstractmethod
@@ -421,7 +421,7 @@ class TripleVerbs(EarlierNames, Verbs[StoreChange]):
         """Return the triples of one graph."""
         if graph == INFERRED:
             return self.inferred()
-        rows = self._quads.matching(self._triples.matching(None, None, None, asserted=True), graph)
+        rows = self._quads.select_graph(self._triples.match_terms(None, None, None, asserted=True), graph)
         return self._triples.relation("triples", rows[:, :3])
 
     def write(self, path: str | os.PathLike[str], format: str | None = None, *, inferred: bool = False) -> None:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from tidelog.rdf.documents import Labels
-from tidelog.rdf.reader import read
+from tidelog.rdf.reader import read_triples
 from tidelog.rdf.terms import TYPE
 
 FactSet: TypeAlias = set[tuple[str, tuple[Any, ...]]]
@@ -52,7 +52,7 @@ def facts(node: str, turtle: str) -> FactSet:
 
 
 def _facts(node: str, turtle: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    columns = read(turtle, "turtle", None, Labels())
+    columns = read_triples(turtle, "turtle", None, Labels())
     parts = (part.to_pylist() for part in (columns.subjects, columns.predicates, columns.objects))
     for s, p, o in zip(*parts, strict=True):
         if p == TYPE:

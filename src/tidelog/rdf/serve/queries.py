@@ -268,9 +268,9 @@ class _Answer:
     async def begin(self) -> None:
         """Read the form and the first pieces, up to `_WHOLE` bytes."""
         while not self.is_complete and sum(map(len, self.pieces)) < _WHOLE:
-            await self.read()
+            await self.read_parts()
 
-    async def read(self) -> None:
+    async def read_parts(self) -> None:
         """Read what the process has written. Raise LimitError when it has worked for too long, and its error."""
         begun = time.monotonic()
         try:
@@ -280,7 +280,7 @@ class _Answer:
             raise too_long(self._evaluators.limits.timeout or 0.0) from None
         if self._left is not None:
             self._left = max(0.0, self._left - (time.monotonic() - begun))
-        for part in self._process.read():
+        for part in self._process.receive_parts():
             if isinstance(part, BaseException):
                 raise self._asked.error(part, self.form)
             if isinstance(part, str):
@@ -324,7 +324,7 @@ class _Streamed(Response):
                 await send({"type": "http.response.body", "body": b"".join(pieces), "more_body": not is_complete})
             if is_complete:
                 return
-            await self._answer.read()
+            await self._answer.read_parts()
 
 
 async def _readable(pipe: int) -> None:
@@ -381,7 +381,9 @@ async def query(request: Request, store: Store, limits: ServerLimits, evaluators
     base = base_of(request)
     chosen = {"rows": limits.rows, "base": base, **graphs(parameters, _GRAPHS)}
     options = {"base_iri": base, "prefixes": {name: iri for name, iri in store.prefixes.items() if iri}}
-    asked = AskedQuery(text, options, lambda taking: store.answering(text, names, taking, **chosen), formats, refused)
+    asked = AskedQuery(
+        text, options, lambda taking: store.answer_in_process(text, names, taking, **chosen), formats, refused
+    )
     return await answer(request, evaluators, asked)
 
 

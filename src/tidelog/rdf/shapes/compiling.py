@@ -43,10 +43,10 @@ from tidelog.rdf.shapes.constraints import (
 )
 from tidelog.rdf.shapes.documents import component
 from tidelog.rdf.shapes.paths import PathRules, forward, path_text
-from tidelog.rdf.shapes.queries import QUERIES, ShapeQuery, StoredQuery, bound, matches
+from tidelog.rdf.shapes.queries import QUERIES, ShapeQuery, StoredQuery, matches, prebound_body
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape, links_of, parents, reported_and_needed, siblings
 from tidelog.rdf.shapes.testing import FILLED
-from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_resource, quoted, rule_prefix
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_resource, quote_symbol, rule_prefix
 from tidelog.rdf.terms import RDFS, TYPE, literal
 
 COLUMNS = ("focus", "path", "value", "shape", "component", "severity", "message", "detail")
@@ -121,13 +121,13 @@ class ShapeCompiler:
             self._rules.declare(relation, ["shape", "message"])
             for shape in several:
                 for each in shape.messages:
-                    self._derive(f"{relation}({quoted(shape.name)}, {quoted(each)})")
+                    self._derive(f"{relation}({quote_symbol(shape.name)}, {quote_symbol(each)})")
         self._stored_queries()
         if self._warnings:
             relation = self._rules.name(WARNINGS)
             self._rules.declare(relation, ["message", "hint"])
             for problem in self._warnings:
-                self._derive(f"{relation}({quoted(problem.message)}, {quoted(problem.hint or '')})")
+                self._derive(f"{relation}({quote_symbol(problem.message)}, {quote_symbol(problem.hint or '')})")
 
     def _stored_queries(self) -> None:
         """Add the queries that no view has."""
@@ -141,19 +141,26 @@ class ShapeCompiler:
                 fixed = shape.name, query.component, shape.severity, query_message(shape, query), query.detail
                 constants = "\t".join(map(" ".join, query.constants))
                 row = StoredQuery(focus, _path(shape), *fixed, literal(query.text), constants, self._scope)
-                self._derive(f"{relation}({', '.join(map(quoted, row))})")
+                self._derive(f"{relation}({', '.join(map(quote_symbol, row))})")
 
     def _query(self, shape: ParsedShape, query: ShapeQuery, focus: str) -> None:
         """Add the rules of a query, for the nodes of a relation."""
         name, message = shape.name, query_message(shape, query)
-        for body in matches(query.algebra, bound(f"{focus}(v_this)", query.constants), self._rules):
+        for body in matches(query.algebra, prebound_body(f"{focus}(v_this)", query.constants), self._rules):
             seen = {each: f"v_{each}" for each in (*query.columns, "this") if each in body.variables}
-            seen |= {each: quoted(value) for each, value in query.constants}
+            seen |= {each: quote_symbol(value) for each, value in query.constants}
             if name in self._reported:
                 value = seen.get("value", "v_this" if shape.path is None else '""')
                 text = seen.get("message", _message_argument(message, seen))
-                fixed = map(quoted, (name, query.component, shape.severity))
-                head = "v_this", seen.get("path", quoted(_path(shape))), value, *fixed, text, quoted(query.detail)
+                fixed = map(quote_symbol, (name, query.component, shape.severity))
+                head = (
+                    "v_this",
+                    seen.get("path", quote_symbol(_path(shape))),
+                    value,
+                    *fixed,
+                    text,
+                    quote_symbol(query.detail),
+                )
                 literals = (*body.literals, f"{self._nodes('focus', name)}(v_this)")
                 self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys(literals))
             if name in self._needed:
@@ -168,19 +175,19 @@ class ShapeCompiler:
         for parameter, inner in self._links[name]:
             self._ask(name, parameter, inner, values)
         others = partial(siblings, shapes=self._shapes)
-        source = ShapeSource(self._property, self._instances, self._failing, others, self._closed_properties)
+        source = ShapeSource(self._property, self._instances, self._failure_relation, others, self._closed_properties)
         constraints = ConstraintRules(shape, self._labels[name], values, source, self._rules)
         for constraint in shape.constraints:
             for body in constraints.violations(constraint):
                 if name in self._reported:
                     focus = f"{self._nodes('focus', name)}(v_x)"
-                    path = quoted(_path(shape)) if body.path is None else body.path
+                    path = quote_symbol(_path(shape)) if body.path is None else body.path
                     head = ("v_x", path, body.value, *self._constants(shape, constraint), body.detail)
                     self._derive(f"{self._name}({', '.join(head)})", *dict.fromkeys((*body.literals, focus)))
                 if name in self._needed:
                     self._derive(f"{self._relation_name('fails', name)}(v_x)", *body.literals)
-            if constraint.parameter == "property" and name in self._needed and self._failing(constraint.value):
-                fails = f"{self._failing(constraint.value)}({values.value})"
+            if constraint.parameter == "property" and name in self._needed and self._failure_relation(constraint.value):
+                fails = f"{self._failure_relation(constraint.value)}({values.value})"
                 self._derive(f"{self._relation_name('fails', name)}(v_x)", *values.literals, fails)
         for query in shape.queries:
             if query.algebra is not None:
@@ -188,7 +195,7 @@ class ShapeCompiler:
 
     def _constants(self, shape: ParsedShape, constraint: Constraint) -> tuple[str, ...]:
         which = component(constraint.parameter)
-        return tuple(map(quoted, (shape.name, which, shape.severity, message_of(shape, constraint))))
+        return tuple(map(quote_symbol, (shape.name, which, shape.severity, message_of(shape, constraint))))
 
     def _ask(self, name: str, parameter: str, inner: str, values: ShapeValues) -> None:
         """Add the rules by which the values of a shape become nodes of another one."""
@@ -207,7 +214,7 @@ class ShapeCompiler:
         for target, term in shape.targets:
             match target:
                 case "targetNode":
-                    self._derive(f"{focus}({quoted(term)})")
+                    self._derive(f"{focus}({quote_symbol(term)})")
                 case "targetClass":
                     self._derive(f"{focus}(v_x)", self._instances(term, "v_x"), is_resource("v_x"))
                 case "targetSubjectsOf":
@@ -242,7 +249,7 @@ class ShapeCompiler:
         if self._members is not None:
             return f"{self._members(iri)}({term})"
         self._classes[iri] = None
-        return f"{self._rules.name('instance')}({term}, {quoted(iri)})"
+        return f"{self._rules.name('instance')}({term}, {quote_symbol(iri)})"
 
     def _class_rules(self) -> None:
         """Add the rules of the instances of classes that shapes ask for: one relation has those of all."""
@@ -251,7 +258,7 @@ class ShapeCompiler:
             self._rules.declare(below, ["c", "d"])
             self._rules.declare(relation, ["x", "c"])
             for iri in self._classes:
-                self._derive(f"{below}({quoted(iri)}, {quoted(iri)})")
+                self._derive(f"{below}({quote_symbol(iri)}, {quote_symbol(iri)})")
             above = f"{self._property(f'{RDFS}subClassOf')}(v_c, v_e)"
             self._derive(f"{below}(v_c, v_d)", above, f"{below}(v_e, v_d)")
             self._derive(f"{relation}(v_x, v_d)", f"{self._property(TYPE)}(v_x, v_c)", f"{below}(v_c, v_d)")
@@ -282,7 +289,7 @@ class ShapeCompiler:
             self._derive(f"{counted}(v_x)", focus)
         return f"{number}(v_x, n)"
 
-    def _failing(self, name: str) -> str:
+    def _failure_relation(self, name: str) -> str:
         """Return the relation of the nodes that fail a shape, the empty text for a deactivated one."""
         return self._relation_name("fails", name) if self._shapes[name].is_active else ""
 
@@ -313,9 +320,10 @@ def _message_argument(message: str, seen: Mapping[str, str]) -> str:
     """Return a message as an argument of a head, with the values of variables."""
     names = [each for each in seen if f"{{?{each}}}" in message or f"{{${each}}}" in message]
     if not names:
-        return quoted(message)
+        return quote_symbol(message)
     terms = ', "\t", '.join(seen[each] for each in names)
-    return f"@{FILLED}({quoted(message)}, {quoted(chr(9).join(names))}, {f'cat({terms})' if len(names) > 1 else terms})"
+    listed = f"cat({terms})" if len(names) > 1 else terms
+    return f"@{FILLED}({quote_symbol(message)}, {quote_symbol(chr(9).join(names))}, {listed})"
 
 
 def _label(name: str, number: int) -> str:

@@ -16,7 +16,7 @@ from tidelog.rdf.shapes.documents import SH, SPARQL, is_true
 from tidelog.rdf.shapes.queries import ShapeQuery
 from tidelog.rdf.shapes.shape import Constraint, ParsedShape
 from tidelog.rdf.shapes.testing import HOLDS, LANGUAGE
-from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_literal, quoted
+from tidelog.rdf.sparql.bodies import ViewBody, ViewRules, is_literal, quote_symbol
 from tidelog.rdf.terms import literal, ntriples
 
 _TEXTS = {
@@ -184,23 +184,23 @@ class ConstraintRules:
             case "closed" if is_true(value):
                 yield self._closed_body(value)
             case "hasValue":
-                yield ViolationBody((self._values.focus, self._values.lacks(quoted(value))), quoted(value))
+                yield ViolationBody((self._values.focus, self._values.lacks(quote_symbol(value))), quote_symbol(value))
             case "in":
                 yield self._test_body("in", "\t".join(members), value)
 
     def _each(self, *conditions: str, detail: str) -> ViolationBody:
         """Return the body of values under some conditions."""
-        return ViolationBody((*self._values.literals, *conditions), quoted(detail), self._values.value)
+        return ViolationBody((*self._values.literals, *conditions), quote_symbol(detail), self._values.value)
 
     def _test_body(self, test: str, parameter: str, detail: str) -> ViolationBody:
-        return self._each(f'@{HOLDS}("{test}", {quoted(parameter)}, {self._values.value}) = 0', detail=detail)
+        return self._each(f'@{HOLDS}("{test}", {quote_symbol(parameter)}, {self._values.value}) = 0', detail=detail)
 
     def _count_bodies(
         self, constraint: Constraint, op: str, some: Callable[[], str], number: Callable[[], str]
     ) -> Iterator[ViolationBody]:
         """Yield the body of focus nodes with fewer or more values than a parameter says: `some`, and their `number` n,
         are literals."""
-        limit, detail = int(parts(constraint.value)[0]), quoted(constraint.value)
+        limit, detail = int(parts(constraint.value)[0]), quote_symbol(constraint.value)
         if op == "<" and limit == 1:
             yield ViolationBody((self._values.focus, f"!{some()}"), detail)
         elif op == ">" and limit <= 0:
@@ -221,7 +221,7 @@ class ConstraintRules:
         yield self._each(f"{'!' * equal}{other}(v_x, {self._values.value})", detail=iri)
         if equal:
             literals = self._values.focus, f"{other}(v_x, w)", self._values.lacks("w")
-            yield ViolationBody(literals, quoted(iri), "w")
+            yield ViolationBody(literals, quote_symbol(iri), "w")
 
     def _shapes(self, constraint: Constraint) -> Iterator[ViolationBody]:
         """Yield the bodies of values that conform, or do not, to other shapes."""
@@ -264,10 +264,10 @@ class ConstraintRules:
         ignored = [
             term for each in self._shape.constraints if each.parameter == "ignoredProperties" for term in each.members
         ]
-        allowed = quoted("\t".join((*ignored, *self._source.properties(self._shape))))
+        allowed = quote_symbol("\t".join((*ignored, *self._source.properties(self._shape))))
         triple = f"{TRIPLE}({self._values.value}, v_p, w)"
         literals = *self._values.literals, triple, f'@{HOLDS}("in", {allowed}, v_p) = 0'
-        return ViolationBody(literals, quoted(detail), "w", "v_p")
+        return ViolationBody(literals, quote_symbol(detail), "w", "v_p")
 
     # --- relations beside the view -------------------------------------------------------------------------------
 

@@ -103,7 +103,7 @@ class ShapesGraph:
     def __init__(self, data: Any, format: str | None, base: str | None, labels: Labels, *, is_strict: bool) -> None:
         self._is_strict = is_strict
         self.warnings: list[Problem] = []
-        columns = reader.read(data, format, base, labels, by_file=True)
+        columns = reader.read_triples(data, format, base, labels, by_file=True)
         texts = (part.to_pylist() for part in (columns.subjects, columns.predicates, columns.objects))
         self._objects: dict[str, dict[str, dict[str, None]]] = {}
         self._ill = columns.ill
@@ -148,12 +148,13 @@ class ShapesGraph:
         while node != NIL:
             first, rest = self.objects(node, LIST_FIRST), self.objects(node, LIST_REST)
             if len(first) != 1 or len(rest) != 1 or node in seen:
-                raise self.ill_formed(shape, predicate, f"needs a list, found {self.shown(node)}", "write it as ( … )")
+                reason = f"needs a list, found {self.describe_term(node)}"
+                raise self.ill_formed(shape, predicate, reason, "write it as ( … )")
             seen.add(node)
             yield first[0]
             node = rest[0]
 
-    def shown(self, term: str) -> str:
+    def describe_term(self, term: str) -> str:
         """Return a term for a message: a blank node by its IRIs, so that a reader can find it."""
         if not term.startswith("_:"):
             return ntriples(term)
@@ -164,16 +165,16 @@ class ShapesGraph:
 
     def ill_formed(self, shape: str, predicate: str, reason: str, hint: str) -> DataError:
         """Return the error about a value of a predicate of a shape."""
-        message = f"{self._property(predicate)} of the shape {self.shown(shape)} {reason}"
+        message = f"{self._property(predicate)} of the shape {self.describe_term(shape)} {reason}"
         return DataError(Problem("E0674", message, place="<shapes>", hint=hint))
 
-    def unsupported(self, shape: str, predicate: str, reason: str, hint: str) -> UsageError:
+    def unsupported_part(self, shape: str, predicate: str, reason: str, hint: str) -> UsageError:
         """Return the error about a part of a shape that tidelog does not validate."""
-        message = f"{self._property(predicate)} of the shape {self.shown(shape)} cannot be validated: {reason}"
+        message = f"{self._property(predicate)} of the shape {self.describe_term(shape)} cannot be validated: {reason}"
         return UsageError(Problem("E0675", message, place="<shapes>", hint=hint))
 
     def _property(self, predicate: str) -> str:
-        return self.shown(predicate) if ":" in predicate else f"sh:{predicate}"
+        return self.describe_term(predicate) if ":" in predicate else f"sh:{predicate}"
 
     def pass_over(self, error: TidelogError) -> None:
         """Note the error about a part that is not validated as a warning (E0659); raise it if the graph is strict."""
@@ -252,7 +253,7 @@ def note_unknown(graph: ShapesGraph, names: Collection[str]) -> None:
         for iris, known, sort in used:
             for word in (iri.removeprefix(SH) for iri in iris if iri.startswith(SH)):
                 if word not in known:
-                    message = f"{sort}sh:{word} of {graph.shown(subject)} is unknown, and says nothing"
+                    message = f"{sort}sh:{word} of {graph.describe_term(subject)} is unknown, and says nothing"
                     problem = Problem("E0674", message, place="<shapes>", hint=_advice(word, known))
                     graph.pass_over(DataError(problem))
 

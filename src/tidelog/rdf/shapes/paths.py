@@ -75,7 +75,7 @@ def path_triples(text: str, new: Callable[[], str]) -> tuple[str, list[tuple[str
     tokens = [match[0] for match in _TOKEN.finditer(text)]
     triples: list[tuple[str, str, str]] = []
 
-    def put(predicate: str, value: str) -> str:
+    def add_triple(predicate: str, value: str) -> str:
         node = new()
         triples.append((node, f"{SH}{predicate}", value))
         return node
@@ -96,7 +96,7 @@ def path_triples(text: str, new: Callable[[], str]) -> tuple[str, list[tuple[str
         return nodes[0] if len(nodes) == 1 else put_all(nodes)
 
     def alternatives() -> str:
-        return level("|", sequence, lambda nodes: put("alternativePath", members(nodes)))
+        return level("|", sequence, lambda nodes: add_triple("alternativePath", members(nodes)))
 
     def sequence() -> str:
         return level("/", step, members)
@@ -104,13 +104,13 @@ def path_triples(text: str, new: Callable[[], str]) -> tuple[str, list[tuple[str
     def step() -> str:
         token = tokens.pop(0)
         if token == "^":
-            return put("inversePath", step())
+            return add_triple("inversePath", step())
         node = token[1:-1]
         if token == "(":
             node = alternatives()
             tokens.pop(0)
         while tokens and tokens[0] in _NAMES:
-            node = put(_NAMES[tokens.pop(0)], node)
+            node = add_triple(_NAMES[tokens.pop(0)], node)
         return node
 
     return alternatives(), triples

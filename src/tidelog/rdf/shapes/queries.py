@@ -8,7 +8,7 @@ Source: SHACL, sections 5 and 6, and appendix A for pre-binding.
 
 The compiler is that of views in SPARQL. Pre-binding means that $this has its value in every part of a query, also in
 those where no pattern binds it. So each group of triple patterns has the literal of the focus nodes, and the constants
-(`ViewRules.binding`).
+(`ViewRules.prebind_variables`).
 
 Queries that no view has are evaluated over the mirror of a store. pyoxigraph substitutes a variable in patterns and
 filters, but BOUND and BIND do not see it. So each group of a query begins with VALUES, which has the pre-bound terms.
@@ -29,8 +29,8 @@ from tidelog.rdf.formats import load
 from tidelog.rdf.literals import parts
 from tidelog.rdf.shapes.documents import SH, SPARQL, ShapesGraph, is_deactivated, is_true
 from tidelog.rdf.shapes.paths import path_text
-from tidelog.rdf.shapes.testing import filled
-from tidelog.rdf.sparql.bodies import Unsupported, ViewBody, ViewRules, quoted
+from tidelog.rdf.shapes.testing import fill_message
+from tidelog.rdf.sparql.bodies import Unsupported, ViewBody, ViewRules, quote_symbol
 from tidelog.rdf.sparql.evaluation import symbol_of
 from tidelog.rdf.sparql.mirror import named_graph
 from tidelog.rdf.sparql.reading import algebra
@@ -45,7 +45,7 @@ def query_algebra(text: str, constants: Mapping[str, str]) -> tuple[Any, str]:
         return None, "it names graphs"
     try:
         found = algebra(text, {})
-        matches(found, bound("nodes(v_this)", constants.items()), ViewRules("trial"))
+        matches(found, prebound_body("nodes(v_this)", constants.items()), ViewRules("trial"))
     except Unsupported as error:
         return None, str(error)
     except TidelogError as error:
@@ -55,16 +55,16 @@ def query_algebra(text: str, constants: Mapping[str, str]) -> tuple[Any, str]:
     return found, ""
 
 
-def bound(focus: str, constants: Iterable[tuple[str, str]]) -> ViewBody:
-    """Return the body of what is pre-bound: the literal of the focus nodes, and constants."""
-    atoms = {"this": focus, **{name: f"v_{name} = {quoted(value)}" for name, value in constants}}
+def prebound_body(focus: str, constants: Iterable[tuple[str, str]]) -> ViewBody:
+    """Return the body that binds the variables of a query in advance: the literal of the focus nodes, and constants."""
+    atoms = {"this": focus, **{name: f"v_{name} = {quote_symbol(value)}" for name, value in constants}}
     return ViewBody(tuple(atoms.values()), frozenset(atoms), frozenset(), atoms)
 
 
 def matches(query: Any, given: ViewBody, rules: ViewRules) -> list[ViewBody]:
     """Return the bodies of the rows of a query. Raise Unsupported."""
     node, _ = projection(query.p)
-    with rules.binding(given):
+    with rules.prebind_variables(given):
         return [given & body for body in bodies(node.p, rules, ViewBody())]
 
 
@@ -142,7 +142,7 @@ class QueryReader:
             if node.startswith('"'):
                 raise graph.ill_formed(name, "sparql", "is a literal", "give it a node with sh:select")
             if not is_deactivated(graph, node):
-                yield from self._read(name, path, node, "sparql", SPARQL, node, {})
+                yield from self._read_query(name, path, node, "sparql", SPARQL, node, {})
         used = graph.predicates(name)
         for component in self._components:
             if any(each in used for each, _ in component.parameters) and all(
@@ -156,17 +156,18 @@ class QueryReader:
         values = {each: found for each in names if (found := graph.objects(name, each))}
         first = next(iter(values))
         if len(names) > 1 and (several := [each for each, found in values.items() if len(found) > 1]):
-            shown = ", ".join(map(graph.shown, values[several[0]]))
+            shown = ", ".join(map(graph.describe_term, values[several[0]]))
             raise graph.ill_formed(name, several[0], f"needs one value, found {shown}", "keep one of them")
         validator = component.for_nodes if path is None else component.for_properties
         if validator is None:
-            self._pass_over(name, first, f"{graph.shown(component.name)} has no validator in SPARQL for this shape")
+            reason = f"{graph.describe_term(component.name)} has no validator in SPARQL for this shape"
+            self._pass_over(name, first, reason)
             return
         for value in values[first]:
             constants = {_variable(each): found[0] for each, found in values.items()} | {_variable(first): value}
-            yield from self._read(name, path, validator, first, component.name, value, constants)
+            yield from self._read_query(name, path, validator, first, component.name, value, constants)
 
-    def _read(
+    def _read_query(
         self,
         name: str,
         path: Path | None,
@@ -210,7 +211,7 @@ class QueryReader:
 
     def _pass_over(self, name: str, predicate: str, reason: str) -> None:
         hint = "write it with SELECT, or as a view in SPARQL"
-        self._graph.pass_over(self._graph.unsupported(name, predicate, reason, hint))
+        self._graph.pass_over(self._graph.unsupported_part(name, predicate, reason, hint))
         self.passed_over = True
 
     def _refuse(self, name: str, word: str, found: list[Word], bound: set[str]) -> None:
@@ -343,7 +344,7 @@ class StoredQuery(NamedTuple):
         template = _Template(parts(self.text)[0])
         constants = dict(pair.split(" ", 1) for pair in self.constants.split("\t") if pair)
         for node in nodes:
-            text, options = template.bound(node, constants)
+            text, options = template.bind_node(node, constants)
             results = ask(text, options, self.scope == "inferred")
             names = [variable.value for variable in results.variables]
             for solution in results:
@@ -352,7 +353,7 @@ class StoredQuery(NamedTuple):
 
     def _row(self, node: str, terms: Mapping[str, str]) -> tuple[str, ...]:
         value = terms.get("value", "" if self.path else node)
-        message = terms.get("message") or filled(self.message, "\t".join(terms), "\t".join(terms.values()))
+        message = terms.get("message") or fill_message(self.message, "\t".join(terms), "\t".join(terms.values()))
         fixed = self.shape, self.component, self.severity, message, self.detail
         return node, terms.get("path", self.path), value, *fixed
 
@@ -371,7 +372,7 @@ class _Template:
         self._pieces = [text[i:j] for i, j in pairwise(places)]
         self._is_seeing = any(word.is_keyword(*_SEEING) for word in found)
 
-    def bound(self, node: str, constants: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    def bind_node(self, node: str, constants: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
         """Return the text and the options of the query for a node."""
         pairs, options = dict(constants), dict[str, Any]()
         start = " "

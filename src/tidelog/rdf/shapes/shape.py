@@ -165,7 +165,7 @@ class _Reader:
                 self._pass_over(word, UNSUPPORTED[word], "write it as a view in SPARQL: store.view(name, query)")
 
     def _pass_over(self, predicate: str, reason: str, hint: str) -> None:
-        self._graph.pass_over(self._graph.unsupported(self._name, predicate, reason, hint))
+        self._graph.pass_over(self._graph.unsupported_part(self._name, predicate, reason, hint))
         self._is_partial |= predicate != "target"
 
     def _constraints(self, is_property: bool) -> Iterator[Constraint]:
@@ -191,11 +191,11 @@ class _Reader:
             raise graph.ill_formed(name, "qualifiedValueShape", reason, "add one, or use sh:node for all values")
         for value in graph.objects(name, "property"):
             if not graph.objects(value, "path"):
-                reason = f"needs a property shape, but {graph.shown(value)} has no sh:path"
+                reason = f"needs a property shape, but {graph.describe_term(value)} has no sh:path"
                 raise graph.ill_formed(name, "property", reason, "give it a sh:path, or use sh:node")
         for value in graph.objects(name, "node"):
             if graph.objects(value, "path"):
-                reason = f"needs a node shape, but {graph.shown(value)} has a sh:path"
+                reason = f"needs a node shape, but {graph.describe_term(value)} has a sh:path"
                 raise graph.ill_formed(name, "node", reason, "use sh:property")
         patterns = graph.objects(name, "pattern")
         for pattern in patterns:
@@ -214,7 +214,7 @@ class _Reader:
             what, test = needed[parameter]
             wrong = next((each for each in members if not test(each)), None)
             if wrong is not None:
-                reason = f"needs a list of {what}, found {self._graph.shown(wrong)}"
+                reason = f"needs a list of {what}, found {self._graph.describe_term(wrong)}"
                 raise self._graph.ill_formed(self._name, parameter, reason, "correct the list")
         return members
 
@@ -223,12 +223,13 @@ class _Reader:
         graph = self._graph
         values = graph.objects(self._name, predicate)
         if len(values) > 1 and predicate in SINGLE:
-            found = ", ".join(map(graph.shown, values))
+            found = ", ".join(map(graph.describe_term, values))
             raise graph.ill_formed(self._name, predicate, f"needs one value, found {found}", "keep one of them")
         what, test = _NEEDED.get(predicate, ("", bool))
         for value in values:
             if not test(value) or (graph.is_ill(value) and predicate != "targetNode"):
-                raise graph.ill_formed(self._name, predicate, f"needs {what}, found {graph.shown(value)}", "correct it")
+                reason = f"needs {what}, found {graph.describe_term(value)}"
+                raise graph.ill_formed(self._name, predicate, reason, "correct it")
         return values
 
 
@@ -309,7 +310,7 @@ def knowable(shapes: Mapping[str, ParsedShape], graph: ShapesGraph) -> Mapping[s
                     reason = "the shape asks for itself through a negation"
                     hint = "end the recursion: neither answer would be right, and SHACL leaves it open"
                 if parameter not in dropped.setdefault(name, set()):
-                    graph.pass_over(graph.unsupported(name, parameter, reason, hint))
+                    graph.pass_over(graph.unsupported_part(name, parameter, reason, hint))
                     dropped[name].add(parameter)
         if not dropped:
             for name in reported_and_needed(shapes, links)[1]:
@@ -317,7 +318,7 @@ def knowable(shapes: Mapping[str, ParsedShape], graph: ShapesGraph) -> Mapping[s
                     if query.algebra is None:
                         reason = f"another shape asks for it, and its query is no view: {query.reason}"
                         hint = "give the shape targets, or sh:property, so that it is validated alone"
-                        graph.pass_over(graph.unsupported(name, "sparql", reason, hint))
+                        graph.pass_over(graph.unsupported_part(name, "sparql", reason, hint))
             return shapes
         shapes = {name: _without_constraints(shape, dropped.get(name, set())) for name, shape in shapes.items()}
 
@@ -327,14 +328,14 @@ def parents(shapes: Mapping[str, ParsedShape], links: Links) -> dict[str, str]:
     and no other shape asks for them."""
     return {
         inner: name
-        for inner, ((parameter, name), *others) in _asking(links).items()
+        for inner, ((parameter, name), *others) in _invert_links(links).items()
         if not others and parameter == "property" and shapes[name].path is None and not shapes[inner].targets
     }
 
 
 def _partial(shapes: Mapping[str, ParsedShape], links: Links) -> set[str]:
     """Return the shapes that are partial, or ask for one that is."""
-    asking = _asking(links)
+    asking = _invert_links(links)
     found = {name for name, shape in shapes.items() if shape.is_partial}
     waiting = list(found)
     while waiting:
@@ -344,7 +345,7 @@ def _partial(shapes: Mapping[str, ParsedShape], links: Links) -> set[str]:
     return found
 
 
-def _asking(links: Links) -> Mapping[str, Sequence[tuple[str, str]]]:
+def _invert_links(links: Links) -> Mapping[str, Sequence[tuple[str, str]]]:
     """Return for each shape the parameters by which others ask for it, and these."""
     asking: dict[str, list[tuple[str, str]]] = {}
     for name, asked in links.items():

@@ -81,7 +81,7 @@ def language(term: str) -> str | None:
 
 
 @functor("symbol, symbol, symbol -> symbol", name=FILLED)
-def filled(message: str, names: str, terms: str) -> str:
+def fill_message(message: str, names: str, terms: str) -> str:
     """Return a message, a literal, with terms in the place of `{?name}` and `{$name}`; names and terms have tabs
     between."""
     values = dict(zip(names.split("\t"), terms.split("\t"), strict=True))
@@ -93,7 +93,7 @@ def _message_part(term: str) -> str:
     return literal(parts(term)[0] if term.startswith('"') else term)[1:-1]
 
 
-FUNCTIONS = (holds, language, filled)
+FUNCTIONS = (holds, language, fill_message)
 """The functions that the rules of shapes may call."""
 
 
@@ -191,7 +191,7 @@ def order_of(one: str, other: str) -> str | None:
         return None
     a, b = left[1], right[1]
     if isinstance(a, _Moment) and isinstance(b, _Moment):
-        return a.compared(b)
+        return a.compare(b)
     return "<" if a < b else ">" if a > b else "=" if a == b else None
 
 
@@ -202,7 +202,7 @@ class _Moment:
         self.is_zoned = moment.tzinfo is not None
         self.moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
-    def compared(self, other: _Moment) -> str | None:
+    def compare(self, other: _Moment) -> str | None:
         """Return how this compares: not at all if the lacking time zone could turn it round."""
         if self.is_zoned != other.is_zoned and abs(self.moment - other.moment) <= _ZONE:
             return None

@@ -179,12 +179,12 @@ class ShapeVerbs(SparqlVerbs):
             graph = ShapesGraph(data, format, base, self._labels, is_strict=strict)
             infers = any(rule.name in ("cax-sco", "rdfs9") for rule in self._table)
             try:
-                shapes = knowable(read_shapes(graph, self._declared, inferred=inferred), graph)
+                shapes = knowable(read_shapes(graph, self._declared_prefixes, inferred=inferred), graph)
                 self._refuse_entailment(graph)
                 rules = ShapeCompiler(
                     name,
                     shapes,
-                    self._names.property if inferred else self._names.asserted,
+                    self._names.property if inferred else self._names.asserted_relation,
                     self._names.class_ if inferred and infers else None,
                     graph.warnings,
                     inferred=inferred,
@@ -226,7 +226,7 @@ class ShapeVerbs(SparqlVerbs):
             asked = names or tuple(there)
             return self._report(asked, lambda each: self._database[each] if each in relations else ())
 
-    def validated(self, change: StoreChange, name: str) -> ValidationReport:
+    def validate_change(self, change: StoreChange, name: str) -> ValidationReport:
         """Return the violations that a change of shapes alone brings to those with a name: all, if it brings them. For
         modules of this package."""
         return self._report([name], lambda each: change[each].inserted if change.knows(each) else ())
@@ -240,7 +240,7 @@ class ShapeVerbs(SparqlVerbs):
                 hint = "raise the limit with store.options(timeout=…), or validate fewer nodes"
                 message = f"the validation took longer than {self._options.timeout:g} seconds"
                 raise LimitError(Problem("E0501", message, hint=hint))
-            with self._sharing(union=True, inferred=inferred) as copy, query_errors(text, "<shapes>"):
+            with self._share_mirror(union=True, inferred=inferred) as copy, query_errors(text, "<shapes>"):
                 return copy.store.query(text, **dataset(copy.store, inferred, union=True), **options)
 
         return ValidationReport(names, rows, ask, self._all_prefixes)

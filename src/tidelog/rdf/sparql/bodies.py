@@ -132,7 +132,7 @@ class ViewRules:
             yield body
 
     @contextmanager
-    def binding(self, given: ViewBody) -> Iterator[None]:
+    def prebind_variables(self, given: ViewBody) -> Iterator[None]:
         """Give variables values in every part of a pattern, as pre-binding does."""
         before, self.given = self.given, given
         try:
@@ -265,10 +265,10 @@ def operand_of(value: Any) -> str:
     name = name_of(value)
     if name is not None:
         return f"v_{name}"
-    return quoted(term(value))
+    return quote_symbol(term(value))
 
 
-def quoted(symbol: str) -> str:
+def quote_symbol(symbol: str) -> str:
     """Return a symbol as a constant of rules."""
     text = symbol.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'

@@ -18,7 +18,7 @@ from tidelog.rdf.formats import load
 from tidelog.rdf.literals import parts, value_of
 from tidelog.rdf.names import COLON
 from tidelog.rdf.sparql.evaluation import symbol_of
-from tidelog.rdf.sparql.mirror import read
+from tidelog.rdf.sparql.mirror import parse_quads
 from tidelog.rdf.terms import OWL, XSD, is_iri, literal, ntriples
 
 COMPUTE = f"sparql{COLON}compute"
@@ -53,7 +53,7 @@ def compute(op: str, one: str, other: str) -> str:
         return ""
     rank = max(left[0], right[0])
     if rank > _DECIMAL:
-        return _floating(rank, op, left[1], right[1])
+        return _compute_float(rank, op, left[1], right[1])
     a, b = left[1], right[1]
     if op == "/":
         return number_literal(_DECIMAL, a / b) if b else ""
@@ -65,7 +65,7 @@ def _value_of(expression: str, symbols: Mapping[str, str]) -> str:
     compares some as terms, and not as values."""
     store = load().Store()
     lines = (f"<x:s> <x:{name}> {ntriples(symbol)} .\n" for name, symbol in symbols.items() if symbol)
-    store.extend(read("".join(lines).encode()))
+    store.extend(parse_quads("".join(lines).encode()))
     pattern = " ; ".join(f"<x:{name}> ?{name}" for name in symbols)
     found = next(store.query(f"SELECT ({expression} AS ?value) {{ <x:s> {pattern} }}"), None)
     return "" if found is None else symbol_of(found["value"])
@@ -80,7 +80,7 @@ def _part(op: str, term: str) -> str:
     return datatype if op == "datatype" else literal(text if op == "str" else language)
 
 
-def _floating(rank: int, op: str, one: Any, other: Any) -> str:
+def _compute_float(rank: int, op: str, one: Any, other: Any) -> str:
     kind = numpy.float32 if rank == _FLOAT else numpy.float64
     a, b = kind(float(one)), kind(float(other))
     with numpy.errstate(all="ignore"):

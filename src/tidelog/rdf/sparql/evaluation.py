@@ -15,7 +15,7 @@ from tidelog.io.relation import Relation
 from tidelog.rdf import output
 from tidelog.rdf.formats import INFERRED, format_of, load
 from tidelog.rdf.sparql.mirror import MERGED, named_graphs
-from tidelog.rdf.sparql.texts import selecting, selects_all, variables
+from tidelog.rdf.sparql.texts import name_columns, selects_all, variables
 from tidelog.rdf.terms import NESTED, ntriples
 
 _FORMS = {"QuerySolutions": "SELECT", "QueryBoolean": "ASK", "QueryTriples": "CONSTRUCT"}
@@ -36,7 +36,7 @@ class SparqlPlan:
         if selects_all(text):
             given = [each.value for each in load().Store().query(text, **self.options).variables]
             order = variables(text)
-            text = selecting(text, sorted(given, key=order.index))
+            text = name_columns(text, sorted(given, key=order.index))
         return mirror.query(text, **self.options)
 
 

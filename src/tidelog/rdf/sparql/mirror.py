@@ -219,8 +219,8 @@ class Mirror:
         return bool(self._noted) or (merges and not self._merges) or copy.process != os.getpid()
 
     def _make(self) -> None:
-        asserted = self._quads.with_graphs(self._triples.matching(None, None, None, asserted=True))
-        inferred = self._triples.inferred()
+        asserted = self._quads.with_graphs(self._triples.match_terms(None, None, None, asserted=True))
+        inferred = self._triples.inferred_triples()
         self._fill(self._oxigraph_quads(asserted, inferred, self._only_named(asserted)), len(asserted) + len(inferred))
 
     def _fill(self, quads: Iterable[Any], count: int) -> None:
@@ -240,13 +240,13 @@ class Mirror:
         """Look up where the noted triples are now."""
         noted = self._with_equals(numpy.unique(numpy.concatenate(self._noted), axis=0))
         rows = numpy.unique(numpy.concatenate(self._rows), axis=0)
-        visible, asserted = self._quads.visible(noted), self._quads.asserted(noted)
+        visible, asserted = self._quads.are_visible(noted), self._quads.are_asserted(noted)
         there = self._quads.with_graphs(noted[asserted])
         default = self._triples.dictionary.encode(DEFAULT, "symbol")
         in_default = there[there[:, 3] == default][:, :3]
         others = noted[~is_among(noted, in_default)]
         left = numpy.column_stack([others, numpy.full(len(others), default)])
-        stored = self._triples.stored(GRAPH, asserted=True)
+        stored = self._triples.stored_relation(GRAPH, asserted=True)
         if stored is not None and len(rows):
             rows = rows[stored.find(rows) < 0]
         merged = self._only_named(there)
@@ -285,9 +285,9 @@ class Mirror:
 
     def _oxigraph_quads(self, quads: Words, inferred: Words, merged: Words) -> Iterator[Any]:
         """Yield quads, and inferred and merged triples in their graphs, as pyoxigraph has them."""
-        yield from read(nquads(self._triples.relation("quads", quads)))
+        yield from parse_quads(nquads(self._triples.relation("quads", quads)))
         for triples, graph in ((inferred, INFERRED), (merged, MERGED)):
-            yield from read(nquads(self._triples.relation(graph, triples), f" <{graph}>"))
+            yield from parse_quads(nquads(self._triples.relation(graph, triples), f" <{graph}>"))
 
 
 def named_graphs(mirror: Any) -> list[Any]:
@@ -301,7 +301,7 @@ def named_graph(name: str) -> Any:
     return oxigraph.BlankNode(name[2:]) if name.startswith("_:") else oxigraph.NamedNode(name)
 
 
-def read(lines: bytes) -> Iterator[Any]:
+def parse_quads(lines: bytes) -> Iterator[Any]:
     """Yield the quads of lines of N-Quads, some of them twice. Leave out lines that are no RDF, because a rule has
     made up the terms."""
     oxigraph = load()

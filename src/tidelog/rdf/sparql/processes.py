@@ -93,12 +93,12 @@ class QueryProcess:
             left = None if timeout is None else max(0.0, started + timeout - time.monotonic())
             if not self.pipe.poll(left) and timeout is not None:
                 raise too_long(timeout)
-            for part in self.read():
+            for part in self.receive_parts():
                 yield part
                 if part is None or isinstance(part, BaseException):
                     return
 
-    def read(self) -> list[AnswerPart]:
+    def receive_parts(self) -> list[AnswerPart]:
         """Return the next parts of an answer. Raise LimitError (E0503) if the process has ended."""
         try:
             parts: list[AnswerPart] = self.pipe.recv()

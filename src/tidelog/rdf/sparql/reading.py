@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tidelog.rdf.formats import load, missing
+from tidelog.rdf.formats import load, missing_library
 from tidelog.rdf.sparql.bodies import TEXT, Unsupported
 from tidelog.rdf.sparql.texts import Word, after_prologue, query_errors, refuse, syntax_error, words
 
@@ -207,7 +207,7 @@ def algebra(text: str, prefixes: Mapping[str, str]) -> Any:
         from rdflib.plugins.sparql.algebra import translateQuery
         from rdflib.plugins.sparql.parser import parseQuery
     except ImportError:
-        raise missing("rdflib") from None
+        raise missing_library("rdflib") from None
 
     try:
         parsed = parseQuery(text)

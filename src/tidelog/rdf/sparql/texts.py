@@ -121,7 +121,7 @@ def selects_all(text: str) -> bool:
     return bool(rest) and _ALL.match(text, rest[0].start) is not None
 
 
-def selecting(text: str, names: list[str]) -> str:
+def name_columns(text: str, names: list[str]) -> str:
     """Return a query with `SELECT *` as one that names its columns. Without columns it stays as it is."""
     found = _ALL.match(text, after_prologue(words(text))[0].start)
     assert found is not None
@@ -201,14 +201,14 @@ def _advice(text: str, reported: int, expected: str, parse: Callable[[str], obje
     if reported >= len(text) and expected == "expected [_]" and text.rstrip().endswith("}"):
         return reported, "let BIND and AS name variables that have no value yet"
     is_final = reported > _NEAR or "<unreported>" in expected
-    found = None if is_final else _ending(text, reported, expected, parse)
+    found = None if is_final else _find_valid_end(text, reported, expected, parse)
     if found is not None:
         return _advice_behind(text, *found)
     keywords = [token for token in tokens if re.fullmatch(r"[A-Z]+(?: [A-Z]+)?", token)]
     return reported, f"expected one of {', '.join(keywords[:_MOST])} here, or a term" if keywords else _CHECK
 
 
-def _ending(text: str, reported: int, expected: str, parse: Callable[[str], object]) -> tuple[int, str] | None:
+def _find_valid_end(text: str, reported: int, expected: str, parse: Callable[[str], object]) -> tuple[int, str] | None:
     """Return the end of the longest beginning of a text that may go on, and what pyoxigraph expects there; None for a
     reported place that is far from there.
 

@@ -19,7 +19,7 @@ from tidelog.rdf import reader
 from tidelog.rdf.documents import Labels
 from tidelog.rdf.formats import INFERRED, load
 from tidelog.rdf.sparql.evaluation import FoundTerms, SparqlPlan, dataset
-from tidelog.rdf.sparql.mirror import MERGED, named_graphs, read
+from tidelog.rdf.sparql.mirror import MERGED, named_graphs, parse_quads
 from tidelog.rdf.sparql.reading import UpdateOperation
 from tidelog.rdf.sparql.texts import words
 from tidelog.rdf.terms import NESTED, ntriples
@@ -63,7 +63,7 @@ class UpdateDraft:
         """Quads that follow, and that patterns over asserted triples have passed over."""
 
     @property
-    def lacking(self) -> Any:
+    def undeletable_quad(self) -> Any:
         """Return a quad that the update cannot delete, because it follows, or None. Quads that patterns have
         passed over count if the update deletes nothing: it may follow from what is deleted."""
         passed = self._passed if all(self.changes.values()) else []
@@ -236,23 +236,23 @@ class UpdateDraft:
         if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
             hint = "download it first, and write LOAD <file:///…>; tidelog fetches nothing from the web"
             raise DataError(Problem("E0410", "LOAD reads files only", place=source, hint=hint))
-        columns = reader.read(Path(unquote(parts.path)), None, source, self._labels)
+        columns = reader.read_triples(Path(unquote(parts.path)), None, source, self._labels)
         texts = [columns.subjects, columns.predicates, columns.objects]
         names = [graph or ""] * len(columns)
         if columns.graphs is not None:
             names = [name or graph or "" for name in columns.graphs.to_pylist()]
         rows = zip(*(each.to_pylist() for each in texts), names, strict=True)
         lines = "".join(f"{' '.join(ntriples(term) for term in row if term)} .\n" for row in rows)
-        return list(read(lines.encode()))
+        return list(parse_quads(lines.encode()))
 
     # --- quads -----------------------------------------------------------------------------------------------------
 
     def _insert(self, quads: Iterable[Any]) -> None:
-        for quad in self._changing(quads):
+        for quad in self._changeable_quads(quads):
             self._note_change(quad, True)
 
     def _delete(self, quads: Iterable[Any]) -> None:
-        for quad in self._changing(quads):
+        for quad in self._changeable_quads(quads):
             if self.has(quad):
                 self._note_change(quad, False)
             elif self._follows(quad):
@@ -264,7 +264,7 @@ class UpdateDraft:
         else:
             self.changes[quad] = is_there
 
-    def _changing(self, quads: Iterable[Any]) -> Iterator[Any]:
+    def _changeable_quads(self, quads: Iterable[Any]) -> Iterator[Any]:
         """Yield quads that are about to change. Raise UsageError (E0669) for the graph of inferred triples."""
         for quad in list(quads):
             graph = getattr(quad.graph_name, "value", "")

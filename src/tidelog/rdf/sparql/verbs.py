@@ -76,11 +76,11 @@ class SparqlVerbs(TripleVerbs):
         """
         with self.transaction() as block:
             graphs = {"default_graphs": default_graphs, "named_graphs": named_graphs}
-            apply_changes(block, self.drafted(text, inferred=inferred, timeout=timeout, base=base, **graphs))
+            apply_changes(block, self.draft_update(text, inferred=inferred, timeout=timeout, base=base, **graphs))
         assert block.change is not None
         return block.change
 
-    def drafted(
+    def draft_update(
         self,
         text: str,
         /,
@@ -102,21 +102,21 @@ class SparqlVerbs(TripleVerbs):
             raise UsageError(Problem("E0664", "this text is a query, not an update", hint="pass it to `store.query`"))
         refuse(text, NAME)
         with self.turns.changing, changing_within_memory:
-            with self._sharing() as copy:
+            with self._share_mirror() as copy:
                 mirror = copy.store  # It stays as it is: only commits change it.
-                checked = CheckedUpdate(text, self._declared, start)
+                checked = CheckedUpdate(text, self._declared_prefixes, start)
                 first = TimedQuery(copy, checked, seconds) if self._is_long(text) else None
             with query_errors(text, NAME):
                 if first is not None:
                     first.answer()
-                check(text, self._declared, start)
+                check(text, self._declared_prefixes, start)
             ask, follows = partial(self._evaluate_plan, copy, seconds), partial(self._is_inferred, mirror)
             wider = partial(self._asked_wider, copy, seconds)
             draft = UpdateDraft(mirror, ask, self._labels, is_inferred, chosen, follows, wider)
             with query_errors(text, NAME):
-                for operation in operations(text, self._declared, start):
+                for operation in operations(text, self._declared_prefixes, start):
                     draft.run(operation)
-            if (lacking := draft.lacking) is not None:
+            if (lacking := draft.undeletable_quad) is not None:
                 raise self._follows(lacking)
             found = draft.changes.items()
             return {each: is_there for quad, is_there in found for each in self._stored_spellings(quad, is_there)}
@@ -158,7 +158,7 @@ class SparqlVerbs(TripleVerbs):
         return self._mirror
 
     @contextmanager
-    def _sharing(self, union: bool = False, *, inferred: bool = False) -> Iterator[MirrorCopy]:
+    def _share_mirror(self, union: bool = False, *, inferred: bool = False) -> Iterator[MirrorCopy]:
         """Share the mirror of the last epoch inside the block, in which nobody changes it."""
         self._check_usable()
         mirror = self._mirror_for(inferred=inferred)
@@ -217,7 +217,7 @@ class SparqlVerbs(TripleVerbs):
         if not isinstance(given, str):
             raise wrong_argument("a view", "the text of a SELECT or CONSTRUCT in SPARQL", text)
         with self._changing(), changing_within_memory:
-            rules = program(name, text, self._declared)
+            rules = program(name, text, self._declared_prefixes)
             refuse_taken(name, self._database.program)
             if f"{GRAPH}(" in rules:
                 self._quads.declare()
@@ -253,8 +253,8 @@ class SparqlVerbs(TripleVerbs):
             raise UsageError(Problem("E0664", "this text is an update, not a query", hint="pass it to `store.update`"))
         chosen = _dataset_options(options.get("default_graphs"), options.get("named_graphs"))
         refuse(text, _QUERY)
-        asked = {"base_iri": base, "prefixes": self._declared, "substitutions": _substitutions(parameters)}
-        with self._sharing(union, inferred=inferred) as copy:
+        asked = {"base_iri": base, "prefixes": self._declared_prefixes, "substitutions": _substitutions(parameters)}
+        with self._share_mirror(union, inferred=inferred) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred, union))
             with query_errors(text, _QUERY, **asked):
                 plan = SparqlPlan(text, {**asked, **more})
@@ -263,7 +263,7 @@ class SparqlVerbs(TripleVerbs):
             found = running.answer() if isinstance(running, TimedQuery) else collect_terms(running)
         return Solutions(found, self.prefixes)
 
-    def answering(
+    def answer_in_process(
         self,
         text: str,
         formats: Mapping[str, str | None],
@@ -283,15 +283,16 @@ class SparqlVerbs(TripleVerbs):
             raise UsageError(Problem("E0668", "a query over a mirror on disk cannot be stopped", hint=hint))
         chosen = _dataset_options(limits.get("default_graphs"), limits.get("named_graphs"))
         refuse(text, _QUERY)
-        with self._sharing(inferred=True) as copy:
+        with self._share_mirror(inferred=True) as copy:
             more = chosen or ({} if has_dataset(text) else dataset(copy.store, inferred=True))
             process = taking(copy)
-        plan = SparqlPlan(text, {"base_iri": limits.get("base"), "prefixes": self._declared, **more})
+        plan = SparqlPlan(text, {"base_iri": limits.get("base"), "prefixes": self._declared_prefixes, **more})
         process.ask(plan, AnswerFormats(formats, self.prefixes, rows))
         return process
 
     @property
-    def _declared(self) -> dict[str, str]:
+    def _declared_prefixes(self) -> dict[str, str]:
+        """Return the prefixes that have an IRI."""
         return {name: iri for name, iri in self.prefixes.items() if iri}
 
     def _query_options(self, options: Mapping[str, Any]) -> tuple[float | None, bool, str | None]:
