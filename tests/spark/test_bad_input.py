@@ -14,7 +14,7 @@ from pyspark.sql.functions import lit, udf
 import tidelog
 from tidelog.errors import DataError, LimitError, Problem, SetupError, TidelogError
 from tidelog.spark import Pipeline, Source, sessions
-from tidelog.spark.failures import hint_for, releasing, spark_message, working
+from tidelog.spark.failures import hint_for, ignore_stopped_session, report_job_errors, spark_message
 
 PROGRAM = ".decl e(x: number, y: symbol)\n.decl n(k: number)\nc: n(k) :- k = count : { e(_, _) }."
 
@@ -245,7 +245,7 @@ org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception
         "x: y",
         "ModuleNotFoundError: No module named 'pyarrow'",
     ]
-    with pytest.raises(SetupError, match="hint: set PYSPARK_PYTHON to ") as caught, working():
+    with pytest.raises(SetupError, match="hint: set PYSPARK_PYTHON to ") as caught, report_job_errors():
         raise PySparkException(lacking)
     assert caught.value.code == "E0708"
     assert hint_for(Exception("whatever")) == "correct the cause that Spark gives; nothing has changed"
@@ -263,7 +263,7 @@ def test_a_task_without_memory(line: str, message: str) -> None:
     text = (
         f"An exception was thrown from the Python worker:\nTraceback (most recent call last):\n{line}\n SQLSTATE: 38000"
     )
-    with pytest.raises(LimitError) as caught, working():
+    with pytest.raises(LimitError) as caught, report_job_errors():
         raise PySparkException(text)
     [problem] = caught.value.problems
     assert (problem.code, problem.message) == ("E0503", f"out of memory in a task of Spark{message}")
@@ -271,7 +271,7 @@ def test_a_task_without_memory(line: str, message: str) -> None:
 
 
 def test_a_java_without_memory_is_a_failure_of_spark() -> None:
-    with pytest.raises(SetupError, match="E0708"), working():
+    with pytest.raises(SetupError, match="E0708"), report_job_errors():
         raise PySparkException("Job aborted.\nCaused by: java.lang.OutOfMemoryError: Java heap space")
 
 
@@ -280,11 +280,11 @@ def test_a_session_that_is_stopped_shows_in_many_ways(monkeypatch: pytest.Monkey
         sparkContext = None
 
     monkeypatch.setattr(sessions, "_sessions", {Stopped()})
-    with pytest.raises(SetupError, match="E0705"), working():
+    with pytest.raises(SetupError, match="E0705"), report_job_errors():
         assert not sessions.all_stopped()  # as PySpark says it
-    with releasing():
+    with ignore_stopped_session():
         assert not sessions.all_stopped()
-    with pytest.raises(DataError, match="mine"), working():
+    with pytest.raises(DataError, match="mine"), report_job_errors():
         raise DataError(Problem("E0401", "mine"))
 
 

@@ -178,7 +178,7 @@ def test_a_job_that_fails_is_an_error_with_a_hint(spark: SparkSession, monkeypat
         filled(db, "cluster")
         before = state(db)
         with monkeypatch.context() as patched:
-            patched.setattr(PartitionedEngine, "matching", failing)
+            patched.setattr(PartitionedEngine, "look_up_rows", failing)
             for ask in (db.explain, db.why_not, db.ways_to_remove, db.ways_to_derive):
                 with pytest.raises(tidelog.SetupError, match=r"E0708.*read the views(.|\n)*hint: ask again"):
                     ask("r", ("a", "d"))

@@ -31,7 +31,7 @@ def test_rows_are_counted_and_brought_to_the_driver(spark: SparkSession, form: s
     rows = rows_in(form, spark, THREE)
     assert (rows.arity, rows.count(), tuples_of(rows)) == (2, 3, THREE)
     assert rows.local().dtype == np.int64
-    assert (rows.held is None) == (form == "spark")
+    assert (rows.driver_words is None) == (form == "spark")
     assert not rows.is_surely_empty
 
 
@@ -63,10 +63,10 @@ def test_rows_without_others(spark: SparkSession, form: str) -> None:
 def test_rows_that_match_a_pattern(spark: SparkSession, form: str) -> None:
     rows, dictionary = rows_in(form, spark, THREE), Dictionary()
     kinds = ("number", "number")
-    assert tuples_of(rows.matching(Pattern("e", kinds, ((0, 1),), ()), dictionary)) == [(1, 1), (1, 2)]
-    assert tuples_of(rows.matching(Pattern("e", kinds, (), ((0, 1),)), dictionary)) == [(1, 1)]
+    assert tuples_of(rows.select_matching(Pattern("e", kinds, ((0, 1),), ()), dictionary)) == [(1, 1), (1, 2)]
+    assert tuples_of(rows.select_matching(Pattern("e", kinds, (), ((0, 1),)), dictionary)) == [(1, 1)]
     unknown = Pattern("e", ("symbol", "number"), ((0, "unheard"),), ())
-    assert tuples_of(rows.matching(unknown, dictionary)) == []
+    assert tuples_of(rows.select_matching(unknown, dictionary)) == []
 
 
 def test_no_rows_are_surely_empty() -> None:

@@ -3,7 +3,7 @@
 For a certificate of few rows the driver evaluates the program once more, over the facts, and takes the births from
 there: those of partitions cannot always be compared. They are hints: views and facts of the certificate are the
 cluster's, and no births whatsoever make the checker accept views that do not follow from the facts. For one of many
-rows, partitions evaluate the program once more if their births cannot be compared (`_certified`).
+rows, partitions evaluate the program once more if their births cannot be compared (`_prepare_certificate`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.verdict import check_partitions, parted_certificate
 from tidelog.spark.cluster_views import FetchedViews
-from tidelog.spark.failures import answering
+from tidelog.spark.failures import report_query_errors
 from tidelog.spark.rows import DriverRows, Rows, insertion, no_rows, too_many_rows
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.stored import StoredRelation
@@ -76,7 +76,7 @@ class AdHocEvaluator:
         if isinstance(query, BodyQuery):
             kept, evaluation = committed.core.relations, query.evaluation(committed.checked)
             facts = {GIVEN: encode_parameters(parameters, query.parameters, dictionary)} if query.parameters else {}
-            with answering():
+            with report_query_errors():
                 rows = self._goal(evaluation.remaining(kept), evaluation.reads(kept), facts, engine, most, options)
             return NAME, rows, query.columns
         if query.program is None:
@@ -84,10 +84,10 @@ class AdHocEvaluator:
             rows = known(query.relation) or no_rows(len(columns))
         else:
             columns = query.program.relations[QUERY].columns
-            with answering():
+            with report_query_errors():
                 asked = path_evaluation(query, dictionary, committed.checked, committed.core.relations)
                 rows = self._goal(asked.core, asked.reads, asked.facts, engine, most, options)
-        return query.relation, rows.matching(query, dictionary), columns
+        return query.relation, rows.select_matching(query, dictionary), columns
 
     def _goal(
         self,
@@ -121,7 +121,7 @@ class AdHocEvaluator:
         if self._size(engine) <= most:
             check(self.certificate(engine, most, watch), watch)
             return
-        with self._certified(engine, watch) as (program, ranked):
+        with self._prepare_certificate(engine, watch) as (program, ranked):
             check_partitions(program, engine, ranked, watch)
 
     @contextmanager
@@ -133,11 +133,11 @@ class AdHocEvaluator:
         if self._size(engine) <= most:
             yield self.certificate(engine, most, watch)
             return
-        with self._certified(engine, watch) as (program, ranked):
+        with self._prepare_certificate(engine, watch) as (program, ranked):
             yield parted_certificate(program, engine, ranked, watch)
 
     @contextmanager
-    def _certified(
+    def _prepare_certificate(
         self, engine: PartitionedEngine, watch: Watch
     ) -> Iterator[tuple[CertifiedProgram, PartitionedEngine]]:
         """Give the program of a certificate, and an engine with the rows of `engine` and births that can be compared,
@@ -150,7 +150,7 @@ class AdHocEvaluator:
                 ranked.is_brief = True
                 changes = {name: insertion(engine.facts(name)) for name in committed.checked.relations}
                 ranked.epoch(committed.core, changes, watch, EpochOptions())
-            program = certified(compiled, ranked.unsettled())
+            program = certified(compiled, ranked.find_unsettled_relations())
             yield CertifiedProgram(program, self._workspace.dictionary, "the database"), ranked
         finally:
             if ranked is not engine:

@@ -286,7 +286,7 @@ class FetchedViews(EngineViews):
 
     def near(self, name: str, columns: tuple[int, ...], groups: Words, most: int | None = None) -> AnyWords:
         if most is not None and name not in self._small:
-            return self._engine.matching([Lookup(name, False, columns, groups, most)])[0]
+            return self._engine.look_up_rows([Lookup(name, False, columns, groups, most)])[0]
         self._fetch([Wanted(name, columns, groups)])
         return super().near(name, columns, groups)
 
@@ -301,7 +301,8 @@ class FetchedViews(EngineViews):
             for node in evaluation.nodes:
                 for name in (*node.relations, *node.reads):
                     if name in kept:
-                        self._stored(name)  # Plans are kept as long as all relations that they read stay the same.
+                        # Plans are kept as long as all relations that they read stay the same.
+                        self._fetched_relation(name)
             waiting.append(Needed(self.state, evaluation.remaining(kept), self._evaluations, watch).rows(given))
         while waiting:
             watch.look()
@@ -331,13 +332,13 @@ class FetchedViews(EngineViews):
             return
         most = self.most - self._fetched
         lookups = [_lookup(name, columns, fresh[name, columns], most + 1) for name, columns in keys]
-        found = self._engine.matching(lookups)
+        found = self._engine.look_up_rows(lookups)
         self._fetched += sum(map(len, found))
         if self._fetched > self.most:
             message = f"an explanation needs more rows at the driver than the embedded_limit, {self.most:,}"
             raise too_many_rows(message)
         for (name, columns), rows in zip(keys, found, strict=True):
-            stored = self._stored(name)
+            stored = self._fetched_relation(name)
             stored.insert(rows)
             stored.settle()
             self._known[name, columns] |= fresh[name, columns]
@@ -368,7 +369,7 @@ class FetchedViews(EngineViews):
         derived = any(self.node_of(each) is not None for each in (name, own))
         return [f"{ASSERTED}{own}"] if derived and own in self._engine.committed.facts else []
 
-    def _stored(self, name: str) -> StoredRelation:
+    def _fetched_relation(self, name: str) -> StoredRelation:
         """Return the rows of a relation, or of its asserted facts, that have been fetched."""
         own, state = name.removeprefix(ASSERTED), self.state
         relations = state.views if name == own else state.asserted

@@ -36,7 +36,7 @@ from tidelog.spark.change import SparkChange, SparkReport, UnsealedEpoch, delive
 from tidelog.spark.cluster.engine import ClusterEngine, PartitionedEngine
 from tidelog.spark.delivery import Deliveries
 from tidelog.spark.engines import DriverChanges, Embedded, EngineChoice, only_embedded
-from tidelog.spark.failures import reading, working
+from tidelog.spark.failures import report_job_errors, report_source_errors
 from tidelog.spark.frames.translation import Translation, rows_on_driver
 from tidelog.spark.jobs import Phases, Records, job_description
 from tidelog.spark.keeping import Notes, StateKeeper, changes_in, resume_engine, stored_rows, tables_of
@@ -111,8 +111,8 @@ class SparkDatabase(SparkReads):
     def held(self) -> Iterator[tuple[tuple[Column, ...], Words]]:
         """Return the words of pending facts, which the dictionary keeps."""
         for each in self.workspace.facts:
-            if each.facts.held is not None:
-                yield each.columns(self.workspace.relation(each.relation)), each.facts.held
+            if each.facts.driver_words is not None:
+                yield each.columns(self.workspace.relation(each.relation)), each.facts.driver_words
 
     # --- changes -------------------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class SparkDatabase(SparkReads):
         with self._changing():
             checked = self._check_frame(relation_type(self.program, relation), data)
             duplicates = checked.equal_rows() if asserts else 0
-            self.workspace.facts.extend(replace(each, asserts=asserts) for each in checked.pending())
+            self.workspace.facts.extend(replace(each, asserts=asserts) for each in checked.pending_facts())
             return self.workspace.note_equal(relation, checked.read, duplicates)
 
     def _check_frame(
@@ -147,7 +147,7 @@ class SparkDatabase(SparkReads):
     ) -> CheckedSource:
         """Return the rows of a frame or a table for a relation, kept until the next commit."""
         if isinstance(data, str):
-            with reading(f"table {data}"):
+            with report_source_errors(f"table {data}"):
                 data = analyzed_frame(self.session.table(data))
         [checked] = check_sources([map_exactly(self.program, declared, data, operation)])
         try:
@@ -167,7 +167,7 @@ class SparkDatabase(SparkReads):
             given = own if asserts else with_columns(own, columns)
             checked = self._check_frame(given, data, operation if asserts else None)
             duplicates = checked.equal_rows() if asserts else 0
-            [found] = checked.pending()
+            [found] = checked.pending_facts()
             self.workspace.facts.append(replace(found, asserts=asserts, key=ChangeKey(columns)))
             return self.workspace.note_equal(relation, checked.read, duplicates)
 
@@ -179,14 +179,14 @@ class SparkDatabase(SparkReads):
         name, dictionary = pattern.relation, self.workspace.dictionary
         columns = self.workspace.relation(name).columns
         waiting = [each for each in self.workspace.facts if each.asserts and each.relation == name]
-        with working():
+        with report_job_errors():
             most, facts = self._choice.embedded_limit, [each.facts for each in waiting]
             local = [
                 each if isinstance(each, Rows) else rows_on_driver(each, columns, dictionary, most) for each in facts
             ]
             if self._is_known(name):
                 local.append(self.engine.facts(name))
-            rows = [each.matching(pattern, dictionary) for each in local]
+            rows = [each.select_matching(pattern, dictionary) for each in local]
         self.workspace.facts.extend(PendingFacts(name, False, each, 0) for each in rows if not each.is_surely_empty)
 
     def add_pending(self, pending: Sequence[PendingFacts]) -> None:
@@ -274,7 +274,7 @@ class SparkDatabase(SparkReads):
             targets = self._deliveries.check_sinks(name, sinks, kept)
             checkpoint = checkpoint or self.keeper.checkpoint(name)
             if quarantine is None:
-                self.keeper.shared(self.session)  # Executors write bad rows there.
+                self.keeper.shared_cluster_folder(self.session)  # Executors write bad rows there.
                 quarantine = self.keeper.quarantine
             places = [None if place is None else spark_path(self.session, place) for place in (checkpoint, quarantine)]
             self.keep_latest(self._streams.check(stream, target, name, places[0]).latest)
@@ -330,7 +330,7 @@ class SparkDatabase(SparkReads):
 
         keyed = self._keyed_facts(engine, draft)
         try:
-            with working():
+            with report_job_errors():
                 with ForeignCode(interrupts):
                     with phases("facts"):
                         facts = net_rows(
@@ -402,7 +402,7 @@ class SparkDatabase(SparkReads):
                 deltas.update(local_changes(prospect.deltas, self._choice.embedded_limit))
             raise TakenBackError
 
-        with changing_within_memory, working("evaluate the trial", "try again; nothing has changed"):
+        with changing_within_memory, report_job_errors("evaluate the trial", "try again; nothing has changed"):
             with ForeignCode(interrupts):
                 draft = self.workspace.draft()
             with closing(self._keyed_facts(self.engine, draft)) as keyed:
@@ -486,7 +486,7 @@ class SparkDatabase(SparkReads):
         """
         if not options:
             return {**asdict(self._choice), **self._options.to_dict()}
-        choice, others = self._choice.changed(options)
+        choice, others = self._choice.apply_options(options)
         changed = self._options.changed(others)
         with self.turns.using:
             self._choice, self._options = choice, changed
@@ -518,7 +518,7 @@ class SparkDatabase(SparkReads):
         the folder `state`, as of the epoch `token`. UsageError (E0691) where executors do not see that, SetupError
         (E0704) without workers, DataError (E0682) if it is damaged."""
         check_workers(self.session)
-        shared = None if self._choice.cluster_folder else self.keeper.shared(self.session)
+        shared = None if self._choice.cluster_folder else self.keeper.shared_cluster_folder(self.session)
         return ClusterEngine(
             self.session,
             self.workspace.dictionary,

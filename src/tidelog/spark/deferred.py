@@ -28,7 +28,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tidelog.errors import Problem, UsageError
-from tidelog.spark.failures import releasing
+from tidelog.spark.failures import ignore_stopped_session
 from tidelog.spark.machine import check_workers
 from tidelog.spark.rows import null_columns
 from tidelog.spark.sessions import is_on_one_machine, map_in_workers, slots
@@ -88,7 +88,7 @@ class RowServer:
         tasks = slots(self._session)
         self._served[key] = _ServedRows(count, tasks, rows, lambda some: table(some).cast(schema))
 
-        def read(number: int) -> Iterator[pa.RecordBatch | str]:
+        def receive_part(number: int) -> Iterator[pa.RecordBatch | str]:
             with Client(address, authkey=secret) as connection:
                 connection.send((key, number))
                 if failed := connection.recv():
@@ -96,7 +96,7 @@ class RowServer:
                 while data := connection.recv_bytes():
                     yield from pa.ipc.open_stream(data)
 
-        return frame_of_tasks(self._session, tasks, schema, read)
+        return frame_of_tasks(self._session, tasks, schema, receive_part)
 
     @cached_property
     def _server(self) -> _Server:
@@ -224,7 +224,7 @@ class EndingFrames:
         """End the epoch and its frames."""
         self._epoch += 1
         if self._is_set:
-            with releasing():
+            with ignore_stopped_session():
                 self._set()
 
     def _set(self) -> None:

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 
 from tidelog.errors import TidelogError, quote
 from tidelog.maintain.protocol import RowChange
-from tidelog.spark.failures import working
+from tidelog.spark.failures import report_job_errors
 from tidelog.spark.frames.parts import parts_frame
 from tidelog.spark.jobs import job_description
 from tidelog.spark.keeping import KeptDatabase
@@ -132,7 +132,10 @@ class Deliveries:
         try:
             for key, target in self._targets.items():
                 try:
-                    with working("deliver the epoch", "start the stream again"), job_description(session, "delivery"):
+                    with (
+                        report_job_errors("deliver the epoch", "start the stream again"),
+                        job_description(session, "delivery"),
+                    ):
                         for epoch in self._deliver_epochs(target, self._sink_notes[key]["epoch"]):
                             reached[key] = {**self._sink_notes[key], "epoch": epoch}
                 except TidelogError as error:
@@ -149,7 +152,10 @@ class Deliveries:
     def progress(self, stream: str) -> dict[str, Any]:
         """Return for each sink of a stream its last epoch, None before the first, and how many it lacks."""
         return {
-            note["place"]: {"epoch": note["epoch"], "waiting": len(self._waiting(note["relation"], note["epoch"]))}
+            note["place"]: {
+                "epoch": note["epoch"],
+                "waiting": len(self._waiting_epochs(note["relation"], note["epoch"])),
+            }
             for note in self._sink_notes.values()
             if note["stream"] == stream
         }
@@ -163,14 +169,14 @@ class Deliveries:
     def _epoch_notes(self) -> Mapping[int, Mapping[str, Any]]:
         return {int(epoch): note for epoch, note in self._database.keeper.notes.get(OUTBOX, {}).items()}
 
-    def _waiting(self, relation: str, last: int | None) -> list[int]:
+    def _waiting_epochs(self, relation: str, last: int | None) -> list[int]:
         """Return the epochs after the `last` one that changed a relation, in their order."""
         return sorted(e for e, note in self._epoch_notes.items() if relation in note["relations"] and e > (last or 0))
 
     def _deliver_epochs(self, target: SinkTarget, last: int | None) -> Iterator[int]:
         """Yield the numbers of epochs up to which a target has everything, as it gets them."""
         sink, now = target.sink, self._database.epoch
-        waiting = self._waiting(sink.relation, last)
+        waiting = self._waiting_epochs(sink.relation, last)
         if last is None or (waiting and sink.mode == "replace"):
             write(target, self._output(sink.relation, now), whole=True)
             yield now
@@ -180,7 +186,7 @@ class Deliveries:
             yield epoch
 
     def _output(self, relation: str, epoch: int) -> EpochOutput:
-        read, table = partial(self._read, relation, epoch), partial(self._table, relation, epoch)
+        read, table = partial(self._read_delta, relation, epoch), partial(self._table, relation, epoch)
         return EpochOutput(epoch, lambda: self._database[relation], lambda: read(True), lambda: read(False), table)
 
     def _table(self, relation: str, epoch: int) -> pa.Table | None:
@@ -202,7 +208,7 @@ class Deliveries:
                 tables.append(rows.add_column(0, OP, pa.repeat(pa.scalar(operation), rows.num_rows)))
         return pa.concat_tables(tables)
 
-    def _read(self, relation: str, epoch: int, inserts: bool) -> DataFrame | None:
+    def _read_delta(self, relation: str, epoch: int, inserts: bool) -> DataFrame | None:
         """Return the tuples that an epoch inserted into a relation, or deleted; None for no tuples. Raise DataError
         (E0682)."""
         session, schema = self._database.session, schema_of(self._database.workspace, relation)
@@ -235,7 +241,7 @@ class Deliveries:
             epoch
             for note in self._sink_notes.values()
             if note["epoch"] is not None
-            for epoch in self._waiting(note["relation"], note["epoch"])
+            for epoch in self._waiting_epochs(note["relation"], note["epoch"])
         }
         gone = [epoch for epoch in self._epoch_notes if epoch not in needed]
         if gone:

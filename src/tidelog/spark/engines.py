@@ -41,7 +41,7 @@ class EngineChoice:
     cluster_folder: str | os.PathLike[str] | None = None
     partitions: int | None = None
 
-    def changed(self, options: Mapping[str, Any]) -> tuple[EngineChoice, dict[str, Any]]:
+    def apply_options(self, options: Mapping[str, Any]) -> tuple[EngineChoice, dict[str, Any]]:
         """Return the choice with those of the options that belong to it, and the others. UsageError (E0603) for a wrong
         value."""
         own = {field.name: options[field.name] for field in fields(self) if field.name in options}

@@ -76,7 +76,7 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 @contextmanager
-def reading(place: str) -> Iterator[None]:
+def report_source_errors(place: str) -> Iterator[None]:
     """Turn what Spark says about an unreadable source into DataError (E0482), or into SetupError (E0705) where its
     session has been stopped meanwhile."""
     with _errors_as(lambda error: DataError(_unreadable(error, place))):
@@ -84,7 +84,9 @@ def reading(place: str) -> Iterator[None]:
 
 
 @contextmanager
-def working(doing: str = "evaluate the epoch", hint: str = "commit again; nothing has changed") -> Iterator[None]:
+def report_job_errors(
+    doing: str = "evaluate the epoch", hint: str = "commit again; nothing has changed"
+) -> Iterator[None]:
     """Turn what Spark says about the work of a database, `doing` something, into SetupError (E0708) with a hint. What a
     task says about a damaged file is DataError (E0682), as on the driver, and about its memory LimitError (E0503)."""
 
@@ -103,13 +105,13 @@ def working(doing: str = "evaluate the epoch", hint: str = "commit again; nothin
         yield
 
 
-def answering() -> AbstractContextManager[None]:
-    """Return `working` for a question, which changes nothing."""
-    return working("read the views", "ask again; nothing has changed")
+def report_query_errors() -> AbstractContextManager[None]:
+    """Return `report_job_errors` for a question, which changes nothing."""
+    return report_job_errors("read the views", "ask again; nothing has changed")
 
 
 @contextmanager
-def releasing() -> Iterator[None]:
+def ignore_stopped_session() -> Iterator[None]:
     """Release objects kept in Spark inside the block. A session that was stopped has released them already."""
     try:
         yield

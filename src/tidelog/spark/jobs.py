@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import SparkSession
 
-from tidelog.spark.failures import releasing
+from tidelog.spark.failures import ignore_stopped_session
 from tidelog.spark.sessions import is_connect
 
 _PROPERTY = "spark.job.description"
@@ -113,7 +113,7 @@ def _restore(context: Any, text: str | None) -> None:
     """Give jobs the description that they had. A call that Ctrl-C has ended may leave a connection on which one more
     call fails, so there are two."""
     for _ in range(2):
-        with releasing():
+        with ignore_stopped_session():
             context.setLocalProperty(_PROPERTY, text)  # None removes it.
             return
 

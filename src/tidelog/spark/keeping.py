@@ -24,7 +24,7 @@ from tidelog.language.syntax import CheckedProgram, Program, RelationType
 from tidelog.maintain.protocol import Engine, RowChange
 from tidelog.rules.core import CoreProgram
 from tidelog.spark.cluster.engine import PartitionedEngine
-from tidelog.spark.failures import releasing, working
+from tidelog.spark.failures import ignore_stopped_session, report_job_errors
 from tidelog.spark.frames.parts import parts_frame, shared_folder, write_parts
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.jobs import Records, job_description, step
@@ -56,7 +56,7 @@ class StateKeeper:
         """True if the next epoch is one that the folder has already."""
         if state is not None:
             self.notes = state.manifest.notes
-            state.drop(_CLUSTER, self._kept)  # of a process that was killed
+            state.drop(_CLUSTER, self._folders_in_use)  # of a process that was killed
             if state.is_own:
                 state.outbox.clean([int(epoch) for epoch in self.notes.get("outbox", {})])
 
@@ -88,7 +88,7 @@ class StateKeeper:
         """Return the folder for the progress of a stream in the state folder, if there is one."""
         return None if self.state is None else self.state.inside("streams", stream)
 
-    def shared(self, session: SparkSession) -> str | None:
+    def shared_cluster_folder(self, session: SparkSession) -> str | None:
         """Return the folder for the cluster engine in the state folder, if there is one: executors write the facts of a
         commit into the state folder. UsageError (E0691) where they do not see it."""
         return None if self.state is None else shared_folder(session, self.state.inside(_CLUSTER))
@@ -102,7 +102,7 @@ class StateKeeper:
         )
 
     @property
-    def _kept(self) -> list[str]:
+    def _folders_in_use(self) -> list[str]:
         return [] if self.partitions is None else [self.partitions[0].rpartition("/")[2]]
 
     def partitions_note(self, engine: Engine[Rows]) -> Notes:
@@ -122,7 +122,12 @@ class StateKeeper:
         """Have partitions that the state folder names save themselves, if that is possible."""
         own = self.state is not None and self.state.is_own
         if own and isinstance(engine, PartitionedEngine) and not engine.temporary and engine.is_own:
-            with suppress(TidelogError, OSError), releasing(), working(), job_description(session, "close"):
+            with (
+                suppress(TidelogError, OSError),
+                ignore_stopped_session(),
+                report_job_errors(),
+                job_description(session, "close"),
+            ):
                 engine.save()
 
     def check(self, core: CoreProgram) -> None:
@@ -153,7 +158,7 @@ class StateKeeper:
             rmtree(self._temporary, ignore_errors=True)
         if self.state is not None:
             if self.state.is_own:
-                self.state.drop(_CLUSTER, self._kept)
+                self.state.drop(_CLUSTER, self._folders_in_use)
             self.state.close()
 
 
@@ -232,8 +237,8 @@ def stored_rows(
     relation: RelationType, rows: Rows, translation: Translation
 ) -> pa.Table | Callable[[str], Sequence[FilePart]]:
     """Return rows as values: a table, or what writes them."""
-    if rows.held is not None:
-        return facts_table(relation, translation.dictionary, rows.held)
+    if rows.driver_words is not None:
+        return facts_table(relation, translation.dictionary, rows.driver_words)
     values = translation.values(relation.name, rows, relation.columns) if relation.columns else translation.frame(rows)
     return lambda folder: write_parts(values, folder)
 
@@ -269,8 +274,8 @@ def resume_engine(opened: Callable[[], PartitionedEngine], workspace: Workspace[
             hint = "open it with that version, or begin with an empty folder"
             raise DataError(Problem("E0682", message, place=engine.folder.address, hint=hint))
         try:
-            with working(), step("restore partitions"):
-                engine.unsettled()  # All of them have to be restored for that.
+            with report_job_errors(), step("restore partitions"):
+                engine.find_unsettled_relations()  # All of them have to be restored for that.
         except FileNotFoundError as error:
             raise damaged(engine.folder.address, str(error)) from error
     except BaseException:

@@ -190,11 +190,11 @@ def check_workers(spark: SparkSession) -> None:
     fail with a long trace as soon as a Python function runs on a worker."""
     if is_connect(spark) or not is_on_one_machine(spark):
 
-        def unchanged(batches: Iterator[Any]) -> Iterator[Any]:  # Functions in functions do not need tidelog there.
+        def copy_batches(batches: Iterator[Any]) -> Iterator[Any]:  # Functions in functions do not need tidelog there.
             yield from batches
 
         try:
-            spark.range(1).mapInArrow(unchanged, "id long").collect()  # Spark compares the versions.
+            spark.range(1).mapInArrow(copy_batches, "id long").collect()  # Spark compares the versions.
         except PySparkException as error:
             said = re.search(r"has different version[^\n]*", str(error))
             raise SetupError(_workers_differ(said[0] if said else f"it does not start ({error!s:.200})")) from error

@@ -27,7 +27,7 @@ from tidelog.maintain.protocol import Engine, RowChange, net_changes
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.cluster.exchange.rounds import Lookup
 from tidelog.spark.engines import Embedded
-from tidelog.spark.failures import releasing
+from tidelog.spark.failures import ignore_stopped_session
 from tidelog.spark.frames.translation import Translation, collect_words
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, SparkRows, driver_change, no_rows, word_columns
@@ -92,7 +92,7 @@ def keyed_facts(
         if isinstance(now, PartitionedEngine) and engine is now and is_known(name):
             core = now.committed.core
             own = name if core is None else core.candidates.get(name, name)
-            [rows] = now.matching([Lookup(own, True, columns, groups, _MOST)])
+            [rows] = now.look_up_rows([Lookup(own, True, columns, groups, _MOST)])
             if len(rows) >= _MOST:
                 raise _TooManyError
             return rows
@@ -207,7 +207,7 @@ class SparkFacts(KeyedFacts):
 
     def close(self) -> None:
         while self._kept:
-            with releasing():
+            with ignore_stopped_session():
                 self._kept.pop().unpersist()
 
     def _changes(self, change: PendingFacts, key: ChangeKey, before: Sequence[PendingFacts]) -> list[PendingFacts]:
@@ -363,7 +363,7 @@ def difference(
     asserted = engine.facts(name)
     if asserted.is_surely_empty:
         return list(wanted)
-    local = [each.facts.held for each in wanted if each.facts.held is not None]
+    local = [each.facts.driver_words for each in wanted if each.facts.driver_words is not None]
     if isinstance(engine, Embedded) and len(local) == len(wanted):
         words = np.concatenate([np.empty((0, len(columns)), np.int64), *local])
         came, gone = engine.compare(name, words)

@@ -26,7 +26,7 @@ from tidelog.spark.change import SparkChange, SparkRelationChange
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.delivery import Deliveries
 from tidelog.spark.engines import Embedded, EngineChoice
-from tidelog.spark.failures import answering, releasing
+from tidelog.spark.failures import ignore_stopped_session, report_query_errors
 from tidelog.spark.frames.translation import Translation
 from tidelog.spark.jobs import job_description
 from tidelog.spark.rows import DriverRows, Rows, no_rows
@@ -90,7 +90,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
     def local(self, name: str) -> Relation:
         """Return a relation as of the last committed epoch, with its rows brought to the driver. Raise UsageError
         (E0601) if there is no relation of this name."""
-        with self._using(), answering():
+        with self._using(), report_query_errors():
             columns, rows = self.workspace.readable(name).columns, self._rows(name)
             words = no_rows(len(columns)).local() if rows is None else rows.local()
             keep_texts(self.workspace.dictionary, columns, words)
@@ -164,7 +164,7 @@ class SparkReads(RelationVerbs[SparkChange, SparkRelationChange, PendingFacts]):
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with super()._reading(), answering():
+        with super()._reading(), report_query_errors():
             yield
 
 
@@ -213,6 +213,6 @@ class TemporaryViews:
 
     def _drop(self, views: set[str]) -> None:
         for view in views:
-            with releasing():
+            with ignore_stopped_session():
                 self._session.catalog.dropTempView(view)
             self._made.discard(view)

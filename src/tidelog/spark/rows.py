@@ -83,7 +83,7 @@ class Rows(ABC):
 
     @property
     @abstractmethod
-    def held(self) -> Words | None:
+    def driver_words(self) -> Words | None:
         """The rows, if they are on the driver; None if Spark has them. For algorithms that differ between the two."""
 
     @property
@@ -108,7 +108,7 @@ class Rows(ABC):
         """Return the rows that are not among others, which are in the same place; the rows are distinct."""
 
     @abstractmethod
-    def matching(self, pattern: Pattern, dictionary: Dictionary) -> Rows:
+    def select_matching(self, pattern: Pattern, dictionary: Dictionary) -> Rows:
         """Return the rows that match a pattern."""
 
 
@@ -123,7 +123,7 @@ class DriverRows(Rows):
         return int(self.words.shape[1])
 
     @property
-    def held(self) -> Words:
+    def driver_words(self) -> Words:
         return self.words
 
     @property
@@ -144,7 +144,7 @@ class DriverRows(Rows):
         unwanted = set(map(tuple, others.local().tolist()))
         return DriverRows(self.words[np.array([tuple(row) not in unwanted for row in self.words.tolist()], bool)])
 
-    def matching(self, pattern: Pattern, dictionary: Dictionary) -> DriverRows:
+    def select_matching(self, pattern: Pattern, dictionary: Dictionary) -> DriverRows:
         return DriverRows(pattern.select(self.words, dictionary))
 
 
@@ -160,7 +160,7 @@ class SparkRows(Rows):
         return self.width
 
     @property
-    def held(self) -> None:
+    def driver_words(self) -> None:
         return None
 
     @property
@@ -186,7 +186,7 @@ class SparkRows(Rows):
     def without(self, others: Rows) -> SparkRows:
         return SparkRows(self.words.subtract(others.frame(self.words.sparkSession)), self.arity)
 
-    def matching(self, pattern: Pattern, dictionary: Dictionary) -> SparkRows:
+    def select_matching(self, pattern: Pattern, dictionary: Dictionary) -> SparkRows:
         rows, words = self.words, pattern.words(dictionary)
         for column, _ in pattern.constants:
             rows = rows.where(F.col(f"c{column}") == words[column] if column in words else F.lit(False))

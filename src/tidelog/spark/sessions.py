@@ -104,13 +104,13 @@ def memory_of_partitions(session: SparkSession, partitions: int) -> int | None:
     `spark.executor.pyspark.memory` and the overhead count for the cores of an executor. YARN and Kubernetes keep to
     these. Elsewhere partitions share half of the machine, which a job asks for; the rest is for Java and files.
     """
-    cores = int(_setting(session, "spark.executor.cores") or 1)
-    python = _bytes(_setting(session, "spark.executor.pyspark.memory")) // cores
-    if _setting(session, "spark.master").startswith(("yarn", "k8s")):
-        overhead = _bytes(_setting(session, "spark.executor.memoryOverhead"))
+    cores = int(_read_setting(session, "spark.executor.cores") or 1)
+    python = _bytes(_read_setting(session, "spark.executor.pyspark.memory")) // cores
+    if _read_setting(session, "spark.master").startswith(("yarn", "k8s")):
+        overhead = _bytes(_read_setting(session, "spark.executor.memoryOverhead"))
         if not overhead:
-            part = float(_setting(session, "spark.executor.memoryOverheadFactor") or 0.1)
-            overhead = int(part * _bytes(_setting(session, "spark.executor.memory") or "1g"))
+            part = float(_read_setting(session, "spark.executor.memoryOverheadFactor") or 0.1)
+            overhead = int(part * _bytes(_read_setting(session, "spark.executor.memory") or "1g"))
         return (python or overhead // cores) // math.ceil(partitions / max(slots(session), 1))
     found = _memory_of_machines(session)
     if not found:
@@ -119,7 +119,7 @@ def memory_of_partitions(session: SparkSession, partitions: int) -> int | None:
     return min(python or here, here)
 
 
-def _setting(session: SparkSession, name: str) -> str:
+def _read_setting(session: SparkSession, name: str) -> str:
     """Return a setting of Spark, "" where nobody has set it or the server does not say it."""
     with suppress(PySparkException):
         return str(session.conf.get(name, "") or "")
@@ -193,7 +193,7 @@ def ship(session: SparkSession, path: str) -> None:
 def map_in_workers(frame: DataFrame, function: Any, schema: Any) -> DataFrame:
     """`mapInArrow`, by workers that run this interpreter where they are on this machine: Spark takes the `python3` of
     the PATH unless somebody has said otherwise before the session started."""
-    function = _freezing(function)
+    function = _freeze_objects_after(function)
     if is_connect(frame.sparkSession) or not is_on_one_machine(frame.sparkSession):
         return frame.mapInArrow(function, schema)
     context: Any = frame.sparkSession.sparkContext
@@ -229,7 +229,7 @@ def results_of_tasks(session: SparkSession, tasks: int, function: Callable[[int]
     return [found[number] for number in range(tasks)]
 
 
-def _freezing(function: Any) -> Any:
+def _freeze_objects_after(function: Any) -> Any:
     """Return a function of batches after which the garbage collector of the worker passes over what exists. Spark's
     workers collect all garbage after each task, and a visit of all modules takes longer than most tasks."""
     many = _MANY_OBJECTS

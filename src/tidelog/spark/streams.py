@@ -36,7 +36,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tidelog.errors import DataError, Problem, SetupError, TidelogError, UsageError, quote
 from tidelog.language.syntax import CheckedProgram
-from tidelog.spark.failures import reading, releasing, spark_errors_as, spark_message
+from tidelog.spark.failures import ignore_stopped_session, report_source_errors, spark_errors_as, spark_message
 from tidelog.spark.jobs import Phases, job_description, step
 from tidelog.spark.keeping import KeptDatabase
 from tidelog.spark.rows import null_columns, to_spark
@@ -120,7 +120,7 @@ class Streams:
         if stream.checkpoint is not None:
             writer = writer.option("checkpointLocation", stream.checkpoint)
         self._streams[name] = stream
-        with reading(f"stream {name}"):
+        with report_source_errors(f"stream {name}"):
             if name not in {query.name for query in self._database.session.streams.active}:  # A second one is an error.
                 writer = writer.queryName(name)
             stream.query = writer.start()
@@ -170,7 +170,7 @@ class Streams:
             raise UsageError(Problem("E0683", message, hint=hint))
         phases = Phases()
         with phases("read"):
-            mapping, before = self._mapping(stream, frame), stream.rows
+            mapping, before = self._batch_mapping(stream, frame), stream.rows
             is_local = before is not None and database.is_embedded_with(before)
             place, expected = f"batch {number} of stream {stream.name}", before if is_local else None
             checked = check_batch(mapping, frame, place, expected, stream.doubted)
@@ -181,7 +181,7 @@ class Streams:
                 with phases("quarantine"):
                     self._quarantine_rows(stream, checked.bad, number)
             with phases("epoch"):
-                database.apply(checked.pending(lambda _, rows: late.append(rows)), {"streams": {query: number}})
+                database.apply(checked.pending_facts(lambda _, rows: late.append(rows)), {"streams": {query: number}})
         finally:
             checked.release()
             if _last_batch(database, query) == number:  # committed, though a subscriber may have failed
@@ -191,7 +191,7 @@ class Streams:
                 stream.counts += counts
                 database.records.batch(stream.name, number, database.epoch, asdict(counts), phases.seconds)
 
-    def _mapping(self, stream: Stream, frame: DataFrame) -> Mapped:
+    def _batch_mapping(self, stream: Stream, frame: DataFrame) -> Mapped:
         """Return the mapping of the batches of a stream, of which `frame` is one, for the present program."""
         program, target = self._database.program, stream.target
         if stream.mapped is None or stream.mapped[0] is not program:
@@ -241,7 +241,7 @@ class Streams:
         """Stop all streams, and remove their temporary checkpoints."""
         for stream in self._streams.values():
             if stream.query is not None:
-                with releasing():
+                with ignore_stopped_session():
                     stream.query.stop()
             if stream.handover is not None:
                 stream.handover.stop()

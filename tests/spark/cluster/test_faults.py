@@ -291,7 +291,7 @@ def test_a_reader_of_an_earlier_epoch_is_told_so() -> None:
         db.commit()
         keeper = Keeper()
         with pytest.raises(UsageError, match="E0687"):
-            list(keeper.read(task))
+            list(keeper.read_rows(task))
         assert keeper.partition is None
         assert db.views() == embedded((3, 4))
 

@@ -83,7 +83,7 @@ def chain(spark: SparkSession) -> Iterator[Session]:
 
 def collected(rows: Rows) -> set[Any]:
     """Rows that Spark has, and the driver has not."""
-    assert rows.held is None
+    assert rows.driver_words is None
     return set(map(tuple, rows.local().tolist()))
 
 

@@ -57,7 +57,7 @@ from tidelog.spark.cluster.placement.place import (
 )
 from tidelog.spark.cluster.placement.plan import ClusterPlan, facts_name, is_shown, moved_relations, relation_of
 from tidelog.spark.cluster.processes.executors import Executors, PartitionCount, SparkExecutors
-from tidelog.spark.failures import releasing
+from tidelog.spark.failures import ignore_stopped_session
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows, no_rows, too_many_rows
 from tidelog.storage.dictionary import Dictionary, blocks_of
@@ -195,7 +195,7 @@ class PartitionedEngine:
                 try:
                     self.moved = moved_relations(self.plan, epoch.plan) if self.plan is not None else frozenset()
                     self.committed, self.plan, self.explanation = manifest, epoch.plan, epoch.explanation
-                    deltas = ClusterChanges(self, epoch.changed())
+                    deltas = ClusterChanges(self, epoch.count_changes())
                     seal(Prospect(deltas, self.relation, self.size))
                 except BaseException as error:
                     self.committed, self.plan, self.explanation, self.moved = before
@@ -210,7 +210,7 @@ class PartitionedEngine:
                 if isinstance(error, OSError):
                     raise self.folder.unusable(error) from error
                 raise
-            with suppress(TidelogError, OSError, MemoryError), releasing():  # The epoch is safe without.
+            with suppress(TidelogError, OSError, MemoryError), ignore_stopped_session():  # The epoch is safe without.
                 if manifest.is_far_ahead and not self.is_brief:
                     self.save()
             with suppress(OSError, MemoryError):
@@ -249,7 +249,7 @@ class PartitionedEngine:
                 what,
                 arguments=arguments,
                 functions=tuple(self.functions.values()),
-                saved=manifest.saved(number),
+                saved=manifest.saved_state(number),
             )
             for number in range(manifest.partitions)
         ]
@@ -292,13 +292,13 @@ class PartitionedEngine:
         if self.plan is None or name not in self.plan.facts:
             return no_rows(self._arity(name))
         replicated = self.plan.facts[name] == "all"
-        return self._read("rows", (name, facts_name(name), replicated, ""), self._arity(name))
+        return self._read_rows("rows", (name, facts_name(name), replicated, ""), self._arity(name))
 
     def size(self, name: str) -> int:
         """Return the number of rows of a relation."""
         return size_of(self.plan, self.committed.sizes, name)
 
-    def matching(self, lookups: Sequence[Lookup]) -> list[Words]:
+    def look_up_rows(self, lookups: Sequence[Lookup]) -> list[Words]:
         """Return the rows that lookups ask for, as of the last epoch: by one job for all of them."""
         with step("fetch rows"):
             found: list[list[Words]] = self.executors.run(self.tasks("match", tuple(lookups))) if self.plan else []
@@ -318,7 +318,7 @@ class PartitionedEngine:
             found = [numpy.where(known, known, more) for known, more in zip(found, part, strict=True)]
         return found
 
-    def unsettled(self) -> set[str]:
+    def find_unsettled_relations(self) -> set[str]:
         """Return the relations that select from all of their candidates in a partition, see `EngineState.unsettled`."""
         found: list[list[str]] = self.executors.run(self.tasks("unsettled")) if self.plan else []
         return {relation_of(name) for each in found for name in each}
@@ -327,9 +327,9 @@ class PartitionedEngine:
         if self.plan is None or name not in self.plan.views:
             return no_rows(self._arity(name))
         replicated = self.plan.homes[name] == "all"
-        return self._read(what, (name, self.plan.views[name], replicated, self.committed.token), self._arity(name))
+        return self._read_rows(what, (name, self.plan.views[name], replicated, self.committed.token), self._arity(name))
 
-    def _read(self, what: str, arguments: tuple[Any, ...], arity: int) -> Rows:
+    def _read_rows(self, what: str, arguments: tuple[Any, ...], arity: int) -> Rows:
         return self.executors.rows(self.tasks(what, arguments), arity)
 
     def _arity(self, name: str) -> int:

@@ -504,7 +504,7 @@ class Attempt:
 
     def manifest(self) -> ClusterManifest:
         """Return the manifest that commits the attempt."""
-        rows, changed = sum(sum(each.values()) for each in self.sizes.values()), sum(self.changed().values())
+        rows, changed = sum(sum(each.values()) for each in self.sizes.values()), sum(self.count_changes().values())
         return ClusterManifest(
             self.partitions,
             self.committed.epoch + 1,
@@ -526,7 +526,7 @@ class Attempt:
             meaning=MEANING,
         )
 
-    def changed(self) -> dict[str, int]:
+    def count_changes(self) -> dict[str, int]:
         """Return the relations of the user's program that have changed, each with the number of inserted and
         deleted rows."""
         counts: dict[str, list[int]] = {}

@@ -88,7 +88,7 @@ class ClusterManifest:
         rows = sum(sum(sizes.values()) for sizes in self.sizes.values())
         return self.unsaved >= max(_MANY_UNSAVED, rows // 2)
 
-    def saved(self, partition: int) -> Saved | None:
+    def saved_state(self, partition: int) -> Saved | None:
         """Return what a partition has saved."""
         if self.snapshot is None:
             return None

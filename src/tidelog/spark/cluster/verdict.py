@@ -354,5 +354,5 @@ def parted_certificate(
             engine.folder.remove(file for file in engine.folder.names() if file.startswith(prefix))
 
     program = certified.program
-    whole = tuple(sorted(ranked.unsettled() & program.relations.keys()))
+    whole = tuple(sorted(ranked.find_unsettled_relations() & program.relations.keys()))
     return PartedCertificate(program, certified.dictionary, certified.place, parts, whole)

@@ -30,7 +30,7 @@ from tidelog.durable.local import LocalFiles
 from tidelog.durable.remote import RemoteFiles
 from tidelog.errors import Problem, UsageError
 from tidelog.spark.deferred import frame_of_tasks
-from tidelog.spark.failures import working
+from tidelog.spark.failures import report_job_errors
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import larger_batches
 from tidelog.spark.sessions import results_of, results_of_tasks, slots
@@ -69,7 +69,7 @@ def shared_folder(session: SparkSession, folder: str) -> str:
         files_at(folder).make("")
     else:
         os.makedirs(folder, exist_ok=True)
-    with working():
+    with report_job_errors():
         check_shared(session, folder)
     return folder
 
@@ -127,12 +127,12 @@ def parts_frame(session: SparkSession, folder: PartFolder) -> DataFrame:
     with files_at(place).open(names[0]) as file:
         schema = parquet.read_schema(file)
 
-    def read(number: int) -> Iterator[pa.RecordBatch]:
+    def read_files(number: int) -> Iterator[pa.RecordBatch]:
         for name in names[number::tasks]:
             with parquet.ParquetFile(pa.BufferReader(files_at(place).read(name))) as file:
                 yield from file.iter_batches()
 
-    return frame_of_tasks(session, tasks, schema, read)
+    return frame_of_tasks(session, tasks, schema, read_files)
 
 
 def look_at(place: str, name: str) -> FilePart | str:

@@ -33,7 +33,7 @@ from tidelog.spark.cluster.exchange.texts import (
     move_texts,
     write_block,
 )
-from tidelog.spark.failures import releasing
+from tidelog.spark.failures import ignore_stopped_session
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import larger_batches, to_spark
 from tidelog.spark.sessions import map_in_workers, results_of, to_arrow
@@ -148,7 +148,7 @@ class SymbolTable:
         return frame.persist(StorageLevel.MEMORY_AND_DISK)
 
     def _release(self, frame: DataFrame) -> None:
-        with releasing():
+        with ignore_stopped_session():
             frame.unpersist()
         self._kept = [each for each in self._kept if each is not frame]
 

@@ -34,7 +34,7 @@ from tidelog.language.syntax import PRIMITIVES, Column, Kind
 from tidelog.maintain.protocol import RowChange, net_changes
 from tidelog.spark.cluster.engine import PartitionedEngine
 from tidelog.spark.deferred import EndingFrames, RowServer
-from tidelog.spark.failures import releasing
+from tidelog.spark.failures import ignore_stopped_session
 from tidelog.spark.frames.symbols import SymbolTable
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import (
@@ -170,7 +170,7 @@ class Translation:
         those about a row the last one counts. Facts stay in Spark, unless `rows` has them on the driver."""
         self._symbols.bound_symbols_at_hand()
         rows = [(asserts, self.rows(columns, facts)) for asserts, facts in calls]
-        local = [("", asserts, given.held) for asserts, given in rows if given.held is not None]
+        local = [("", asserts, given.driver_words) for asserts, given in rows if given.driver_words is not None]
         none = no_rows(len(columns))
         if len(local) == len(rows):
             if not local:
@@ -216,9 +216,9 @@ class Translation:
 
     def values(self, name: str, rows: Rows, columns: Sequence[Column], *, ends: bool = False) -> DataFrame:
         """Return rows of words as a frame of values, which `ends` with the epoch, see `local_values`."""
-        if rows.held is not None:
-            local = LocalRows(tuple(columns), self.dictionary, rows.held)
-            return self.local_values(name, len(rows.held), lambda: local, columns, ends=ends)
+        if rows.driver_words is not None:
+            local = LocalRows(tuple(columns), self.dictionary, rows.driver_words)
+            return self.local_values(name, len(rows.driver_words), lambda: local, columns, ends=ends)
         if not columns:
             return self.frame(rows).select()
         found = self._symbols.decode(self.frame(rows), _of_kind(columns, "symbol"))
@@ -283,7 +283,7 @@ class Translation:
     def _release_shared(self, but: tuple[int, ...] | None = None) -> None:
         """Let go of the dictionary on the workers, of which frames that are over have an older one."""
         for size in [size for size in self._shared if size != but]:
-            with releasing():
+            with ignore_stopped_session():
                 self._shared.pop(size).destroy()
 
 

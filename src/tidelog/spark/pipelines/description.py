@@ -130,17 +130,17 @@ class PipelineDescription:
             if getattr(self, key) == "":
                 raise invalid_key(key, f"{key} is empty", "name a folder, or leave it out")
         self._check_apart()
-        self.checked  # noqa: B018  # What is wrong with the program shows before a session starts.
+        self.checked_program  # noqa: B018  # What is wrong with the program shows before a session starts.
 
     @cached_property
-    def checked(self) -> CheckedProgram:
+    def checked_program(self) -> CheckedProgram:
         """The program, checked. ProgramError with everything that is wrong with it."""
         return check(*expand([read(self.program)]))
 
     def check_relations(self) -> None:
         """Raise UsageError (E0601) if the program lacks a relation that a source or a sink names."""
         for name in [*(source.relation for source in self.sources), *(sink.relation for sink in self.sinks)]:
-            relation_type(self.checked, name)
+            relation_type(self.checked_program, name)
 
     def _check_apart(self) -> None:
         """Raise UsageError (E0686) if a sink or the quarantine would replace another sink, a source, the program or the

@@ -31,7 +31,7 @@ from tidelog.language.components import expand
 from tidelog.language.syntax import Fact, Program
 from tidelog.spark.change import SparkChange, UnsealedEpoch
 from tidelog.spark.database import SparkDatabase
-from tidelog.spark.failures import reading, working
+from tidelog.spark.failures import report_job_errors, report_source_errors
 from tidelog.spark.frames.translation import collect_words
 from tidelog.spark.jobs import job_description, step
 from tidelog.spark.pipelines.description import PipelineDescription, Source
@@ -155,7 +155,7 @@ class Pipeline(PipelineDescription):
         opened = database is None
         db = SparkDatabase(session, self.state, self.functors) if database is None else database
         try:
-            with working(), job_description(session, "pipeline"):
+            with report_job_errors(), job_description(session, "pipeline"):
                 return _Run(self, db, progress or (lambda stage, seconds: None)).run(opened)
         except BaseException:
             db.rollback()
@@ -208,7 +208,7 @@ class _Run:
             sources = self.sources()
             checked = check_sources(sources) if sources else []
         try:
-            with self.stage("facts"), working(), db.workspace.dictionary.reading():
+            with self.stage("facts"), report_job_errors(), db.workspace.dictionary.reading():
                 db.add_pending(self.changes(checked))
             start = time.perf_counter()
 
@@ -328,7 +328,7 @@ class _Run:
                     if part.is_empty:
                         self.counts[source.relation] = Counts()
                         continue
-                    mapped = self.mapped(source, part)
+                    mapped = self.map_source(source, part)
                 self.db.keep_latest(mapped.latest)
                 found.append(mapped)
             except TidelogError as error:
@@ -357,7 +357,7 @@ class _Run:
             self.notes.append(part.remark)
         return part
 
-    def mapped(self, source: Source, part: Unread) -> Mapped:
+    def map_source(self, source: Source, part: Unread) -> Mapped:
         program = self.db.program
         declared = relation_type(program, source.relation)
         columns: dict[str, str | Expression] = dict(source.columns)
@@ -370,7 +370,7 @@ class _Run:
         self.columns[key] = given
         operation = operation_of(source.changes)
         place = f"{source.relation} from {source.path or source.table or 'a frame'}"
-        with reading(place):
+        with report_source_errors(place):
             is_csv = source.path is not None and source.format == "csv"
             mapped = map_frame(program, source.relation, frame, columns, source.rejected, operation, torn, is_csv)
         return replace(mapped, place=place)
@@ -391,7 +391,7 @@ class _Run:
             return json_frame(self.session, source.path, source.options, part.files)
         database = re.match(r"jdbc:\w+", str(source.options.get("url", "")))
         place = source.table or source.path or (database[0] if database else source.format)
-        with reading(str(place)):
+        with report_source_errors(str(place)):
             if source.table is not None:
                 return analyzed_frame(self.session.table(source.table)), None
             reader = self.session.read.format(source.format).options(**reader_options(source.options))
@@ -413,7 +413,7 @@ class _Run:
             given, bad = sum(map(_accepted_rows, own)), sum(source.quarantined for source in own)
             # Of changes by key, the epoch finds out how many are about different keys.
             self.counts[name] = Counts(given + bad, given, bad, sum(map(_accepted_rows, keyed)))
-            found += [change for source in keyed for change in source.pending(partial(self.count_events, name))]
+            found += [change for source in keyed for change in source.pending_facts(partial(self.count_events, name))]
             if plain:
                 found += self.plain_changes(name, plain, embedded)
         return found
@@ -425,7 +425,7 @@ class _Run:
 
     def plain_changes(self, name: str, checked: Sequence[CheckedSource], embedded: bool) -> list[PendingFacts]:
         """Return the changes of sources of one relation that have no key, and count their duplicates."""
-        pending = [change for source in checked for change in source.pending()]
+        pending = [change for source in checked for change in source.pending_facts()]
         given = sum(map(_accepted_rows, checked))
         if embedded:
             pending, duplicates = self.collect(pending, given)
@@ -471,7 +471,7 @@ class _Run:
             sink, again = target.sink, _effect_of_another_run(target)
             if again != IN_THE_WAY:  # Any other may be there in part when it fails.
                 self.reached.setdefault(again, []).append(sink.place)
-            with reading(sink.relation):
+            with report_source_errors(sink.relation):
                 write(target, _output(delivery, sink.relation), whole=True)
             count = delivery.size if sink.what == "view" else delivery.count
             self.written[target.path] = count(sink.relation)

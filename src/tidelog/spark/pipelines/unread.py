@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
-from tidelog.spark.failures import reading
+from tidelog.spark.failures import report_source_errors
 from tidelog.spark.pipelines.description import Source
 from tidelog.spark.sinks.targets import provider_and_type
 from tidelog.spark.sources.readers import reader_options, spark_path
@@ -54,7 +54,7 @@ def unread_part(session: SparkSession, source: Source, read: Mapping[str, Any]) 
     (E0482)."""
     if source.mode != "append" or source.frame is not None:
         return Unread()
-    with reading(str(source.table or source.path or source.format)):
+    with report_source_errors(str(source.table or source.path or source.format)):
         provider = source.format if source.table is None else provider_and_type(session, source.table)[0]
         if provider == "delta":
             return _versions(session, source, read.get("version"))

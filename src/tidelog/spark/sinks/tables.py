@@ -54,7 +54,7 @@ class TableTarget:
 
     def replace(self, rows: DataFrame) -> None:
         """Replace all rows. Raise DataError (E0483)."""
-        with self._writing():
+        with self._report_write_errors():
             whole = fit_to_table(rows, self._present_columns())
             if self.is_lake:
                 whole.writeTo(self.name).options(**self._options()).overwrite(F.lit(True))
@@ -64,7 +64,7 @@ class TableTarget:
     def append(self, rows: DataFrame, epoch: int) -> None:
         """Write the rows of an epoch, which have its number in the column `epoch`, in place of those of another try.
         Raise DataError (E0483)."""
-        with self._writing():
+        with self._report_write_errors():
             whole = fit_to_table(rows, self._present_columns())
             if self.is_lake:
                 whole.writeTo(self.name).options(**self._options()).overwrite(F.col(EPOCH) == epoch)
@@ -86,14 +86,14 @@ class TableTarget:
 
     def merge(self, rows: DataFrame) -> None:
         """Bring the table to these rows by the difference. Raise DataError (E0483)."""
-        with self._writing():
+        with self._report_write_errors():
             given, matches, values = self._merge_source(rows)
             merging = given.mergeInto(self.name, matches).whenNotMatched().insert(values)
             merging.whenNotMatchedBySource().delete().merge()
 
     def apply(self, changes: DataFrame) -> None:
         """Delete and insert the rows that the column `op` says so of. Raise DataError (E0483)."""
-        with self._writing():
+        with self._report_write_errors():
             given, matches, values = self._merge_source(changes)
             op = named_column(f"{_GIVEN}{OP}")
             merging = given.mergeInto(self.name, matches).whenMatched(op == "delete").delete()
@@ -128,7 +128,7 @@ class TableTarget:
             self.session.sql(definition(self.name, self.sink, self.fields, self.provider))
         return self.session.table(self.name).schema
 
-    def _writing(self) -> AbstractContextManager[None]:
+    def _report_write_errors(self) -> AbstractContextManager[None]:
         hint = "check the table; it is as it was before"
         if not self.is_lake:
             hint = "check the table; another try writes it anew"
@@ -176,7 +176,7 @@ class DatabaseTarget:
         if _is_postgres(self.sink):
             self._run(rows, f"DELETE FROM {self.path};", self._insertion())
             return
-        with _working(self.sink, "write the table"):
+        with _report_database_errors(self.sink, "write the table"):
             rows.write.format("jdbc").options(**_options(self.sink), dbtable=self.path).mode("overwrite").save()
 
     def append(self, rows: DataFrame, epoch: int) -> None:
@@ -185,7 +185,7 @@ class DatabaseTarget:
 
     def last_epoch(self) -> int | None:
         """Return the number of the last epoch that was appended, None without one. Raise DataError (E0483)."""
-        with _working(self.sink, "use the table"):
+        with _report_database_errors(self.sink, "use the table"):
             if not _is_there(self.session, self.sink, self.path):
                 return None
             found = _query(self.session, self.sink, f'SELECT max("{EPOCH}") AS last FROM {self.path}')
@@ -235,7 +235,7 @@ class DatabaseTarget:
             f"{' '.join(statements)} DROP TABLE {beside}; END IF; END $tidelog$"
         )
         given = _options(self.sink)
-        with _working(self.sink, "write the table"):
+        with _report_database_errors(self.sink, "write the table"):
             rows.write.format("jdbc").options(**given, dbtable=beside).mode("overwrite").save()
             _query(self.session, self.sink, "SELECT 1 AS done", sessionInitStatement=block)
 
@@ -252,7 +252,7 @@ def database_of(session: SparkSession, sink: Sink, wanted: T.StructType) -> Data
             message = f"mode {sink.mode!r} needs a PostgreSQL database, found {sink.options['url']!r:.60}"
             raise invalid_key("mode", message, 'write mode = "replace"')
         return DatabaseTarget(session, sink, table, wanted)
-    with _working(sink, "use the table"):
+    with _report_database_errors(sink, "use the table"):
         if not _is_there(session, sink, table):
             return DatabaseTarget(session, sink, table, wanted)
         options = {**_options(sink), "dbtable": table}
@@ -281,7 +281,7 @@ def _is_postgres(sink: Sink) -> bool:
     return str(sink.options.get("url", "")).startswith("jdbc:postgresql:")
 
 
-def _working(sink: Sink, doing: str) -> AbstractContextManager[None]:
+def _report_database_errors(sink: Sink, doing: str) -> AbstractContextManager[None]:
     def failure(error: BaseException) -> DataError:
         message = f"cannot {doing} of {sink.relation}: {spark_message(error)}"
         hint = hint_for(error, "check the database and its table", str(sink.options["url"]))

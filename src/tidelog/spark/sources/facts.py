@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from tidelog.common.arrays import Words
 from tidelog.errors import DataError, Problem
 from tidelog.language.syntax import Column, RelationType
-from tidelog.spark.failures import is_of_spark, reading, releasing, working
+from tidelog.spark.failures import ignore_stopped_session, is_of_spark, report_job_errors, report_source_errors
 from tidelog.spark.jobs import step
 from tidelog.spark.rows import DriverRows, Rows
 from tidelog.spark.sessions import from_arrow, to_arrow
@@ -61,8 +61,8 @@ class FactFrame:
     leaves: tuple[Leaf, ...]
     rows: int
     kept: bool
-    held: None = None
-    """The driver has no words of them, see `Rows.held`."""
+    driver_words: None = None
+    """The driver has no words of them, see `Rows.driver_words`."""
     table: pa.Table | None = None
 
     @cached_property
@@ -143,7 +143,7 @@ class CheckedSource:
     def relation(self) -> str:
         return self.source.relation
 
-    def pending(self, report: Callable[[int, int], object] = report_nothing) -> list[PendingFacts]:
+    def pending_facts(self, report: Callable[[int, int], object] = report_nothing) -> list[PendingFacts]:
         """Return the changes that the good rows make; `report` is that of a `ChangeKey`."""
         source, count = self.source, self.read - self.quarantined
         if source.key is not None:
@@ -176,7 +176,10 @@ class CheckedSource:
             return max(0, count - 1)
         if table is not None:
             return count - int(table.group_by(names).aggregate([]).num_rows)
-        with step(f"duplicates of {self.relation}"), working("count rows", "insert them again; nothing has changed"):
+        with (
+            step(f"duplicates of {self.relation}"),
+            report_job_errors("count rows", "insert them again; nothing has changed"),
+        ):
             return count - self._good.select(names).distinct().count()
 
     @property
@@ -188,7 +191,7 @@ class CheckedSource:
     def release(self) -> None:
         """Release the rows."""
         if self.table is None:
-            with releasing():
+            with ignore_stopped_session():
                 self.source.frame.unpersist()
 
     @cached_property
@@ -265,9 +268,9 @@ def check_sources(sources: Sequence[Mapped]) -> list[CheckedSource]:
             source.frame.unpersist()
         if is_of_spark(error):
             for source in sources:
-                with reading(source.place), step(f"read {source.relation}"):
+                with report_source_errors(source.place), step(f"read {source.relation}"):
                     _count_rows([source])
-        with working():  # Each by itself can be read.
+        with report_job_errors():  # Each by itself can be read.
             raise
     return [CheckedSource(source, *counted.get(i, (0, 0))) for i, source in enumerate(sources)]
 

@@ -91,7 +91,7 @@ def open_feed(
     types = {names[column.name]: _type(column.kind, records) for column in relation.columns}
     schema = T.StructType([T.StructField(name, kind) for name, kind in types.items()])
     key = [names[name] for name in operation.key or ()]
-    take_apart = _debezium if operation.feed == "debezium" else _compacted
+    take_apart = _debezium_columns if operation.feed == "debezium" else _compacted_columns
     fields, reason, order, kept, steps = take_apart(operation, frame, schema, key)
     raw = [_readable(field) for field in frame.schema.fields if field.name != TORN]
     others = [named_column(name) for name in frame.columns if name in (TORN, rejected)]
@@ -117,7 +117,7 @@ def _readable(field: T.StructField) -> Expression:
     return column.cast("string").alias(field.name) if isinstance(field.dataType, T.BinaryType) else column
 
 
-def _compacted(operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]) -> _TakenApart:
+def _compacted_columns(operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]) -> _TakenApart:
     """Return the columns of the records of a compacted topic, why a record cannot be read, the operation and the
     order, which rows count, and their operations."""
     types = _types(frame, ("key", "value", "partition", "offset"))
@@ -136,9 +136,9 @@ def _compacted(operation: Operation, frame: DataFrame, schema: T.StructType, key
     return fields, F.coalesce(broken, broken_key), {_OP: F.col(_STEP), **order}, F.lit(True), F.array(op)
 
 
-def _debezium(operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]) -> _TakenApart:
-    """Return the columns of Debezium's envelopes, as `_compacted`: those of the row after the change, or before a
-    deletion. The tombstones that follow deletions in Kafka do not count."""
+def _debezium_columns(operation: Operation, frame: DataFrame, schema: T.StructType, key: Sequence[str]) -> _TakenApart:
+    """Return the columns of Debezium's envelopes, as `_compacted_columns` does: of the row after the change, or before
+    a deletion. The tombstones that follow deletions in Kafka do not count."""
     envelope, broken, kept = _envelope(operation, frame, schema)
     op, before, after = envelope["op"].cast("string"), envelope.part("before"), envelope.part("after")
     if not after.fields and not before.fields:

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from tidelog.errors import DataError, Problem, UsageError, quote
 from tidelog.io.encode import key_positions
 from tidelog.language.syntax import CheckedProgram, RelationType
-from tidelog.spark.failures import reading
+from tidelog.spark.failures import report_source_errors
 from tidelog.spark.sources.changes import ASSERTS, Operation, change_columns, is_undecided, order_columns
 from tidelog.spark.sources.checks import Leaf, WrongType, leaves, missing_column
 from tidelog.spark.sources.feeds import open_feed
@@ -151,19 +151,19 @@ def map_exactly(
     way = f"pass frame.toDF({', '.join(map(repr, names))})"
     order = match_columns(frame.columns, names, f"relation {relation}", way)
 
-    def renamed(frame: DataFrame) -> DataFrame:
+    def rename_columns(frame: DataFrame) -> DataFrame:
         return frame.toDF(*[f"_{i}" for i in range(len(frame.columns))])  # Names may occur twice, or contain dots.
 
     found = [F.col(f"_{source}") for source in order]
     struct = F.struct(*[value.alias(column.name) for column, value in zip(declared.columns, found, strict=True)])
     shown = F.to_json(struct, {"ignoreNullFields": "false"}) if order else F.lit("{}")
-    mapped = _source(program, declared, renamed(frame), found, shown, exact=True, operation=operation)
-    return replace(mapped, shape=_composition(renamed, mapped.shape), plain=None)
+    mapped = _source(program, declared, rename_columns(frame), found, shown, exact=True, operation=operation)
+    return replace(mapped, shape=_composition(rename_columns, mapped.shape), plain=None)
 
 
 def no_stream(frame: DataFrame, relation: str) -> None:
     """Raise UsageError (E0484) for a frame that has no end."""
-    with reading(relation):
+    with report_source_errors(relation):
         has_no_end = frame.isStreaming
     if has_no_end:
         hint = f"call db.maintain(frame, into={quote(relation)}), which makes each micro-batch an epoch"
@@ -193,7 +193,7 @@ def _source(
 ) -> Mapped:
     """Return the source whose columns are `found`; `shown` is the row as JSON. `broken` is a reason that stands alone,
     `rejected` one that comes before those of the values."""
-    with reading(declared.name):
+    with report_source_errors(declared.name):
         types = frame.select(*[column.alias(f"c{i}") for i, column in enumerate(found)]).schema
     flat: list[Leaf] = []
     problems = []
@@ -212,7 +212,7 @@ def _source(
         latest = latest_of(program, declared, operation.key, operation.order, frame)
         order = order_columns(operation, frame, latest, flat)
         key = None if operation.key is None and latest is None else key_positions(declared, operation.key)
-        with reading(declared.name):
+        with report_source_errors(declared.name):
             changes, why["operation"] = change_columns(operation, order)
     why |= {leaf.name: leaf.reason for leaf in flat}
     if key is not None:  # Of what goes, the key is enough.

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from tidelog.errors import DataError, Problem, UsageError
-from tidelog.spark.failures import reading
+from tidelog.spark.failures import report_source_errors
 from tidelog.spark.sessions import is_on_one_machine, try_cast
 from tidelog.spark.sources.checks import is_kept
 
@@ -42,7 +42,7 @@ def json_frame(
     reason for other lines, which are in the column TORN. An integer beside fractions is a double, and its line is there
     as well if no double is equal to it. Raise DataError (E0482) if there is no such file, or no column."""
     place, paths = spark_path(session, path), read_paths(session, path, files)
-    with reading(place):
+    with report_source_errors(place):
         reader = session.read.options(**reader_options(options)).option("columnNameOfCorruptRecord", TORN)
         reader = reader.options(**base_path(session, path, files))
         inferred = [field for field in reader.json(paths).schema.fields if field.name != TORN]
@@ -193,7 +193,7 @@ def csv_frame(
     paths = read_paths(session, path, files)
     has_header, multiline = _is_true(given, "header"), _is_true(given, "multiline")
     _check_encoding(given)
-    with reading(place):
+    with report_source_errors(place):
         reader = session.read.options(columnPruning=False, enforceSchema=not has_header).options(**given)
         names = reader.csv(paths).columns if has_header else names
         if has_header and not names:
@@ -254,12 +254,12 @@ def _parse_lines(lines: DataFrame, names: Sequence[str], given: Mapping[str, str
     options = {key: value for key, value in given.items() if key not in _OF_LINES}
     schema = ", ".join(f"{sql_name(name)} string" for name in [*names, TORN])
 
-    def parsed(escape: str) -> Expression:
+    def parse_fields(escape: str) -> Expression:
         return F.from_csv(F.col(_LINE), schema, {**options, "escape": escape, "columnNameOfCorruptRecord": TORN})
 
-    found = parsed(given.get("escape", given.get("quote", '"')))
+    found = parse_fields(given.get("escape", given.get("quote", '"')))
     if "escape" not in given:
-        found = F.when(_has_backslash(F.col(_LINE), given), parsed("\\")).otherwise(found)
+        found = F.when(_has_backslash(F.col(_LINE), given), parse_fields("\\")).otherwise(found)
     fields = lines.select(found.alias(_FIELDS), _LINE, is_torn.alias(_TORN)).select(f"{_FIELDS}.*", _LINE, _TORN)
     torn = F.when(F.col(_TORN), F.col(_LINE)).otherwise(F.col(TORN))
     return fields.withColumn(TORN, torn).drop(_LINE, _TORN)

@@ -58,7 +58,7 @@ class RuleStep:
     kinds: tuple[Kind, ...]
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def needed_tables(self) -> tuple[str, ...]:
         """The tables without whose rows the step finds nothing."""
         if isinstance(self.rule, AggregateRule):
             return (self.rule.outer,)

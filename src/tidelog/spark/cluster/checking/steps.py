@@ -209,7 +209,7 @@ def _evaluate(
 ) -> Words:
     """Return the heads of a step over tables, each once, with the least birth of the youngest."""
     rows = {each.table: sum(map(len, parts)) for each, parts in zip(step.inputs, tables, strict=True)}
-    if not all(rows[table] for table in step.needed):
+    if not all(rows[table] for table in step.needed_tables):
         return numpy.empty((0, len(step.kinds) + 1), numpy.int64)
     for each, parts in zip(step.inputs, tables, strict=True):
         _load(connection, _sql_name(each.table), each.kinds, ["birth"], parts)

@@ -1,7 +1,7 @@
 """Deletions in recursions that cross partitions: births say which copies of rows have to go.
 
 Within a partition each tuple has a derivation from older ones (docs/theory.md, birth-ranked counting). The relations of
-a cycle of exports are one hyper-node there (`plan.joining`), and each round gives births above those of all rounds
+a cycle of exports are one hyper-node there (`plan.joining_rules`). Each round gives births above those of all rounds
 before (a logical clock, as Lamport's). So a copy is younger than its row. While that holds, every tuple rests on older
 ones, in whichever partition, and in the end on facts: tuples cannot support each other in a circle.
 
@@ -73,7 +73,7 @@ class CyclicRows:
             if stored is not None and stored.changing and stored.marks.keeps_births:
                 self._reborn[name] = reborn_rows(stored)
 
-    def unordered(self, plan: ClusterPlan, nodes: Iterable[NodeReport]) -> set[int]:
+    def find_unordered_cycles(self, plan: ClusterPlan, nodes: Iterable[NodeReport]) -> set[int]:
         """Return the cycles in which a round has evaluated all rows of the partition anew, although there were some:
         any copy may be older than its row."""
         anew = {name for node in nodes if node.strategy == "bootstrap" for name in node.rules}
@@ -83,7 +83,7 @@ class CyclicRows:
             self._reborn = {name: rows for name, rows in self._reborn.items() if name not in names}
         return found
 
-    def sent(
+    def select_copies(
         self, export: Export, round: Round, gone: AnyWords, came: AnyWords, stored: StoredRelation, *, goes_on: bool
     ) -> tuple[AnyWords, AnyWords]:
         """Return the rows whose copies go and come after a round, of a `stored` relation that has lost and gained these

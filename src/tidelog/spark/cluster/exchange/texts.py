@@ -59,13 +59,13 @@ class SymbolBlock(NamedTuple):
         try:
             data = Folder(self.folder).read(self.file, self.offset, self.length)
         except FileNotFoundError as error:
-            raise self._damaged("is missing") from error
+            raise self._damage_error("is missing") from error
         if len(data) < _SUM or data[:_SUM] != b"%08x" % zlib.crc32(data[_SUM:]):
-            raise self._damaged("has another checksum")
+            raise self._damage_error("has another checksum")
         column = pa.ipc.open_stream(pa.py_buffer(data)[_SUM:]).read_all().column(0)
         return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
-    def _damaged(self, what: str) -> DataError:
+    def _damage_error(self, what: str) -> DataError:
         hint = "restore the file from a copy; or close the database, remove the file and open the state folder again, "
         hint += "which evaluates the program over its facts. Without a state folder, begin with a new database"
         message = f"the texts of {self.rows:,} symbols cannot be read: their file {what}"

@@ -69,7 +69,7 @@ def loads(data: bytes, given: GivenFunctions | None = None) -> Any:
     if checksum != _sum(data):
         raise DamagedError("its checksum is another")
     try:
-        return _Reader(given or GivenFunctions()).read(json.loads(data))
+        return _Reader(given or GivenFunctions()).decode_value(json.loads(data))
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{type(error).__name__}: {error}") from None
 
@@ -137,7 +137,7 @@ class _Reader:
         self._given = given
         self._kept: list[Any] = []
 
-    def read(self, value: Any) -> Any:
+    def decode_value(self, value: Any) -> Any:
         """Return the value that JSON holds."""
         if not isinstance(value, list):
             return value
@@ -146,7 +146,7 @@ class _Reader:
             case "s":
                 return self._keep(str(parts[0]))
             case "c":
-                return self._keep(self._object(parts[0], [self.read(part) for part in parts[1:]]))
+                return self._keep(self._object(parts[0], [self.decode_value(part) for part in parts[1:]]))
             case "r":
                 return self._kept[parts[0]]
             case "a":
@@ -157,13 +157,13 @@ class _Reader:
             case "g":
                 return self._given
             case "d":
-                return {self.read(key): self.read(each) for key, each in parts}
+                return {self.decode_value(key): self.decode_value(each) for key, each in parts}
             case "l":
-                return [self.read(part) for part in parts]
+                return [self.decode_value(part) for part in parts]
             case "t":
-                return tuple([self.read(part) for part in parts])
+                return tuple([self.decode_value(part) for part in parts])
             case "f":
-                return frozenset([self.read(part) for part in parts])
+                return frozenset([self.decode_value(part) for part in parts])
         raise ValueError(f"no value begins with {letter!r}")
 
     def _keep(self, value: Any) -> Any:

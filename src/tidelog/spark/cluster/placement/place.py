@@ -45,7 +45,7 @@ from tidelog.spark.cluster.placement.plan import (
     copy_name,
     facts_name,
     home_name,
-    joining,
+    joining_rules,
     levels,
 )
 from tidelog.spark.cluster.placement.rewrites import (
@@ -491,7 +491,7 @@ class _Placer:
         exports, cycles = levels(self.relations, self.rules, tuple(self.exports))
         if cycles:
             self.declare(NEVER, RelationInfo(NEVER, (), True))
-            self.rules += [rule for cycle in cycles for rule in joining(cycle.relations, self.relations)]
+            self.rules += [rule for cycle in cycles for rule in joining_rules(cycle.relations, self.relations)]
         return ClusterPlan(
             self.program(self.rules),
             self.program([rule for rule in self.rules if rule not in self.single]),

@@ -219,11 +219,11 @@ def levels(
 
 
 def joins(cycle: Collection[str]) -> list[str]:
-    """Return the names of the rules of `joining`."""
+    """Return the names of the rules of `joining_rules`."""
     return [f"{NEVER} {name}" for name in cycle]
 
 
-def joining(cycle: Collection[str], relations: Mapping[str, RelationInfo]) -> Iterator[CoreRule]:
+def joining_rules(cycle: Collection[str], relations: Mapping[str, RelationInfo]) -> Iterator[CoreRule]:
     """Yield rules that derive nothing, by which the relations of a cycle feed each other within a partition as well.
     Its engine evaluates them as one hyper-node then, so that each tuple is younger than those that it follows from."""
     names = sorted(cycle)

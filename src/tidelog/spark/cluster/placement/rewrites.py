@@ -71,15 +71,15 @@ def split_join(rule: CoreRule, name: str) -> tuple[RelationInfo, CoreRule, CoreR
     pairs = [pair for pair in combinations(positive, 2) if set(variables_of(pair[0])) & set(variables_of(pair[1]))]
     if not pairs:
         return None
-    first, second = min(pairs, key=lambda pair: len(_needed(rule, pair)))
-    columns = _needed(rule, (first, second))
+    first, second = min(pairs, key=lambda pair: len(_needed_variables(rule, pair)))
+    columns = _needed_variables(rule, (first, second))
     info = RelationInfo(name, tuple(Column(each.name, each.kind, each.kind) for each in columns), True)
     join = CoreAtom(name, columns)
     rest = [literal for literal in rule.body if literal is not first and literal is not second]
     return info, CoreRule(name, rule.origin, join, (first, second), rule.span), replace(rule, body=(join, *rest))
 
 
-def _needed(rule: CoreRule, pair: tuple[CoreAtom, CoreAtom]) -> tuple[CoreVariable, ...]:
+def _needed_variables(rule: CoreRule, pair: tuple[CoreAtom, CoreAtom]) -> tuple[CoreVariable, ...]:
     """Return the variables of two atoms of a body that the rest of the rule uses."""
     used = set(variables_of(rule.head))
     for literal in rule.body:
@@ -102,13 +102,13 @@ def gathered_node(node: HyperNode, names: Mapping[str, str], nodes: Sequence[Hyp
     selects = tuple(replace(each, shown=names[each.shown], candidates=names[each.candidates]) for each in node.selects)
     shown = {each.candidates: each.shown for each in selects}
 
-    def read(literal: CoreLiteral) -> CoreLiteral:
+    def rename_relation(literal: CoreLiteral) -> CoreLiteral:
         if isinstance(literal, CoreAtom):
             return replace(literal, relation=shown.get(literal.relation, literal.relation))
         return literal
 
     rules = tuple(
-        replace(rule, body=tuple(map(read, rule.body)))
+        replace(rule, body=tuple(map(rename_relation, rule.body)))
         for part in whole
         if not shown.keys().isdisjoint(part.relations)
         for rule in part.rules

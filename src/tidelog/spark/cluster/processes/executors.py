@@ -117,8 +117,8 @@ class Scattered:
     frequent: Frequent
 
     @classmethod
-    def written(cls, folder: Folder, name: str, words: Words, delivery: Delivery) -> Scattered:
-        """Write rows to a file."""
+    def write(cls, folder: Folder, name: str, words: Words, delivery: Delivery) -> Scattered:
+        """Write rows to a new file of a folder. Return its pieces."""
         file = PieceFile(f"{name}-{secrets.token_hex(6)}")
         homes = partial(homes_of, delivery.place, skewed_keys=(), partitions=delivery.partitions)
         bundle = file.bundle_by_home([PieceChange(*delivery.statement, words)], homes)
@@ -145,12 +145,12 @@ class LocalExecutors:
 
     def rows(self, tasks: Sequence[Task], arity: int) -> Rows:
         none = numpy.empty((0, max(arity, 1)), numpy.int64)
-        found = [self.keepers.setdefault((task.folder, task.partition), Keeper()).read(task) for task in tasks]
+        found = [self.keepers.setdefault((task.folder, task.partition), Keeper()).read_rows(task) for task in tasks]
         words = numpy.concatenate([none, *(batch for each in found for batch in each)])
         return DriverRows(words if arity else words[:, :0])
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
-        return [] if rows.is_surely_empty else [Scattered.written(folder, name, rows.local(), delivery)]
+        return [] if rows.is_surely_empty else [Scattered.write(folder, name, rows.local(), delivery)]
 
     def stop(self, folder: Folder) -> None:
         self.keepers.clear()
@@ -207,7 +207,7 @@ class SparkExecutors:
         tasks, application, names = list(tasks), self.application, word_columns(arity)
         schema = pa.schema([(name, pa.int64()) for name in names])
 
-        def read(number: int) -> Iterator[pa.RecordBatch | str]:
+        def read_partition(number: int) -> Iterator[pa.RecordBatch | str]:
             from tidelog.spark.cluster.processes.host import stream
 
             try:
@@ -218,13 +218,13 @@ class SparkExecutors:
             except TidelogError as error:
                 yield str(error)
 
-        return SparkRows(frame_of_tasks(self.session, len(tasks), schema, read), arity)
+        return SparkRows(frame_of_tasks(self.session, len(tasks), schema, read_partition), arity)
 
     def scatter(self, folder: Folder, name: str, rows: Rows, delivery: Delivery) -> list[Scattered]:
         if rows.is_surely_empty:
             return []
-        if rows.held is not None:
-            return [Scattered.written(folder, name, rows.held, delivery)]
+        if rows.driver_words is not None:
+            return [Scattered.write(folder, name, rows.driver_words, delivery)]
         address = folder.address
         empty = not rows.arity
 
@@ -234,7 +234,7 @@ class SparkExecutors:
                 return
             columns = pa.Table.from_batches(tables).columns
             words = numpy.column_stack([column.to_numpy() for column in columns]).astype(numpy.int64, copy=False)
-            yield Scattered.written(Folder(address), name, words[:, :0] if empty else words, delivery)
+            yield Scattered.write(Folder(address), name, words[:, :0] if empty else words, delivery)
 
         self.jobs += 1
         return results_of(rows.frame(self.session), write)

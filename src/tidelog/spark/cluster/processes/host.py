@@ -260,7 +260,7 @@ def _serve_partition(control: socket.socket) -> None:
 def _serve_connection(keeper: Any, connection: Connection) -> None:
     task: Task = connection.recv()
     reading = task.what in ("rows", "came", "went")
-    batches: Iterator[Words] = keeper.read(task) if reading else iter(())
+    batches: Iterator[Words] = keeper.read_rows(task) if reading else iter(())
     try:
         # The first batch is where restoring fails, if it does.
         answer = ("rows", None) if reading else ("done", keeper.perform(task))

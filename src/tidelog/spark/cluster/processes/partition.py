@@ -271,7 +271,7 @@ class Partition:
             tuple(range(len(plan.cycles)) if self.replayed else self.unordered),
             {name: len(self.engine.views[copy]) for name, copy in plan.views.items()},
             sum(8 * len(rows) * max(rows.arity, 1) for rows in self.engine.asserted.values()),
-            dict(self.changed(plan)),
+            dict(self.count_changes(plan)),
             nodes,
             made,
             time.perf_counter() - started,
@@ -325,7 +325,7 @@ class Partition:
                 came, went = (rows_of(rows).astype(numpy.int64) for rows in (delta.inserted, delta.deleted))
                 self.deltas.setdefault(name, []).append((came, went))
         if plan.cycles:
-            self.unordered |= self.cyclic.unordered(plan, outcome.report.nodes)
+            self.unordered |= self.cyclic.find_unordered_cycles(plan, outcome.report.nodes)
         return outcome.deltas, outcome.report.visited
 
     def messages(
@@ -357,7 +357,7 @@ class Partition:
                 delta = deltas[export.source]
                 gone, came = rows_of(delta.deleted), rows_of(delta.inserted)
             if export.cycle is not None:
-                gone, came = self.cyclic.sent(export, round, gone, came, stored, goes_on=route in going_on)
+                gone, came = self.cyclic.select_copies(export, round, gone, came, stored, goes_on=route in going_on)
             yield export, PieceChange(export.target, False, gone)
             yield export, PieceChange(export.target, True, came)
 
@@ -381,7 +381,7 @@ class Partition:
         for words in stored.batches() if stored is not None else ():
             yield self.local_rows(words.astype(numpy.int64), replicated)
 
-    def matching(self, lookup: Lookup) -> Words:
+    def look_up_rows(self, lookup: Lookup) -> Words:
         """Return the rows that a lookup asks for and that live here."""
         assert self.plan is not None
         name, plan = lookup.relation, self.plan
@@ -437,8 +437,9 @@ class Partition:
         self.deltas[copy] = [net]
         return net
 
-    def changed(self, plan: ClusterPlan) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Return the number of rows of each visible relation inserted and deleted here, in the epoch so far."""
+    def count_changes(self, plan: ClusterPlan) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield the visible relations that the epoch has changed here so far, each with the numbers of inserted and
+        deleted rows."""
         for name, copy in plan.views.items():
             if not is_shown(name):
                 continue

@@ -166,7 +166,7 @@ class Keeper:
         if task.what == "unsettled":
             return list(partition.engine.unsettled)
         if task.what == "match":
-            return [partition.matching(lookup) for lookup in task.arguments]
+            return [partition.look_up_rows(lookup) for lookup in task.arguments]
         if task.what == "epochs":
             return [partition.epochs(*asked) for asked in task.arguments]
         if task.what == "changes":
@@ -182,7 +182,7 @@ class Keeper:
         assert task.what == "send home", task.what
         return partition.write_facts_for_homes(*task.arguments)
 
-    def read(self, task: Task) -> Iterator[Words]:
+    def read_rows(self, task: Task) -> Iterator[Words]:
         """Do a task that asks for rows: of a relation, or its inserted or deleted ones. Rows without columns have one
         that is 0. Raise UsageError (E0687) if a later epoch has come, LimitError (E0503) if memory does not suffice."""
         with _WITHIN_MEMORY:
