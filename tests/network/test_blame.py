@@ -322,7 +322,7 @@ def test_a_change_that_a_functor_ends_leaves_facts_as_old_as_they_were() -> None
 
 
 def stamps(node: Node) -> dict[str, int]:
-    return {row[1]: stamp for row, stamp in node.state.asserted("link").items()}
+    return {row[1]: stamp for row, stamp in node.state.asserted_facts("link").items()}
 
 
 def test_a_store_keeps_stamps_and_the_order_of_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,7 +142,7 @@ def test_the_largest_height_is_not_passed_on() -> None:
     wires, a = alone()
     a.insert("link", [("a", "b")])
     send(wires, a, Offer(1, 1, ("#r2.s.none", ("a", "c")), LARGEST_COUNT))
-    carrier = next(name for name in a.state.book.program.offered if name.startswith("#"))
+    carrier = next(name for name in a.state.book.program.offered_relations if name.startswith("#"))
     send(
         wires,
         a,
@@ -275,7 +275,7 @@ def test_nodes_that_nobody_has_heard_of_are_bounded() -> None:
     assert a.rejected["too many nodes"] >= 19
     a.ask()
     send(wires, a, Tell(a.state.survey.number, True, 0, tuple(f"m{number}" for number in range(1000))))
-    assert len(a.state.survey.unanswered()) <= 11
+    assert len(a.state.survey.open_questions()) <= 11
 
 
 def _unproven(receive: Callable[..., list[tuple[str | None, bytes]]]) -> Callable[..., list[tuple[str | None, bytes]]]:

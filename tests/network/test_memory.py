@@ -26,7 +26,7 @@ EVERY = {"insert": stride(122), "delete": stride(122), "rules.add": stride(194),
 """So many bytecodes lie between two places that fail."""
 BEHIND = (
     "Journal.append",
-    "Journal._using",
+    "Journal._report_disk_errors",
     "Journal._begin",
     "Node._",
     "Node.insert",

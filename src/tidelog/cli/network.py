@@ -236,7 +236,7 @@ def _do(node: Node, command: dict[str, Any]) -> Any:
         case {"show": relation}:
             return sorted(node.state.view(relation), key=repr)
         case {"asserted": relation}:
-            return sorted(node.state.asserted(relation).items(), key=repr)
+            return sorted(node.state.asserted_facts(relation).items(), key=repr)
         case {"explain": relation, "row": row, "seconds": seconds}:
             return _reasons(node.inquire(relation, row, seconds))
         case {"quiet": seconds}:
@@ -253,4 +253,4 @@ def _reasons(inquiry: Inquiry) -> dict[str, Any]:
     from tidelog.network.wire import reason_to_json
 
     reasons = [[node, reason_to_json(reason)] for (node, _), reason in inquiry.reasons.items()]
-    return {"reasons": reasons, "unanswered": inquiry.unanswered}
+    return {"reasons": reasons, "unanswered": inquiry.open_questions}

@@ -212,7 +212,7 @@ class Choices:
         """Return the tuples of a relation that live here."""
         return self.tuples.rows(relation)
 
-    def asserted(self, relation: str) -> dict[NodeRow, int]:
+    def asserted_facts(self, relation: str) -> dict[NodeRow, int]:
         """Return the facts of a relation that are asserted here, each with its stamp."""
         return {
             row: offers[BASE].seq for (name, row), offers in self.offers.items() if name == relation and BASE in offers

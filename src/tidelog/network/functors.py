@@ -122,13 +122,13 @@ class NodeFunctors:
         assert rule.own is not None
         own = replace(rule.own, declared=replace(rule.own.declared, given=self.given))
 
-        def shown(row: NodeRow, kinds: Iterable[str]) -> list[Any]:
+        def show_values(row: NodeRow, kinds: Iterable[str]) -> list[Any]:
             return [shown_value(value, kind, records) for value, kind in zip(row, kinds, strict=True)]
 
         def fold() -> tuple[Any, ...]:
             kinds = [column.kind for column in own.operands]
-            rows = [shown(row, kinds) for row in members]
-            found = fold_group(own, rows, CallSite(rule.origin), lambda: shown(group, own.keys))
+            rows = [show_values(row, kinds) for row in members]
+            found = fold_group(own, rows, CallSite(rule.origin), lambda: show_values(group, own.keys))
             stored = stored_value(found, own.declared.result.kind, records)
             if found is not None and (not has_kind(stored, own.declared.result.kind, records) or unwritable((stored,))):
                 message = f"in rule {rule.origin}, `{own.word}` gave {misfit_text(found, own.declared)}"

@@ -21,7 +21,7 @@ from tidelog.language.syntax import CheckedProgram, Program
 from tidelog.network.messages import RuleChange
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import Rulebook
-from tidelog.network.values import declared, shown_rows
+from tidelog.network.values import require_relation, shown_rows
 from tidelog.workspace.objects import OF_NETWORKS, EarlierNames
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class NetworkVerbs(EarlierNames, ABC):
     @property
     def program(self) -> CheckedProgram:
         """Return the program with all changes of rules."""
-        return self.book.checked
+        return self.book.checked_program
 
     @abstractmethod
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
@@ -102,7 +102,7 @@ class NetworkVerbs(EarlierNames, ABC):
         """Return the asserted facts of a relation at all nodes together. Raise UsageError (E0601) for an unknown
         name."""
         program = self.book.program
-        return shown_rows(self._stamps_of(declared(relation, program)), relation, program)
+        return shown_rows(self._stamps_of(require_relation(relation, program)), relation, program)
 
     def database(self) -> Database:
         """Return an embedded database with the program of the network and the facts that its nodes assert at the
@@ -133,7 +133,7 @@ class NetworkVerbs(EarlierNames, ABC):
         """Return the rules of the network, and the facts that every node has for itself. Rules that have travelled have
         no place in a text."""
         places, changed = self.book.program.places, self.book.changes
-        program = self.book.written
+        program = self.book.parsed_program
         kept = (rule for rule in program.rules if rule.body or places[rule.heads[0].relation].location is None)
         return replace(
             program, rules=tuple(replace(each, span=None) if each.name in changed else each for each in kept)

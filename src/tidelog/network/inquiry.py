@@ -53,7 +53,7 @@ class Inquiry:
     ) -> None:
         self.number = number
         self.program = book.program
-        self.checked = book.checked
+        self.checked = book.checked_program
         self.goal: Asked = (owner, goal)
         self.left = messages
         self.room = room
@@ -76,7 +76,7 @@ class Inquiry:
         return asked in self.reasons or self._open.get(node, {}).get(fact, False)
 
     @property
-    def unanswered(self) -> list[Asked]:
+    def open_questions(self) -> list[Asked]:
         """Return the nodes that have not answered, each with the tuples that it was asked for."""
         return [(node, fact) for node, facts in self._open.items() for fact, sent in facts.items() if sent]
 

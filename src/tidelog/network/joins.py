@@ -36,20 +36,20 @@ def variables(literals: Iterable[core.CoreLiteral]) -> list[core.CoreVariable]:
 def is_ready(literal: core.CoreLiteral, known: Iterable[str]) -> bool:
     """Return True if a literal that is no negated atom can be evaluated; an atom can once it shares a variable."""
 
-    def given(*wanted: core.CoreValue) -> bool:
+    def are_known(*wanted: core.CoreValue) -> bool:
         return all(isinstance(value, core.CoreConstant) or value.name in known for value in wanted)
 
     match literal:
         case core.CoreAtom():
-            return any(given(value) for value in literal.args)
+            return any(are_known(value) for value in literal.args)
         case core.CoreComparison(op="="):
-            return given(literal.left) or given(literal.right)
+            return are_known(literal.left) or are_known(literal.right)
         case core.CoreComparison():
-            return given(literal.left, literal.right)
+            return are_known(literal.left, literal.right)
         case core.Computation() | core.Pack():
-            return given(*literal.args)
+            return are_known(*literal.args)
         case core.Unpack():
-            return given(literal.source)
+            return are_known(literal.source)
 
 
 # --- tuples ----------------------------------------------------------------------------------------------------------
@@ -138,12 +138,13 @@ def _plan(rule: LocalRule, first: int | None) -> tuple[_Lookup | core.CoreLitera
         if first is not None and first in atoms:
             position = first
         else:
-            position = min(atoms, key=lambda each: (-_known(atoms[each], known), each))
+            position = min(atoms, key=lambda each: (-_count_known(atoms[each], known), each))
         order.append(_lookup(position, atoms.pop(position), known))
     return tuple(order)
 
 
-def _known(atom: core.CoreAtom, known: set[str]) -> int:
+def _count_known(atom: core.CoreAtom, known: set[str]) -> int:
+    """Return the number of columns of an atom that have a value."""
     return sum(isinstance(arg, core.CoreConstant) or arg.name in known for arg in atom.args)
 
 

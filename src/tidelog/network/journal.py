@@ -67,7 +67,7 @@ class Journal:
         """Return the node as of its last step, with these functions for functors; None in a new store. Raise UsageError
         (E0623) if the store is in use, cannot be used, or belongs to another node or program, DataError (E0416) if it
         cannot be read."""
-        with self._using():
+        with self._report_disk_errors():
             return self._open(name, text, given)
 
     def _open(self, name: str, text: str, given: GivenFunctions | None) -> NodeState | None:
@@ -109,13 +109,13 @@ class Journal:
         """Raise UsageError unless this process may write: E0602, E0623, E0627 or E0628."""
         if self._owner is None:
             raise UsageError(Problem("E0602", "the node is closed", hint="open it again from its store"))
-        with self._using():
+        with self._report_disk_errors():
             self._owner.check()
 
     def begin(self, state: NodeState) -> None:
         """Write the state anew and empty the journal. Raise as `append`."""
         self.check()
-        with self._using():
+        with self._report_disk_errors():
             self._begin(state)
 
     def _begin(self, state: NodeState) -> None:
@@ -139,7 +139,7 @@ class Journal:
             entry.append(results_to_json(state.functors.made))
         data = json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
         assert self._file is not None
-        with self._using():
+        with self._report_disk_errors():
             if self._file.tell() + len(data) > self._limit:
                 self._begin(state)  # The state has it already.
                 return
@@ -179,7 +179,7 @@ class Journal:
         files.sync_folder()  # a process that was killed may have begun this journal, but not for good
 
     @contextmanager
-    def _using(self) -> Iterator[None]:
+    def _report_disk_errors(self) -> Iterator[None]:
         """Turn errors of the disk into UsageError (E0623)."""
         try:
             yield

@@ -27,7 +27,7 @@ from tidelog.network.limits import checked_seconds
 from tidelog.network.messages import WallClock
 from tidelog.network.program import LocatedProgram, NodeRow
 from tidelog.network.rulebook import program_text
-from tidelog.network.values import declared, fact_of, facts_of, shown_rows
+from tidelog.network.values import fact_of, facts_of, require_relation, shown_rows
 from tidelog.network.wire import fact_from_json, reason_from_json
 from tidelog.network.zeromq import new_keys
 
@@ -87,7 +87,7 @@ class LocalNetwork(NetworkVerbs):
     def _add_rules(self, text: str, replace: Earlier) -> None:
         replaces = no_earlier(replace)
         changes, stamp = self.book.additions(text, self.names[0], replaces=replaces), self._clock()
-        undoing = self.book.undoing(changes)
+        undoing = self.book.invert_changes(changes)
         self._take(changes, stamp)
         try:
             self._ask(self.names[0], {"add": text, "replaces": replaces})
@@ -111,7 +111,7 @@ class LocalNetwork(NetworkVerbs):
         if isinstance(relations, str) or not isinstance(relations, Sequence):
             raise wrong_argument("the relations", "a list of names", relations)
         for relation in relations:
-            declared(relation, self.book.program)
+            require_relation(relation, self.book.program)
             self._post(self.names, {"show": relation})
         found = {name: {nested_tuple(row) for node in self.names for row in self._answer(node)} for name in relations}
         return {name: shown_rows(rows, name, self.book.program) for name, rows in found.items()}
@@ -138,7 +138,7 @@ class LocalNetwork(NetworkVerbs):
         """Wait until the whole network is quiet, at most `seconds`; return True if it is."""
         return bool(self._ask(self.names[0], {"quiet": checked_seconds(seconds)}))
 
-    def settled(self) -> bool:
+    def is_quiet(self) -> bool:
         """Return True if the process of every node says that the node is quiet now; cheaper than `settle`, and no
         proof."""
         self._post(self.names, {"is_quiet": True})
@@ -194,7 +194,7 @@ class LocalNetwork(NetworkVerbs):
 
     def _stamps_of(self, relation: str) -> dict[NodeRow, int]:
         self._post(self.names, {"asserted": relation})
-        answers = [self._read(name) for name in self.names]
+        answers = [self._read_reply(name) for name in self.names]
         return {nested_tuple(row): stamp for answer in answers for row, stamp in _answer_or_error(answer)}
 
     def _moment(self, stamp: int) -> datetime:
@@ -203,7 +203,7 @@ class LocalNetwork(NetworkVerbs):
     def _tell(self, command: Mapping[str, Any], by_node: Mapping[str, list[Any]]) -> None:
         for name, rows in by_node.items():
             self._post([name], {**command, "rows": rows})
-        answers = {name: self._read(name) for name in by_node}  # of all, before the first error is raised
+        answers = {name: self._read_reply(name) for name in by_node}  # of all, before the first error is raised
         if any(map(_is_error, answers.values())):
             for name, undoing in answers.items():
                 if not _is_error(undoing):
@@ -230,9 +230,10 @@ class LocalNetwork(NetworkVerbs):
             raise _process_ended_error(name) from None
 
     def _answer(self, name: str) -> Any:
-        return _answer_or_error(self._read(name))
+        return _answer_or_error(self._read_reply(name))
 
-    def _read(self, name: str) -> Any:
+    def _read_reply(self, name: str) -> Any:
+        """Return what the process of a node says next. Raise SetupError (E0791) if it has ended."""
         stdout = self._processes[name].stdout
         assert stdout is not None
         line = stdout.readline()

@@ -37,7 +37,7 @@ from tidelog.network.node_state import Letter, NodeState
 from tidelog.network.peer import Peer
 from tidelog.network.program import LocatedTuple
 from tidelog.network.rulebook import program_text
-from tidelog.network.values import declared, fact_of, facts_of, shown_rows
+from tidelog.network.values import fact_of, facts_of, require_relation, shown_rows
 from tidelog.network.wire import Packet, RefusedError, Transport, decode, packets
 from tidelog.workspace.objects import Uncopied
 
@@ -164,7 +164,7 @@ class Node(NodeVerbs, Uncopied):
     @_WITHIN_MEMORY
     def _add_rules(self, text: str, replace: Earlier) -> None:
         changes = self.state.book.additions(text, self.name, replaces=no_earlier(replace))
-        undoing = self.state.book.undoing(changes)
+        undoing = self.state.book.invert_changes(changes)
         self.tell(changes)
         held = [change.name for change in changes if self.state.book.held.get(change.name) is change]
         if held:
@@ -222,13 +222,13 @@ class Node(NodeVerbs, Uncopied):
         """Return the tuples of a relation that live here, as far as this node knows by now. Raise LimitError (E0503) if
         memory does not suffice."""
         program = self.state.book.program
-        return shown_rows(self.state.view(declared(relation, program)), relation, program)
+        return shown_rows(self.state.view(require_relation(relation, program)), relation, program)
 
     @_WITHIN_MEMORY
     def asserted(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the asserted facts of a relation at this node. Raise UsageError (E0601) for an unknown name."""
         program = self.state.book.program
-        return shown_rows(self.state.asserted(declared(relation, program)), relation, program)
+        return shown_rows(self.state.asserted_facts(require_relation(relation, program)), relation, program)
 
     @property
     def quiet(self) -> bool:

@@ -112,7 +112,7 @@ class NodeState(Choices):
 
     def resend(self) -> list[Letter]:
         """Return the messages to send after a silence: everything that is not acknowledged."""
-        letters: list[Letter] = [(name, question) for name, question in self.survey.unanswered()]
+        letters: list[Letter] = [(name, question) for name, question in self.survey.open_questions()]
         self._foreign.update({fact: None for peer in self.peers.values() for fact in peer.held})
         letters += self._announce(impatient=True)
         for name, peer in self.peers.items():
@@ -158,7 +158,7 @@ class NodeState(Choices):
             case Hello():
                 return [(sender, Heard(0))]
             case Met(incarnation, known):
-                return self._met(sender, incarnation, known)
+                return self._greet_incarnation(sender, incarnation, known)
             case Ask(number):
                 return [(sender, self._tell(number))]
             case Tell():
@@ -206,7 +206,7 @@ class NodeState(Choices):
         """Return the reason why an offer cannot count, None if it can. A peer may withdraw a tuple of a removed
         relation."""
         program = self.book.program
-        if offer.height is not None and offer.fact[0] not in program.offered:
+        if offer.height is not None and offer.fact[0] not in program.offered_relations:
             return "nobody derives it elsewhere" if offer.fact[0] in program.places else "unknown relation"
         return fits(offer.fact, program) or (None if self.owner(offer.fact) == self.name else "not ours")
 
@@ -255,7 +255,7 @@ class NodeState(Choices):
             return "too many rules"
         return "version too far" if change.version > self.book.version + VERSION_STEP else None
 
-    def _met(self, sender: str, incarnation: int, known: int) -> list[Letter]:
+    def _greet_incarnation(self, sender: str, incarnation: int, known: int) -> list[Letter]:
         """Begin anew with a node that has begun anew: forget its offers, and send everything again. If it takes this
         node for an earlier incarnation, correct it."""
         peer, replies = self._peer(sender), list[Letter]()

@@ -146,9 +146,9 @@ class Survey:
         self._before = self._answers if self.complete else {}
         self.number += 1
         self._answers = {**dict.fromkeys(peers), own: tell}
-        return self.unanswered()
+        return self.open_questions()
 
-    def unanswered(self) -> list[Question]:
+    def open_questions(self) -> list[Question]:
         """Return the questions without an answer."""
         return [(name, Ask(self.number)) for name, answer in self._answers.items() if answer is None]
 

@@ -121,22 +121,22 @@ class LocatedProgram:
         return None if place is None or place.location is None else str(fact[1][place.location])
 
     @cached_property
-    def everything(self) -> tuple[AnyLocal, ...]:
+    def all_rules(self) -> tuple[AnyLocal, ...]:
         """Return all rules, those that aggregate included."""
         return (*self.rules, *self.aggregates)
 
     @cached_property
     def keys(self) -> frozenset[str]:
         """Return the keys of all rules."""
-        return frozenset(rule.key for rule in self.everything)
+        return frozenset(rule.key for rule in self.all_rules)
 
     @cached_property
     def rule_of(self) -> Mapping[str, AnyLocal]:
         """Return the rules by their keys."""
-        return {rule.key: rule for rule in self.everything}
+        return {rule.key: rule for rule in self.all_rules}
 
     @cached_property
-    def offered(self) -> frozenset[str]:
+    def offered_relations(self) -> frozenset[str]:
         """Return the relations whose tuples nodes other than their own can derive."""
         found = set()
         for rule in self.rules:

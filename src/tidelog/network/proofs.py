@@ -73,7 +73,7 @@ class _Proving:
                     continue
                 active.add(asked)
                 waiting.append((asked, found))
-                waiting += [(premise, None) for premise in reversed([*found.needed])]
+                waiting += [(premise, None) for premise in reversed([*found.needed_tuples])]
         return Proof(tuple(self.steps))
 
     def _instance(self, asked: Asked) -> DerivingInstance | ProofStep:
@@ -195,7 +195,7 @@ def network_blame(found: Blame, book: Rulebook, moment: Callable[[int], int | da
         location = book.program.places[relation].location
         return None if location is None else str(values[location])
 
-    def placed(step: ProofStep) -> ProofStep:
+    def locate_step(step: ProofStep) -> ProofStep:
         if step.sort == "fact":
             return replace(step, node=node_of(step.relation, step.values))
         return replace(step, version=versions.get(step.rule or "", 0))
@@ -205,7 +205,7 @@ def network_blame(found: Blame, book: Rulebook, moment: Callable[[int], int | da
         or_before=found.or_before and found.epoch != 0,
         facts=found.facts,
         rules=found.rules,
-        proof=Proof(tuple(map(placed, found.proof.steps))),
+        proof=Proof(tuple(map(locate_step, found.proof.steps))),
         nodes=tuple(node_of(*fact) or "" for fact in found.facts),
         versions=tuple(versions.get(name, 0) for name in found.rules),
     )

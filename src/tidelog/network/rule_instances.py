@@ -146,7 +146,7 @@ class Bases:
                 found.gap = gap
                 return
             (rule,) = rules
-            bound = _bound(rule, fact)
+            bound = _head_bindings(rule, fact)
             for atom in (*rule.positive, *rule.negative):
                 if not all(isinstance(arg, core.CoreConstant) or arg.name in bound for arg in atom.args):
                     found.gap = gap
@@ -162,7 +162,7 @@ class Bases:
                         self._gaps[node, needed] = gap
 
 
-def _bound(rule: LocalRule, fact: LocatedTuple) -> dict[str, Any]:
+def _head_bindings(rule: LocalRule, fact: LocatedTuple) -> dict[str, Any]:
     """Return the values of the variables of a rule's head."""
     args = zip(rule.head.args, fact[1], strict=True)
     return {arg.name: value for arg, value in args if isinstance(arg, core.CoreVariable)}
@@ -202,7 +202,7 @@ class DerivingInstance:
     conditions: tuple[Condition, ...]
 
     @property
-    def needed(self) -> Iterator[Asked]:
+    def needed_tuples(self) -> Iterator[Asked]:
         """Yield the tuples that have to be explained."""
         for premise in self.premises:
             yield from premise.edges if isinstance(premise, PathWalk) else (premise,)

@@ -65,12 +65,12 @@ class Rulebook:
         return self._assembled.program
 
     @property
-    def checked(self) -> CheckedProgram:
+    def checked_program(self) -> CheckedProgram:
         """Return the same program before it was made local."""
         return self._assembled.checked
 
     @property
-    def written(self) -> Program:
+    def parsed_program(self) -> Program:
         """Return the same program before it was checked."""
         return self._assembled.written
 
@@ -80,14 +80,15 @@ class Rulebook:
         functors for which it has no function."""
         held = {name: f"rule {name} takes more than this node's limits allow" for name in self.held}
         held |= {name: str(problem) for name, problem in self.reasons.items() if name in self.held}
-        return MappingProxyType({**self._assembled.refused, **self._lacking(), **held})
+        return MappingProxyType({**self._assembled.refused, **self._missing_functions(), **held})
 
-    def _lacking(self) -> dict[str, str]:
+    def _missing_functions(self) -> dict[str, str]:
+        """Return the rules that the node does not evaluate for lack of a function, each with the error."""
         if self.functors is None:
             return {}
         return {
             rule.origin: f"this node has no function for {title}, which the rule {rule.origin} calls"
-            for rule in self.program.everything
+            for rule in self.program.all_rules
             for functor, title in sorted(rule.functors.items())
             if functor not in self.functors.known and rule.key not in self.own_keys
         }
@@ -99,7 +100,7 @@ class Rulebook:
 
     def named_rules(self) -> dict[str, Rule]:
         """Return the rules in force by name."""
-        return {rule.name: rule for rule in self.written.rules if rule.name is not None}
+        return {rule.name: rule for rule in self.parsed_program.rules if rule.name is not None}
 
     def is_news(self, change: RuleChange) -> bool:
         """Return True if a change is newer than the known one of its rule."""
@@ -115,7 +116,7 @@ class Rulebook:
 
     def hold(self, keys: Mapping[str, Problem | None]) -> int:
         """Set aside the changes whose rules have one of these keys; return their number."""
-        names = {rule.origin: keys[rule.key] for rule in self.program.everything if rule.key in keys}
+        names = {rule.origin: keys[rule.key] for rule in self.program.all_rules if rule.key in keys}
         found = {name: change for name, change in self.changes.items() if name in names}
         self.reasons |= {name: problem for name in found if (problem := names[name]) is not None}
         self.held.update(found)
@@ -170,7 +171,7 @@ class Rulebook:
                 raise UsageError(Problem("E0608", f"there is no rule {quote_name(name)}", hint=hint))
         return tuple(RuleChange(name, self._next(), author, None) for name in dict.fromkeys(names))
 
-    def undoing(self, changes: Iterable[RuleChange]) -> list[RuleChange]:
+    def invert_changes(self, changes: Iterable[RuleChange]) -> list[RuleChange]:
         """Return the changes that undo these, which the book has not taken yet."""
         rules = self.named_rules()
         before = {name: change.text for name, change in self.changes.items() if name in rules}

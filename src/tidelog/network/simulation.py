@@ -27,7 +27,7 @@ from tidelog.network.node import Node
 from tidelog.network.node_state import NodeState
 from tidelog.network.program import NodeRow
 from tidelog.network.rulebook import program_text
-from tidelog.network.values import declared, fact_of, facts_of, shown_rows
+from tidelog.network.values import fact_of, facts_of, require_relation, shown_rows
 from tidelog.network.wire import Transport
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class Simulation(NetworkVerbs):
 
     def __getitem__(self, relation: str) -> set[tuple[Any, ...]]:
         """Return the tuples of a relation at all nodes together, as far as they know by now."""
-        declared(relation, self.book.program)
+        require_relation(relation, self.book.program)
         rows = (row for node in self.nodes.values() for row in node.state.view(relation))
         return shown_rows(rows, relation, self.book.program)
 
@@ -383,7 +383,7 @@ class Simulation(NetworkVerbs):
 
     def _stamps_of(self, relation: str) -> dict[NodeRow, int]:
         states = (node.state for node in self.nodes.values())
-        return {row: stamp for state in states for row, stamp in state.asserted(relation).items()}
+        return {row: stamp for state in states for row, stamp in state.asserted_facts(relation).items()}
 
     def _moment(self, stamp: int) -> int:
         return stamp

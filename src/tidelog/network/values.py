@@ -62,7 +62,7 @@ def has_kind(value: Any, kind: Kind, records: Mapping[str, RecordType]) -> bool:
 def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> list[LocatedTuple]:
     """Return facts from a user. Raise UsageError if there is no such relation (E0601) or it is every node's own
     (E0621), DataError (E0401, E0408) if a row does not fit, or (E0402) is too large for a packet."""
-    place = program.places[declared(relation, program)]
+    place = program.places[require_relation(relation, program)]
     if place.location is None:
         message = f"cannot change {relation}: it has no location, so each node has its own copy"
         raise UsageError(Problem("E0621", message, hint="state its facts in the program"))
@@ -80,7 +80,7 @@ def facts_of(relation: str, rows: Iterable[Any], program: LocatedProgram) -> lis
 def fact_of(relation: str, row: Any, program: LocatedProgram, number: int = 1) -> LocatedTuple:
     """Return a fact, the row of this number, as nodes store it. Raise as `facts_of`, but for a relation that every node
     has for itself."""
-    place = program.places[declared(relation, program)]
+    place = program.places[require_relation(relation, program)]
     if not isinstance(row, (tuple, list)):
         message = f"row {number} of {relation} is not a tuple: {quote(row)}"
         raise DataError(Problem("E0407", message, place=relation, hint="pass a list of tuples"))
@@ -112,7 +112,7 @@ def _too_large(message: str, relation: str) -> DataError:
     return DataError(Problem("E0402", message, place=relation, hint=hint))
 
 
-def declared(relation: str, program: LocatedProgram) -> str:
+def require_relation(relation: str, program: LocatedProgram) -> str:
     """Return the name of a relation of a program. Raise UsageError (E0601) for an unknown name."""
     place = program.places.get(relation) if isinstance(relation, str) else None
     if place is None or place.auxiliary:

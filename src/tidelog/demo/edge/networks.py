@@ -105,7 +105,7 @@ class Processes(Network):
         end = time.monotonic() + PATIENCE
         before: Traffic | None = None
         while time.monotonic() < end:
-            settled = self.changes.settled()
+            settled = self.changes.is_quiet()
             traffic = self.traffic()
             look(traffic)
             sent = traffic if settled else None
