@@ -26,7 +26,7 @@ from tidelog.language.functors import NUMERIC
 from tidelog.language.regex import matcher
 from tidelog.language.syntax import Kind
 from tidelog.semantics import functors as texts
-from tidelog.semantics.ordinals import collision, hashed, text_ordinal
+from tidelog.semantics.ordinals import collision, hash_bytes, text_ordinal
 from tidelog.semantics.values import NoValueError
 from tidelog.storage.dictionary import Dictionary
 
@@ -137,7 +137,7 @@ def _replace(text: str, old: str, new: str) -> str:
         message = f"`replace` would make a symbol of {size:,} characters, the limit is {LONGEST:,}"
         hint = "bound the recursion that makes the text longer; nothing has changed"
         raise LimitError(Problem("E0503", message, hint=hint))
-    return texts.replaced(text, old, new)
+    return texts.replace_text(text, old, new)
 
 
 def listed_call_outs(name: str, dictionary: Dictionary) -> tuple[CallOut, CallOut]:
@@ -230,7 +230,7 @@ def _add(kind: Kind, words: Words, dictionary: Dictionary) -> None:
             fields = [part if each in NUMERIC else dictionary.ordinals[each].of(part) for each, part in columns]
             data = numpy.array(fields, "<i8").T.tobytes()
             size = 8 * len(fields)
-            numbers[rows] = [hashed(name + b"\0" + data[i * size : (i + 1) * size]) for i in range(int(rows.sum()))]
+            numbers[rows] = [hash_bytes(name + b"\0" + data[i * size : (i + 1) * size]) for i in range(int(rows.sum()))]
     with dictionary.adding:
         pair = dictionary.ordinals[kind].add(words, numbers)
     if pair is not None:

@@ -306,12 +306,12 @@ def _values_of_parts(
             if len(part):
                 parts.states[number] = fold.state(group, part, pace)
         kept.put(key, parts, len(own))
-        values.append(group.value(fold.folding, group.merged(fold.folding, pace.over(parts.copies.values()))))
+        values.append(group.value(fold.folding, group.merge(fold.folding, pace.over(parts.copies.values()))))
         kept.changes += before is not None
         if before is not None and kept.changes & (kept.changes - 1) == 0:
             again = group.value(fold.folding, fold.state(group, own, pace))
             if again != values[-1]:
-                raise group.changed(fold.folding, values[-1], again)
+                raise group.changed_value_error(fold.folding, values[-1], again)
     words[large], has[large] = fold.encode(iter(values))
     return words, has
 
@@ -329,7 +329,7 @@ def _verify(
             group = fold.group(groups[i])
             again = group.value(fold.folding, fold.state(group, words, pace))
             if again != found[i]:
-                raise group.changed(fold.folding, found[i], again)
+                raise group.changed_value_error(fold.folding, found[i], again)
 
 
 def _parts(members: Members) -> list[Words]:

@@ -29,11 +29,11 @@ from tidelog.semantics.user_functors import (
     PASSED,
     CallSite,
     call,
-    fitting,
+    call_error,
+    fit_result,
     function_for,
     function_of,
     impure,
-    raised,
 )
 from tidelog.storage.dictionary import Dictionary
 
@@ -292,7 +292,7 @@ class _Calls:
         except PASSED:
             raise
         except BaseException as error:
-            raise raised(self.declared, arguments[len(found)], error, self.site) from error
+            raise call_error(self.declared, arguments[len(found)], error, self.site) from error
         return found
 
     def list_values(self, arguments: list[tuple[Any, ...]], look: Look) -> BatchResults:
@@ -305,8 +305,8 @@ class _Calls:
             except PASSED:
                 raise
             except BaseException as error:
-                raise raised(self.declared, args, error, self.site) from error
-            fitted = (fitting(value, self.declared, args, self.site) for value in results)
+                raise call_error(self.declared, args, error, self.site) from error
+            fitted = (fit_result(value, self.declared, args, self.site) for value in results)
             once = dict.fromkeys(value for value in fitted if value is not None)
             counts.append(len(once))
             values += once
@@ -320,7 +320,7 @@ class _Calls:
             arguments = self.arguments(columns, size)
             values = found.tolist() if isinstance(found, numpy.ndarray) else found
             values = [
-                fitting(value, self.declared, args, self.site) for value, args in zip(values, arguments, strict=True)
+                fit_result(value, self.declared, args, self.site) for value, args in zip(values, arguments, strict=True)
             ]
             present = [value for value in values if value is not None]
             if len(present) == size:

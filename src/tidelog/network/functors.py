@@ -28,12 +28,12 @@ from tidelog.semantics.user_aggregates import fold_group
 from tidelog.semantics.user_functors import (
     PASSED,
     CallSite,
+    call_error,
     call_on_rows,
     call_text,
-    fitting,
+    fit_result,
     function_of,
     misfit_text,
-    raised,
     within,
 )
 
@@ -189,8 +189,8 @@ class NodeFunctors:
             except (*PASSED, OverrunError):
                 raise
             except BaseException as error:
-                raise raised(declared, values, error, site) from error
-        fitted = (fitting(value, declared, values, site) for value in found)
+                raise call_error(declared, values, error, site) from error
+        fitted = (fit_result(value, declared, values, site) for value in found)
         stored = [stored_value(value, result.kind, records) for value in fitted if value is not None]
         for value in stored:
             if not has_kind(value, result.kind, records) or unwritable((value,)) is not None:

@@ -68,7 +68,7 @@ def split(text: str, separator: str) -> list[str]:
     return text.split(separator) if separator else list(text)
 
 
-def replaced(text: str, old: str, new: str) -> str:
+def replace_text(text: str, old: str, new: str) -> str:
     """Return a text with each `old` replaced, from left to right."""
     return text.replace(old, new) if old else text
 
@@ -102,7 +102,7 @@ ONE: dict[tuple[str, int], Callable[..., int | str]] = {
     ("lower", 1): str.lower,
     ("upper", 1): str.upper,
     ("trim", 1): str.strip,
-    ("replace", 3): replaced,
+    ("replace", 3): replace_text,
     ("index_of", 2): index_of,
     ("split", 3): part,
     ("groups", 3): group,

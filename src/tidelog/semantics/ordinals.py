@@ -24,14 +24,14 @@ from tidelog.language.syntax import Value
 from tidelog.semantics.values import LARGEST, to_unsigned
 
 
-def hashed(data: bytes) -> int:
+def hash_bytes(data: bytes) -> int:
     """Return the number for a text in UTF-8, or for the name and fields of a record."""
     return int.from_bytes(blake2b(data, digest_size=8).digest(), "little") & LARGEST
 
 
 def text_ordinal(text: str) -> int:
     """Return `ord` of a symbol."""
-    return hashed(text.encode("utf-8", "surrogatepass"))
+    return hash_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 def ordinals(values: Iterable[Value]) -> list[int]:
@@ -72,4 +72,4 @@ def _record_ordinal(record: tuple[Value, ...], known: dict[int, int]) -> int:
         else struct.pack("<Q", to_unsigned(part) if isinstance(part, int) else known[id(part)])
         for part in record
     ]
-    return hashed(b"".join([name, b"\0", *words]))
+    return hash_bytes(b"".join([name, b"\0", *words]))

@@ -115,7 +115,7 @@ class Group:
 
     def init(self, folding: Folding) -> Any:
         """Return the state without members. Raise UsageError (E0647)."""
-        return self.called("first state", folding.init)
+        return self.call("first state", folding.init)
 
     def after(self, function: str, folding: Folding, state: Any, rows: Iterable[tuple[Scalar, ...]]) -> Any:
         """Return the state after the steps, or the inverses, for some members. Raise UsageError (E0647)."""
@@ -128,12 +128,12 @@ class Group:
         except PASSED:
             raise
         except BaseException as error:
-            raise self._raised(function, f" for {values_text(row)}", error) from error
+            raise self._call_error(function, f" for {values_text(row)}", error) from error
         return state
 
     def value(self, folding: Folding, state: Any) -> Scalar:
         """Return the value of a state, None for no value. Raise UsageError (E0647), (E0648) if it does not fit."""
-        result = state if folding.finish is None else self.called("finish", folding.finish, state)
+        result = state if folding.finish is None else self.call("finish", folding.finish, state)
         if result is None:
             return None
         declared = self.own.declared
@@ -144,24 +144,24 @@ class Group:
             raise UsageError(Problem("E0648", message, place(declared, self.site), hint=hint))
         return found
 
-    def merged(self, folding: Folding, states: Iterable[Any]) -> Any:
+    def merge(self, folding: Folding, states: Iterable[Any]) -> Any:
         """Return the state of the members of several states together. Raise UsageError (E0647)."""
         assert folding.merge is not None
         whole = self.init(folding)
         for state in states:
-            whole = self.called("merge", folding.merge, whole, state)
+            whole = self.call("merge", folding.merge, whole, state)
         return whole
 
-    def called(self, part: str, function: Callable[..., Any], *args: Any) -> Any:
+    def call(self, part: str, function: Callable[..., Any], *args: Any) -> Any:
         """Return the result of one of the functions. Raise UsageError (E0647) if it raises."""
         try:
             return function(*args)
         except PASSED:
             raise
         except BaseException as error:
-            raise self._raised(part, "", error) from error
+            raise self._call_error(part, "", error) from error
 
-    def changed(self, folding: Folding, followed: Scalar, read: Scalar) -> UsageError:
+    def changed_value_error(self, folding: Folding, followed: Scalar, read: Scalar) -> UsageError:
         """Return the error (E0644) for a group that has another value after changes than when it is read."""
         inverse = folding.inverse is not None
         wrong = "inverse of {} does not undo its step" if inverse else "merge of {} is not the state of both groups"
@@ -173,7 +173,7 @@ class Group:
         hint = f"keep exact states, such as integers or `fractions.Fraction`, or give no {part}; nothing has changed"
         return UsageError(Problem("E0644", message, place(self.own.declared, self.site), hint=hint))
 
-    def _raised(self, part: str, of: str, error: BaseException) -> UsageError:
+    def _call_error(self, part: str, of: str, error: BaseException) -> UsageError:
         text = f"the {part} of `{self.own.word}`{of}{self._group_text()} raised {error_text(error)}"
         hint = "mend the function; nothing has changed"
         return UsageError(

@@ -41,7 +41,9 @@ class CallSite:
     span: Span | None = None
 
 
-def raised(declared: FunctorType, args: Sequence[Scalar], error: BaseException, site: CallSite | None) -> UsageError:
+def call_error(
+    declared: FunctorType, args: Sequence[Scalar], error: BaseException, site: CallSite | None
+) -> UsageError:
     """Return the error (E0647) for one that a function has raised, or (E0648) for a value that does not fit."""
     if isinstance(error, UnfitError):
         message = f"{within(site)}{call_text(declared, args)} {error}"
@@ -107,7 +109,7 @@ def call(
     except PASSED:
         raise
     except BaseException as error:
-        raise raised(declared, [f"{count} rows"], error, site) from error
+        raise call_error(declared, [f"{count} rows"], error, site) from error
     if hasattr(result, "to_pylist"):
         result = result.to_pylist() if result.null_count or declared.result.kind not in DTYPES else result.to_numpy()
     if isinstance(result, (numpy.ndarray, list, tuple)) and len(numpy.shape(result)) == 1 and len(result) == count:
@@ -145,7 +147,7 @@ def function_of(declared: FunctorType) -> GivenFunction:
     types."""
     given = function_for(declared)
     if given is None:
-        raise _missing(declared)
+        raise _missing_function_error(declared)
     check_signature(declared, given)
     return given
 
@@ -174,7 +176,7 @@ def _needs_tables(declared: FunctorType) -> str | None:
     return None if {"number", "unsigned", "float", "symbol"}.issuperset(declared.key[1:]) else "has records"
 
 
-def _missing(declared: FunctorType) -> UsageError:
+def _missing_function_error(declared: FunctorType) -> UsageError:
     name, libraries, reason = declared.name, declared.given.libraries, _needs_tables(declared)
     message = f"the functor `{name}` has no function"
     hint = f'give it with `db.functor("{name}", function)`, or mark it with `@tidelog.functor` in a file for '
@@ -214,8 +216,8 @@ def values_of(declared: FunctorType, args: Sequence[Scalar], site: CallSite | No
     except PASSED:
         raise
     except BaseException as error:
-        raise raised(declared, args, error, site) from error
-    found = (fitting(value, declared, args, site) for value in results)
+        raise call_error(declared, args, error, site) from error
+    found = (fit_result(value, declared, args, site) for value in results)
     return tuple(dict.fromkeys(value for value in found if value is not None))
 
 
@@ -225,10 +227,10 @@ def call_on_rows(
     """Return the value for each row of arguments, None for no value, by one call of a vectorized function."""
     columns = [list(column) for column in zip(*rows, strict=True)] or [[]]
     found = call(declared, given, columns, len(rows), site)
-    return [fitting(value, declared, row, site) for value, row in zip(found, rows, strict=True)]
+    return [fit_result(value, declared, row, site) for value, row in zip(found, rows, strict=True)]
 
 
-def fitting(value: Any, declared: FunctorType, args: Sequence[Scalar], site: CallSite | None = None) -> Scalar:
+def fit_result(value: Any, declared: FunctorType, args: Sequence[Scalar], site: CallSite | None = None) -> Scalar:
     """Return a result as a value of the declared type, None for no value. Raise UsageError (E0648) where it
     does not fit."""
     if value is None:
