@@ -188,7 +188,7 @@ class Profile:
     @cached_property
     def rules(self) -> tuple[RuleProfile, ...]:
         """The rules with their figures in all epochs, the slowest first."""
-        return merged(rule for epoch in self.epochs for node in epoch.nodes for rule in node.rules)
+        return merge_rules(rule for epoch in self.epochs for node in epoch.nodes for rule in node.rules)
 
     @cached_property
     def steps(self) -> Mapping[str, float]:
@@ -265,7 +265,7 @@ _STYLE = (
 )
 
 
-def merged(rules: Iterable[RuleProfile]) -> tuple[RuleProfile, ...]:
+def merge_rules(rules: Iterable[RuleProfile]) -> tuple[RuleProfile, ...]:
     """Return rules with the figures of all profiles of the same name together, the slowest first."""
     found: dict[str, list[RuleProfile]] = {}
     for rule in rules:
@@ -274,7 +274,7 @@ def merged(rules: Iterable[RuleProfile]) -> tuple[RuleProfile, ...]:
         RuleProfile(
             name,
             sum(each.seconds for each in parts),
-            merged_plans([plan for each in parts for plan in each.plans]),
+            merge_plans([plan for each in parts for plan in each.plans]),
             sum(each.rounds for each in parts),
         )
         for name, parts in found.items()
@@ -282,7 +282,7 @@ def merged(rules: Iterable[RuleProfile]) -> tuple[RuleProfile, ...]:
     return tuple(sorted(together, key=lambda rule: -rule.seconds))
 
 
-def merged_plans(plans: Sequence[PlanProfile]) -> tuple[PlanProfile, ...]:
+def merge_plans(plans: Sequence[PlanProfile]) -> tuple[PlanProfile, ...]:
     """Return plans with the figures of all that have the same start and levels together, the slowest first."""
     found: dict[tuple[str, ...], list[PlanProfile]] = {}
     for plan in plans:
@@ -294,14 +294,14 @@ def merged_plans(plans: Sequence[PlanProfile]) -> tuple[PlanProfile, ...]:
             sum(each.seconds for each in parts),
             sum(each.found for each in parts),
             sum(each.new for each in parts),
-            tuple(map(_merged_levels, zip(*(each.levels for each in parts), strict=True))),
+            tuple(map(_merge_levels, zip(*(each.levels for each in parts), strict=True))),
         )
         for parts in found.values()
     ]
     return tuple(sorted(together, key=lambda plan: -plan.seconds))
 
 
-def _merged_levels(levels: Sequence[LevelProfile]) -> LevelProfile:
+def _merge_levels(levels: Sequence[LevelProfile]) -> LevelProfile:
     return LevelProfile(
         levels[0].text,
         sum(level.tried for level in levels),

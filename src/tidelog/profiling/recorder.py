@@ -25,7 +25,7 @@ from tidelog.profiling.profile import (
     NodeProfile,
     PlanProfile,
     RuleProfile,
-    merged_plans,
+    merge_plans,
 )
 from tidelog.rules.core import HyperNode
 
@@ -215,7 +215,7 @@ def rules_of(runs: Iterable[PlanRuns]) -> list[RuleProfile]:
         plan = run.plan
         found.setdefault(plan.rule.origin, []).append(_plan_of(plan, run.counts))
     return [
-        RuleProfile(name, sum(plan.seconds for plan in plans), merged_plans(plans), max(plan.runs for plan in plans))
+        RuleProfile(name, sum(plan.seconds for plan in plans), merge_plans(plans), max(plan.runs for plan in plans))
         for name, plans in found.items()
     ]
 
