@@ -40,7 +40,7 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import alternatives as alternatives_of
 from tidelog.language.trees import parts, rebuild, rebuild_atom, rebuild_term, variables, whole
 from tidelog.reference.paths import WithPaths
-from tidelog.reference.selections import Domains, chosen, recursions, selected, selections
+from tidelog.reference.selections import Domains, choose_rows, recursions, select_rows, selections
 from tidelog.reference.substitutions import RuleScope, combinations, name_wildcards, solve
 from tidelog.rules.grounding import evaluable
 from tidelog.semantics.literals import Substitution
@@ -77,7 +77,7 @@ class Counted:
                     yield from combinations(head.args, each, scope)
 
 
-def counted(rule: Rule) -> Counted | None:
+def separate_counters(rule: Rule) -> Counted | None:
     """Return a rule, whose `_` have names, with its counters apart; None for a rule without one."""
     if next(counters_in(whole(rule)), None) is None:
         return None
@@ -151,7 +151,7 @@ def with_candidates(
     readable = WithPaths(tables, checked)
     shown = selections(checked)
     rules = [*map(name_wildcards, checked.rules)]
-    counters = {i: found for i, rule in enumerate(rules) if (found := counted(rule)) is not None}
+    counters = {i: found for i, rule in enumerate(rules) if (found := separate_counters(rule)) is not None}
     numbers = count()
     candidates: dict[str, set[Row]] = {name: set() for name, each in shown.items() if each.form == "choice"}
     for stratum in strata(checked):
@@ -173,12 +173,12 @@ def with_candidates(
                 if relation not in candidates:
                     tables[relation].add(row)
             for name in stratum.intersection(dropping):
-                tables[name] = selected(shown[name], tables[name], tables)
+                tables[name] = select_rows(shown[name], tables[name], tables)
             if all(tables[name] == before[name] for name in stratum):
                 break
         every = WithPaths({**tables}, checked)
         for name in (stratum & shown.keys()) - candidates.keys():
-            tables[name] = selected(shown[name], every[name], every)
+            tables[name] = select_rows(shown[name], every[name], every)
         readable.known.clear()
     if any(type_.branches for type_ in checked.records.values()):  # values now get the names of their fields
         for name, declared in checked.relations.items():
@@ -209,7 +209,7 @@ def _choose(
             if name in domains:
                 candidates[name] |= rows
                 allowed = rows & choices[name] if name in choices else rows
-                tables[name].update(chosen(domains[name], allowed, tables[name]))
+                tables[name].update(choose_rows(domains[name], allowed, tables[name]))
             else:
                 tables[name] |= rows
         born = {name: set() for name in stratum}

@@ -55,7 +55,7 @@ class WithPaths(Mapping[str, set[Row]]):
             case Sequence(parts=parts):
                 found = self.pairs(parts[0])
                 for part in parts[1:]:
-                    found = composed(found, self.pairs(part))
+                    found = compose_pairs(found, self.pairs(part))
                 return found
             case Alternation(parts=parts):
                 return set().union(*map(self.pairs, parts))
@@ -70,7 +70,7 @@ class WithPaths(Mapping[str, set[Row]]):
         return {row[position] for name, position in columns for row in self.tables[name]}
 
 
-def composed(one: set[Row], other: set[Row]) -> set[Row]:
+def compose_pairs(one: set[Row], other: set[Row]) -> set[Row]:
     """Return the pairs that lead from the one relation on through the other."""
     onward: dict[Value, list[Value]] = {}
     for y, z in other:
@@ -82,6 +82,6 @@ def closure(pairs: set[Row]) -> set[Row]:
     """Return the transitive closure."""
     found, new = set(pairs), set(pairs)
     while new:
-        new = composed(new, pairs) - found
+        new = compose_pairs(new, pairs) - found
         found |= new
     return found

@@ -1,7 +1,7 @@
 """Relations that select, by definition: all tuples of a relation, and those of them that it shows.
 
-`recursions` says which relations read each other's candidates, `selected` takes the shown ones out of candidates. A
-choice is made while its candidates come: `chosen` takes those of one round that are free.
+`recursions` says which relations read each other's candidates, `select_rows` takes the shown ones out of candidates. A
+choice is made while its candidates come: `choose_rows` takes those of one round that are free.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def recursions(reads: Mapping[str, Iterable[str]]) -> dict[str, int]:
     return {name: number for number, group in enumerate(groups) for name in group}
 
 
-def selected(selection: Selection, candidates: set[Row], tables: Mapping[str, set[Row]]) -> set[Row]:
+def select_rows(selection: Selection, candidates: set[Row], tables: Mapping[str, set[Row]]) -> set[Row]:
     """Return the candidates that a relation shows; conditions of subsumption rules read `tables`, which have the
     candidates of the relation."""
     if selection.form == "dominance":
-        return _undominated(selection, candidates, tables)
+        return _undominated_rows(selection, candidates, tables)
     groups: dict[Row, set[Row]] = {}
     for row in candidates:
         groups.setdefault(tuple(row[i] for i in selection.keys), set()).add(row)
@@ -57,7 +57,7 @@ def _beats(selection: Selection, one: Row, other: Row) -> bool:
     return one != other and all(better <= worse for better, worse in pairs)
 
 
-def _undominated(selection: Selection, candidates: set[Row], tables: Mapping[str, set[Row]]) -> set[Row]:
+def _undominated_rows(selection: Selection, candidates: set[Row], tables: Mapping[str, set[Row]]) -> set[Row]:
     pairs: set[tuple[Row, Row]] = set()
     for rule in selection.rules:
         named = name_wildcards(replace(rule, heads=(), body=(*rule.heads, *rule.body)))
@@ -74,7 +74,7 @@ def _undominated(selection: Selection, candidates: set[Row], tables: Mapping[str
 # --- choices ---------------------------------------------------------------------------------------------------------
 
 
-def chosen(domains: Domains, candidates: Iterable[Row], shown: Collection[Row]) -> list[Row]:
+def choose_rows(domains: Domains, candidates: Iterable[Row], shown: Collection[Row]) -> list[Row]:
     """Return the candidates that are free, each after the lesser ones: no tuple that is shown agrees with one of them
     in all columns of a domain."""
     keys = {key for row in shown for key in _keys(domains, row)}

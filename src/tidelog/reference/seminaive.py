@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from tidelog.errors import InternalError, Problem
-from tidelog.reference.selections import chosen
+from tidelog.reference.selections import choose_rows
 from tidelog.rules.core import (
     NUMBERED,
     AggregateRule,
@@ -77,7 +77,7 @@ def bootstrap(node: HyperNode, asserted: Mapping[str, set[Row]], tables: dict[st
         for (relation, row), count in born.items():
             newest[relation][row] = tables[relation][row] = (latest, count)
         for choice in node.selects:
-            for row in chosen(choice.domains, newest[choice.candidates], tables[choice.shown]):
+            for row in choose_rows(choice.domains, newest[choice.candidates], tables[choice.shown]):
                 newest[choice.shown][row] = tables[choice.shown][row] = (latest, 1)
         born = Counter()
         for rule in node.rules:

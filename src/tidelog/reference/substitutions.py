@@ -128,13 +128,13 @@ def name_wildcards(rule: Rule) -> Rule:
     def literal(node: Literal) -> Literal:
         match node:
             case Atom():
-                return rebuild_atom(node, matched)
+                return rebuild_atom(node, name_wildcard)
             case Disjunction():
                 return replace(node, alternatives=tuple(tuple(map(literal, each)) for each in node.alternatives))
             case _:
                 return rebuild(node, computed)
 
-    def matched(term: Term) -> Term | None:
+    def name_wildcard(term: Term) -> Term | None:
         """Return an argument that is matched with a value: a wildcard in it stands for a value."""
         if isinstance(term, Anonymous):
             return next(fresh)
