@@ -151,10 +151,10 @@ def why_or_why_not(
 def goal_of(text: str, db: Database | SparkDatabase) -> tuple[str, tuple[Any, ...]]:
     """Return the relation and the values of a tuple. Raise ProgramError, or UsageError (E0673) for another text."""
     from tidelog.queries.meanings import parse_query
-    from tidelog.queries.pattern import atom_of, matching
+    from tidelog.queries.pattern import atom_of, pattern_of
 
     atom = atom_of(parse_query(text))
-    pattern = None if atom is None or atom.path is not None else matching(atom, db.workspace.programs)
+    pattern = None if atom is None or atom.path is not None else pattern_of(atom, db.workspace.programs)
     if pattern is None or len(pattern.constants) != len(pattern.kinds):
         hint = 'write a relation with a value for each attribute, such as \'reach("a", "d")\''
         raise UsageError(Problem("E0673", f"`{text}` is no tuple", hint=hint))

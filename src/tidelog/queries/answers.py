@@ -104,16 +104,16 @@ def plan_of_body(evaluation: Evaluation, engine: EngineState) -> QueryPlan:
     """Return the plan of a query that is the body of a rule, over the views of an engine."""
     relations = evaluation.views(engine)
     evaluation.complete(relations, engine.catalog)
-    nodes = evaluation.remaining(engine.views).nodes
+    nodes = evaluation.remaining_program(engine.views).nodes
     derived = frozenset(name for node in nodes for name in node.relations)
     for name in derived:
         relations[name] = evaluation.new(name, engine.catalog)
     statistics = LiveStatistics(relations, derived)
     rules = tuple(rule for node in nodes for rule in node.rules)
-    return QueryPlan(tuple(_planned(rule, rules, statistics) for rule in rules))
+    return QueryPlan(tuple(_plan_rule(rule, rules, statistics) for rule in rules))
 
 
-def _planned(rule: AnyRule, rules: Sequence[AnyRule], statistics: Statistics) -> PlannedRule:
+def _plan_rule(rule: AnyRule, rules: Sequence[AnyRule], statistics: Statistics) -> PlannedRule:
     head = _label(head_of(rule), rules)
     if not isinstance(rule, CoreRule):
         return PlannedRule(head)
@@ -267,7 +267,7 @@ def answer(
         watch = options.watch(work=THE_QUERY)
         with guarded(watch):
             facts = {
-                name: given[name] if name in given else asked.needed(name, engine.views[name].near)
+                name: given[name] if name in given else asked.needed_rows(name, engine.views[name].near)
                 for name in asked.reads
             }
             found = evaluated(dictionary, asked.core, {**facts, **asked.facts}, watch)

@@ -149,7 +149,7 @@ class Evaluation:
         made = {*self._facts, *(name for node in nodes for name in node.relations)}
         return tuple(dict.fromkeys(name for node in nodes for name in node.reads if name not in made))
 
-    def remaining(self, kept: Mapping[str, object]) -> CoreProgram:
+    def remaining_program(self, kept: Mapping[str, object]) -> CoreProgram:
         """Return the program without the relations that are `kept` already."""
         return CoreProgram(self._core.relations, self._core.records, self._nodes(kept))
 

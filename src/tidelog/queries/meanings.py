@@ -19,7 +19,7 @@ from tidelog.language.inlining import INLINE
 from tidelog.language.reading import is_preprocessed, read_body
 from tidelog.language.syntax import Literal, Program, Value, Variable
 from tidelog.queries.bodies import BodyQuery, body_of, declarations
-from tidelog.queries.pattern import Pattern, atom_of, check_names, checked_value, matching
+from tidelog.queries.pattern import Pattern, atom_of, check_names, checked_value, pattern_of
 from tidelog.workspace.workspace import Workspace
 
 Query: TypeAlias = Pattern | BodyQuery
@@ -131,7 +131,7 @@ def checked_query(literals: tuple[Literal, ...], names: Collection[str], workspa
     if atom is not None and atom.path is None and is_inline(workspace, atom.relation):
         atom = None  # It has no tuples.
     if atom is not None:
-        return matching(atom, workspace.readable_programs)
+        return pattern_of(atom, workspace.readable_programs)
     return body_of(literals, names, workspace.readable_programs, workspace.given)
 
 
@@ -162,7 +162,7 @@ def deletion(text: str, values: Mapping[str, object], workspace: Workspace[Any])
         raise UsageError(Problem("E0613", message, hint=hint))
     names = [term.name if isinstance(term, Variable) else None for term in atom.args]
     check_names(values, [name for name in names if name is not None])
-    pattern = matching(atom, workspace.programs)
+    pattern = pattern_of(atom, workspace.programs)
     kinds = zip(names, workspace.with_tuples(pattern.relation).columns, strict=True)
     given = tuple(
         (place, checked_value(values[name], replace(column, name=name), workspace.dictionary))

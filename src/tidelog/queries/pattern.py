@@ -88,7 +88,7 @@ def atom_of(literals: tuple[Literal, ...]) -> Atom | None:
     return None
 
 
-def matching(atom: Atom, programs: Iterable[Program]) -> Pattern:
+def pattern_of(atom: Atom, programs: Iterable[Program]) -> Pattern:
     """Return the pattern of an atom, see `atom_of`. Raise ProgramError."""
     declared = [Program(types=program.types, declarations=program.declarations) for program in programs]
     found = typed(atom.path, resolve(declared)[0], []) if atom.path is not None else None
@@ -121,7 +121,7 @@ class PathEvaluation:
     reads: Mapping[str, frozenset[int]]
     facts: Mapping[str, Words]
 
-    def needed(self, name: str, near: Callable[[dict[int, int]], Words]) -> Words:
+    def needed_rows(self, name: str, near: Callable[[dict[int, int]], Words]) -> Words:
         """Return the rows of a relation that are read: those that `near` finds for constants."""
         if not self.reads[name]:
             return near({})
@@ -161,7 +161,7 @@ def path_evaluation(
     if pattern.constants:
         return _search_from_constant(pattern, program, core, dictionary, kept)
     nodes = tuple(node for node in core.nodes if any(name not in kept for name in node.relations))
-    return PathEvaluation(replace(core, nodes=nodes), dict.fromkeys(_read(nodes, kept), frozenset()), {})
+    return PathEvaluation(replace(core, nodes=nodes), dict.fromkeys(_kept_reads(nodes, kept), frozenset()), {})
 
 
 def _search_from_constant(
@@ -178,7 +178,7 @@ def _search_from_constant(
     nodes = hyper_nodes(search.rules, relations)
     word = dictionary.find(value, pattern.kinds[column])
     start = numpy.array([] if word is None else [[word]], numpy.int64).reshape(-1, 1)
-    reads = {name: _start_columns(name, search.rules) for name in _read(nodes, kept)}
+    reads = {name: _start_columns(name, search.rules) for name in _kept_reads(nodes, kept)}
     return PathEvaluation(CoreProgram(relations, core.records, nodes), reads, {SEARCH: start})
 
 
@@ -195,7 +195,7 @@ def _start_columns(name: str, rules: Iterable[CoreRule]) -> frozenset[int]:
     return frozenset(columns)
 
 
-def _read(nodes: Iterable[HyperNode], kept: Container[str]) -> list[str]:
+def _kept_reads(nodes: Iterable[HyperNode], kept: Container[str]) -> list[str]:
     """Return the kept relations that hyper-nodes read."""
     made = {name for node in nodes for name in node.relations}
     read = dict.fromkeys(name for node in nodes for rule in node.rules for name, _ in rule.reads)

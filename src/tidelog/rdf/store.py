@@ -35,7 +35,7 @@ from tidelog.profiling.profile import Profile
 from tidelog.queries.answers import NAME, answer
 from tidelog.queries.bodies import GIVEN as PARAMETERS
 from tidelog.queries.bodies import body_of
-from tidelog.queries.pattern import atom_of, encode_parameters, matching
+from tidelog.queries.pattern import atom_of, encode_parameters, pattern_of
 from tidelog.rdf import prefixes
 from tidelog.rdf.change import StoreChange, StoreTransaction
 from tidelog.rdf.data import COLUMNS, Triples
@@ -445,7 +445,7 @@ class Store(N3Verbs):
             if atom.path is None:
                 return self._database.query(str(atom))
             workspace, rows = self._database.workspace, self._extra_rows(body, constant_ends(body))
-            pattern = matching(atom, workspace.programs)
+            pattern = pattern_of(atom, workspace.programs)
             return answer(pattern, workspace, self._database.engine, self._options, rows, self._without_nodes())
 
     def _of_body(self, body: tuple[Literal, ...], parameters: Mapping[str, Any]) -> Relation:

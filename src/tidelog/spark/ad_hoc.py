@@ -77,7 +77,9 @@ class AdHocEvaluator:
             kept, evaluation = committed.core.relations, query.evaluation(committed.checked)
             facts = {GIVEN: encode_parameters(parameters, query.parameters, dictionary)} if query.parameters else {}
             with report_query_errors():
-                rows = self._goal(evaluation.remaining(kept), evaluation.reads(kept), facts, engine, most, options)
+                rows = self._goal(
+                    evaluation.remaining_program(kept), evaluation.reads(kept), facts, engine, most, options
+                )
             return NAME, rows, query.columns
         if query.program is None:
             columns = self._workspace.relation(query.relation).columns

@@ -303,7 +303,7 @@ class FetchedViews(EngineViews):
                     if name in kept:
                         # Plans are kept as long as all relations that they read stay the same.
                         self._fetched_relation(name)
-            waiting.append(Needed(self.state, evaluation.remaining(kept), self._evaluations, watch).rows(given))
+            waiting.append(Needed(self.state, evaluation.remaining_program(kept), self._evaluations, watch).rows(given))
         while waiting:
             watch.look()
             steps = [(rows, next(rows, None)) for rows in waiting]

@@ -16,7 +16,7 @@ from tidelog.errors import CertificateRejected, LimitError, UsageError
 from tidelog.language.reading import read_body
 from tidelog.limits.watch import Watch
 from tidelog.queries.bodies import body_of
-from tidelog.queries.pattern import atom_of, matching
+from tidelog.queries.pattern import atom_of, pattern_of
 from tidelog.spark.cluster.placement.place import PlacementLimits
 from tidelog.spark.rows import DriverRows
 from tidelog.workspace.options import DatabaseOptions
@@ -103,7 +103,7 @@ def test_paths_that_no_rule_asks_for(most: int) -> None:
             for asked in (path, other, f"({other})?"):
                 atom = atom_of(read_body(f"<{asked}>(X, Y)"))
                 assert atom is not None
-                pattern = matching(atom, db.workspace.programs)
+                pattern = pattern_of(atom, db.workspace.programs)
                 _, found, _ = db.ad_hoc.answer(pattern, {}, db.engine, most, DatabaseOptions(), db.engine.relation)
                 assert set(map(tuple, found.local().tolist())) == pairs(asked, graph, nodes), f"seed {seed}, {asked}"
             db.ad_hoc.close()
