@@ -204,7 +204,7 @@ def node_of(rules: str) -> HyperNode:
     db.load(f".decl e(x: number, y: number, w: number) .decl d(x: number, n: number) min(n) d(0, 0). {rules}")
     db.options(max_rows=1_000)
     db.commit()
-    (node,) = (each for each in db.workspace.committed.core.evaluated() if each.selects)
+    (node,) = (each for each in db.workspace.committed.core.nodes_to_evaluate() if each.selects)
     return node
 
 

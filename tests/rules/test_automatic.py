@@ -52,7 +52,7 @@ def test_which_relations_are_derived_on_demand(case: str) -> None:
     text, chosen = CASES[case]
     demand = AutomaticDemand(read(HEAD + text, name="test.dl"))
     assert demand.from_constants == chosen
-    program = demand.qualified(frozenset(chosen))
+    program = demand.with_magic_qualifier(frozenset(chosen))
     assert {each.name for each in program.declarations if "magic" in each.qualifiers} == chosen
 
 
@@ -67,7 +67,7 @@ def test_outputs_are_what_they_were(case: str) -> None:
         facts["s"] = frozenset((rng.randrange(7),) for _ in range(2))
         db = tidelog.connect()
         demand = AutomaticDemand(read(text, name="test.dl"))
-        db.load(demand.qualified(demand.from_constants))
+        db.load(demand.with_magic_qualifier(demand.from_constants))
         for name, rows in facts.items():
             db.insert(name, rows)
         db.commit()

@@ -31,10 +31,10 @@ class Known:
             product *= self.values.get((relation, column), 100.0)
         return min(product, self.size(relation))
 
-    def built(self, relation: str, columns: tuple[int, ...]) -> bool:
+    def has_index(self, relation: str, columns: tuple[int, ...]) -> bool:
         return False
 
-    def compressed(self, relation: str) -> bool:
+    def is_compressed(self, relation: str) -> bool:
         return relation in self.closures
 
 

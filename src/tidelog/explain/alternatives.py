@@ -33,7 +33,7 @@ from tidelog.explain.walks import Key
 from tidelog.language.syntax import Atom, Constant
 from tidelog.language.trees import variables
 from tidelog.limits.watch import Watch
-from tidelog.rules.grounding import grounded
+from tidelog.rules.grounding import grounded_variables
 from tidelog.semantics.values import normal
 
 Ways = Mapping[Key, Collection[TupleDerivation]]
@@ -375,10 +375,10 @@ class Repair:
         atoms = [literal for literal in rest if isinstance(literal, Atom) and literal.relation not in flat.read]
         omitted = {id(atoms[i]) for i in places}
         body = (given, *(literal for literal in rest if id(literal) not in omitted))
-        bound = grounded(body)
+        bound = grounded_variables(body)
         body = tuple(literal for literal in body if bound.issuperset(variables([literal], aggregates=False)))
         needed = [flat.variables[each] for one in left_out for each in one.arguments if isinstance(each, int)]
-        if len(grounded(body)) != len(bound) or not bound.issuperset(needed):
+        if len(grounded_variables(body)) != len(bound) or not bound.issuperset(needed):
             return
         shown = variables(body, aggregates=False)
         rows = numpy.array([goal.words], numpy.int64).reshape(1, -1)

@@ -60,7 +60,7 @@ from tidelog.rules.anonymous import name_wildcards, name_wildcards_in
 from tidelog.rules.core import NUMBERED
 from tidelog.rules.counters import counters
 from tidelog.rules.disjunctions import disjunctions
-from tidelog.rules.grounding import grounded
+from tidelog.rules.grounding import grounded_variables
 from tidelog.rules.rewrite_state import RewriteState
 
 WITNESSED = ("min", "max", "any")
@@ -204,9 +204,9 @@ class FlatRule:
         ordered: list[Literal] = []
 
         def rank(literal: Literal) -> tuple[int, bool, int]:
-            own, bound = set(variables([literal], aggregates=False)), grounded([given, *ordered])
+            own, bound = set(variables([literal], aggregates=False)), grounded_variables([given, *ordered])
             of_members = set(variables([literal])) & set(variables(self.body, aggregates=False)) - own
-            if not (own <= grounded([given, *ordered, literal]) and of_members <= bound):
+            if not (own <= grounded_variables([given, *ordered, literal]) and of_members <= bound):
                 return 2, False, 0
             if isinstance(literal, Atom) and literal.relation in self.read:
                 return 1, True, len(own)  # A counter numbers what the rest of the body has found.

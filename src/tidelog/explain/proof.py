@@ -32,7 +32,7 @@ from tidelog.explain.instances import FlatRule, Premise
 from tidelog.explain.steps import BoundRule, Condition, Facts, ProofStep, Walk
 from tidelog.explain.walks import ASSERTED, WalkEdge
 from tidelog.language.syntax import Atom, Value
-from tidelog.rules.picture import quoted, write_picture
+from tidelog.rules.picture import quote_lines, write_picture
 from tidelog.semantics.values import normal
 from tidelog.storage.record_text import value_text
 
@@ -191,7 +191,7 @@ def dot(steps: Sequence[ProofStep], shown: Iterable[int]) -> str:
 
 def _label(*lines: str) -> str:
     """Return a string of DOT with these lines, long ones without their ends, which Graphviz could not even read."""
-    return quoted([line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines])
+    return quote_lines([line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…" for line in lines])
 
 
 def html(steps: Sequence[ProofStep]) -> str:

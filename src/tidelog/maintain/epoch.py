@@ -30,7 +30,7 @@ from tidelog.maintain.structure import Structure, prepares
 from tidelog.maintain.threads import cores, share_removals
 from tidelog.maintain.user_aggregates import OwnGroups
 from tidelog.rules.core import CoreProgram, HyperNode
-from tidelog.rules.graph import coarsened
+from tidelog.rules.graph import coarsen_nodes
 from tidelog.storage.catalog import Catalog
 from tidelog.storage.changes import call_all_new, change_facts, date, field_total, settle_change, with_nonzero
 from tidelog.storage.closed_relation import ClosedRelation
@@ -172,8 +172,8 @@ class EpochState:
         self.unsettled = unsettled
         if self.is_new:
             groups = [frozenset(node.relations) for node in engine.nodes if len(node.relations) > 1]
-            parts = program.evaluated(unsettled)
-            self.structure = Structure(program, coarsened(parts, groups), parts, engine.structure)
+            parts = program.nodes_to_evaluate(unsettled)
+            self.structure = Structure(program, coarsen_nodes(parts, groups), parts, engine.structure)
         known = engine.program.relations if engine.views else {}
         relations = program.relations.items() if self.is_new else ()
         self.described = [name for name, info in relations if known.get(name) is not info]

@@ -147,7 +147,9 @@ class EngineState:
         """Return the facts about the hyper-nodes that need no data."""
         found = self._structure
         if found is None or found.program is not self.program or found.nodes is not self.nodes:
-            self._structure = found = Structure(self.program, self.nodes, self.program.evaluated(self.unsettled))
+            self._structure = found = Structure(
+                self.program, self.nodes, self.program.nodes_to_evaluate(self.unsettled)
+            )
         return found
 
     @property

@@ -44,7 +44,7 @@ class LiveStatistics:
             self._distinct[key] = max(1.0, min(self.size(relation), self._estimate(relation, columns)))
         return self._distinct[key]
 
-    def built(self, relation: str, columns: tuple[int, ...]) -> bool:
+    def has_index(self, relation: str, columns: tuple[int, ...]) -> bool:
         """Return True if there is an index by these columns that is not far behind, or none is needed."""
         stored = self._relations[relation]
         index = stored.indexes.get(columns)
@@ -52,7 +52,7 @@ class LiveStatistics:
             return True
         return index is not None and index.done * 2 >= stored.rows
 
-    def compressed(self, relation: str) -> bool:
+    def is_compressed(self, relation: str) -> bool:
         """Return True if a relation is a closure whose pairs are not written."""
         return isinstance(self._relations[relation], ClosedRelation)
 

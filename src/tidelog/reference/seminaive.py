@@ -54,7 +54,7 @@ def evaluate(core: CoreProgram, facts: Mapping[str, Iterable[Row]]) -> dict[str,
         }
     tables: dict[str, CountedTable] = {name: dict.fromkeys(rows, (1, 1)) for name, rows in asserted.items()}
     others = [each.shown for node in core.dropping if not node.chooses for each in node.selects]
-    for node in core.evaluated(others):
+    for node in core.nodes_to_evaluate(others):
         bootstrap(node, asserted, tables)
     return tables
 

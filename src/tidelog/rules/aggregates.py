@@ -47,7 +47,7 @@ from tidelog.language.trees import rebuild, rebuild_atom, rebuild_term, variable
 from tidelog.rules.anonymous import name_wildcards
 from tidelog.rules.core import AggregateRule, OwnAggregate
 from tidelog.rules.disjunctions import MOST_ALTERNATIVES
-from tidelog.rules.grounding import connected, evaluable, grounded
+from tidelog.rules.grounding import connected_literals, evaluable, grounded_variables
 from tidelog.rules.recursions import relax
 from tidelog.rules.rewrite_state import RewriteState, kind_of, local_kinds, result_kind
 
@@ -115,7 +115,7 @@ def aggregates(rule: Rule, state: RewriteState) -> tuple[Rule, ...]:
     bodies: list[tuple[Literal, ...]] = [rule.body]
     waiting = list(found)
     while waiting:
-        bound = grounded([*rule.body, *placed])
+        bound = grounded_variables([*rule.body, *placed])
         ready = next((each for each in waiting if bound.issuperset(each.groups)), None)
         if ready is None:
             names = ", ".join(waiting[0].groups)
@@ -196,30 +196,30 @@ def _context(
     """
     inside, groups = found.aggregate.body, found.groups
     steady = [literal for literal in rule.body if not _reads_recursion(literal, state)]
-    body = _grounding((steady, [*steady, *placed]), groups)
+    body = _find_grounding_body((steady, [*steady, *placed]), groups)
     if body is not None:
-        return connected(body, groups), True
-    body = _grounding(((), steady, [*steady, *placed]), groups, inside)
+        return connected_literals(body, groups), True
+    body = _find_grounding_body(((), steady, [*steady, *placed]), groups, inside)
     if body is not None:
         return body, False
     columns = {**dict.fromkeys(state.recursive, ()), **state.bounded()}
     values = relax(rule, columns, state).body
-    body = _grounding((values, [*values, *placed]), groups)
+    body = _find_grounding_body((values, [*values, *placed]), groups)
     if body is not None:
-        return connected(body, groups), True
-    body = _grounding(([*values, *placed],), groups, inside)
+        return connected_literals(body, groups), True
+    body = _find_grounding_body(([*values, *placed],), groups, inside)
     if body is not None:
         return body, False
-    return connected(evaluable([*rule.body, *placed]), groups), True
+    return connected_literals(evaluable([*rule.body, *placed]), groups), True
 
 
-def _grounding(
+def _find_grounding_body(
     bodies: Iterable[Sequence[Literal]], groups: Collection[str], inside: Sequence[Literal] = ()
 ) -> tuple[Literal, ...] | None:
     """Return the first body that grounds the groups together with literals `inside` of the aggregate; None if there is
     none."""
     found = ((*evaluable(body), *inside) for body in bodies)
-    return next((body for body in found if grounded(body).issuperset(groups)), None)
+    return next((body for body in found if grounded_variables(body).issuperset(groups)), None)
 
 
 def _possible_values(atom: Atom, absent: tuple[Literal, ...]) -> Literal:
@@ -245,7 +245,7 @@ def _declare_members(found: _Found, outer: Atom, name: str, rule: Rule, state: R
     carried = {*found.groups, *(term.name for term in target if isinstance(term, Variable))}
     witnesses: tuple[str, ...] = ()
     if not AGGREGATES[aggregate.op].selective:
-        bound = grounded(aggregate.body, found.groups)
+        bound = grounded_variables(aggregate.body, found.groups)
         own = variables(aggregate.body, aggregates=False)
         witnesses = tuple(variable for variable in own if variable in bound and variable not in carried)
     columns: list[tuple[str, Kind]] = [(group, state.kind(group, rule)) for group in found.groups]

@@ -72,13 +72,15 @@ def negations(rule: Rule, state: RewriteState) -> tuple[Rule, ...]:
     body: list[Literal] = []
     for literal in rule.body:
         if isinstance(literal, Negation) and has_anonymous(literal.atom.args):
-            body += _matching(literal, rule, state)
+            body += _project_negation(literal, rule, state)
         else:
             body.append(literal)
     return (replace(rule, body=tuple(body)),)
 
 
-def _matching(negation: Negation, rule: Rule, state: RewriteState) -> list[Literal]:
+def _project_negation(negation: Negation, rule: Rule, state: RewriteState) -> list[Literal]:
+    """Return the negation of an auxiliary relation without `_`, behind equations for its computed arguments. The state
+    gets the rule of the relation."""
     computed: list[Literal] = []
 
     def lift(term: Term) -> Term | None:

@@ -35,16 +35,16 @@ class AutomaticDemand:
         """The relations that need not be whole for the outputs, by the constants in the program. Raise ProgramError for
         a program that is wrong."""
         has_constants = any(isinstance(part, Constant) for rule in self.program.rules for part in walk(rule.body))
-        return self._chosen(MappingProxyType({})) if self._shown and has_constants else frozenset()
+        return self._choose_relations(MappingProxyType({})) if self._output_relations and has_constants else frozenset()
 
     def by_sizes(self, sizes: Mapping[str, int]) -> frozenset[str]:
         """Return the relations of `from_constants`, and those where demand begins with few tuples, by the `sizes` of
         relations that have been read."""
         derived = {head.relation for rule in self.program.rules for head in rule.heads if rule.body}
         given = {name: size for name, size in sizes.items() if name not in derived}
-        return self._chosen(given) if self._shown and given else self.from_constants
+        return self._choose_relations(given) if self._output_relations and given else self.from_constants
 
-    def qualified(self, relations: frozenset[str]) -> Program:
+    def with_magic_qualifier(self, relations: frozenset[str]) -> Program:
         """Return the program with the qualifier `magic` on these relations."""
         declarations = tuple(
             replace(each, qualifiers=(*each.qualifiers, "magic")) if each.name in relations else each
@@ -53,7 +53,7 @@ class AutomaticDemand:
         return replace(self.program, declarations=declarations) if relations else self.program
 
     @cached_property
-    def _shown(self) -> set[str]:
+    def _output_relations(self) -> set[str]:
         return {each.relation for each in self.program.directives if each.name in ("output", "printsize", "limitsize")}
 
     @cached_property
@@ -67,8 +67,8 @@ class AutomaticDemand:
         """The warnings about the program as it is written. Raise ProgramError."""
         return warnings(*self.as_written)
 
-    def _chosen(self, sizes: Mapping[str, int]) -> frozenset[str]:
+    def _choose_relations(self, sizes: Mapping[str, int]) -> frozenset[str]:
         checked, core = self.as_written
         qualified = {name for name, x in checked.relations.items() if {"magic", "no_magic"} & {*x.qualifiers}}
-        wanted = frozenset(checked.relations) - self._shown - qualified
+        wanted = frozenset(checked.relations) - self._output_relations - qualified
         return frozenset(worth_demand(core.nodes, wanted, core.relations, sizes))

@@ -118,7 +118,7 @@ def _closure(node: HyperNode) -> tuple[ClosureShape | None, list[CoreRule]]:
     kinds = {kind for kind, _ in composed}
     symmetric = any(step is not None and step[0] == "symmetric" for step in steps)
     base = [rule for rule in rules if rule not in recursive]
-    copies = {rule: source for rule in base if (source := copied(rule)) is not None}
+    copies = {rule: source for rule in base if (source := find_copy_source(rule)) is not None}
     others = [rule for rule in base if rule not in copies]
     edges = {source for source in copies.values() if source.form != "loop"}
     stepped = {kind: {source for other, source in composed if other == kind} for kind in ("right", "left")}
@@ -169,7 +169,7 @@ def _step(rule: CoreRule, name: str) -> tuple[str, EdgeSource | None, bool] | No
     return None
 
 
-def copied(rule: CoreRule) -> EdgeSource | None:
+def find_copy_source(rule: CoreRule) -> EdgeSource | None:
     """Return the relation that a rule copies into its head, and in which direction."""
     if len(rule.body) != 1 or not isinstance(atom := rule.body[0], CoreAtom) or atom.negated:
         return None
@@ -189,7 +189,7 @@ def _mirror_of(node: HyperNode, closures: set[str]) -> str | None:
         return None
     if len(rule.reads) != 1 or not rule.reads[0][0].startswith("#"):
         return None
-    source = copied(rule)
+    source = find_copy_source(rule)
     if source is None or source.form != "forward" or source.relation not in closures:
         return None
     return source.relation

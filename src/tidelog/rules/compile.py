@@ -112,7 +112,7 @@ class _Prefix:
     reaching: tuple[_Compiled, ...] = ()
     settled: bool = True
 
-    def beginning(self, rules: tuple[Rule, ...], known: Mapping[int, _Compiled]) -> tuple[_Prefix, Sequence[Rule]]:
+    def trim_to(self, rules: tuple[Rule, ...], known: Mapping[int, _Compiled]) -> tuple[_Prefix, Sequence[Rule]]:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left, and the
         rules that have gone. That is nothing of it where others stand between them, or where the rest depends on those
         that have gone, of which `known` has the results."""
@@ -196,7 +196,7 @@ class Compiler:
         if checked.relations is not last.types:
             infos = {name: core.RelationInfo(name, each.columns) for name, each in checked.relations.items()}
         relations = {**infos}
-        prefix, gone = last.prefix.beginning(checked.rules, known)
+        prefix, gone = last.prefix.trim_to(checked.rules, known)
         added = checked.rules[len(prefix.texts) :]
         reads = [*prefix.reads, *(each.reads if (each := known.get(id(rule))) else reads_of(rule) for rule in added)]
         recursions = Recursions(checked.rules, reads, last.recursions, last.plain if last.plain.rules else last.written)
@@ -230,7 +230,7 @@ class Compiler:
         reaching = (*prefix.reaching, *fresh)
         prefix = _Prefix(checked.rules, reads, tuple(rules), auxiliary, {**shared}, reaching, settled)
         relations.update(auxiliary)
-        relations.update(recursions.added)
+        relations.update(recursions.auxiliary_relations)
         relations.update(shared)
         plain = Graph()
         selecting: dict[int, tuple[AnyRule, frozenset[str], AnyRule]] = {}
@@ -352,13 +352,15 @@ def _compile_rule(
     reach = recursions.of(rule) if aggregate else frozenset[str]()
     asked: list[Bounded] = []
 
-    def bounded() -> Bounded:
+    def find_bounded_columns() -> Bounded:
         values = recursions.values_of(rule, types, records)
         state.relations = {**types, **values.relations}
         asked.append(values.columns)
         return values.columns
 
-    state = RewriteState(rule.name or "", types, records, reach, shared=dict(shared), nodes=nodes, bounded=bounded)
+    state = RewriteState(
+        rule.name or "", types, records, reach, shared=dict(shared), nodes=nodes, bounded=find_bounded_columns
+    )
     rules = _with_unique_names(_core_rules(rule, state))
     added = {name: info for name, info in state.shared.items() if name not in shared}
     context = _context(rule, reach if aggregate else None, shared, nodes, asked[0] if asked else None)

@@ -484,7 +484,7 @@ class CoreProgram:
         """The relations with choice-domains."""
         return tuple(each.shown for node in self.dropping if node.chooses for each in node.selects)
 
-    def evaluated(self, whole: Collection[str] = ()) -> tuple[HyperNode, ...]:
+    def nodes_to_evaluate(self, whole: Collection[str] = ()) -> tuple[HyperNode, ...]:
         """Return the hyper-nodes with those in their places that drop dominated tuples, except for the relations
         `whole`."""
         chosen = [node for node in self.dropping if not any(each.shown in whole for each in node.selects)]
@@ -507,7 +507,7 @@ def variables_of(literal: CoreLiteral) -> Iterator[CoreVariable]:
     return (value for value in literal.values if isinstance(value, CoreVariable))
 
 
-def substituted(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) -> CoreLiteral:
+def map_values(literal: CoreLiteral, change: Callable[[CoreValue], CoreValue]) -> CoreLiteral:
     """Return the literal with each value changed."""
 
     def each(given: Iterable[CoreValue]) -> tuple[CoreValue, ...]:

@@ -64,19 +64,19 @@ def with_variables(rule: Rule, state: RewriteState) -> Rule:
     then take part in substitutions."""
     calls: list[Literal] = []
 
-    def taken(term: Term) -> Term | None:
+    def hoist_call(term: Term) -> Term | None:
         if isinstance(term, Aggregate):
             return term
         if not isinstance(term, Functor) or not (term.declared is not None or several(term.name, len(term.args))):
             return None
         kind = term.result or "number"
         value = state.variable("v", kind)
-        call = replace(term, args=tuple([rebuild_term(arg, taken) for arg in term.args]))
+        call = replace(term, args=tuple([rebuild_term(arg, hoist_call) for arg in term.args]))
         calls.append(Comparison("=", value, call, kind=kind, span=term.span))
         return value
 
-    heads = tuple([rebuild_atom(head, taken) for head in rule.heads])
-    body = tuple([literal if _gives_variable(literal) else rebuild(literal, taken) for literal in rule.body])
+    heads = tuple([rebuild_atom(head, hoist_call) for head in rule.heads])
+    body = tuple([literal if _gives_variable(literal) else rebuild(literal, hoist_call) for literal in rule.body])
     return replace(rule, heads=heads, body=name_wildcards((*body, *calls), state))
 
 

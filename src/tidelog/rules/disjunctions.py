@@ -11,7 +11,7 @@ from dataclasses import replace
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.syntax import Atom, Disjunction, Literal, Rule, Variable
 from tidelog.language.trees import Tree, alternatives, combinations, variables
-from tidelog.rules.grounding import evaluable, grounded
+from tidelog.rules.grounding import evaluable, grounded_variables
 from tidelog.rules.rewrite_state import RewriteState
 
 MOST_ALTERNATIVES = 1_000
@@ -49,9 +49,11 @@ def _relation_for(literal: Disjunction, rest: list[Literal], rule: Rule, state: 
     yet."""
     shared = _shared_variables([literal], [*rule.heads, *rest])
     context: tuple[Literal, ...] = ()
-    if not all(grounded(alternative).issuperset(shared) for alternative in literal.alternatives):
+    if not all(grounded_variables(alternative).issuperset(shared) for alternative in literal.alternatives):
         context = evaluable([other for other in rest if not isinstance(other, Disjunction)])
-        if not all(grounded([*context, *alternative]).issuperset(shared) for alternative in literal.alternatives):
+        if not all(
+            grounded_variables([*context, *alternative]).issuperset(shared) for alternative in literal.alternatives
+        ):
             return None
     name = f"#either.{state.origin}.{state.number('either')}"
     state.relation(name, [(variable, state.kind(variable, rule)) for variable in shared])

@@ -55,7 +55,7 @@ def early_projections(rule: CoreRule, internal: Set[str]) -> Iterator[EarlyProje
     head = frozenset(variables_of(rule.head))
     hidden = dict.fromkeys(each for literal in rule.body for each in variables_of(literal) if each not in head)
     for part in dict.fromkeys(_part_of(rule, variable) for variable in hidden):
-        found = _projected(rule, part, head)
+        found = _project_part(rule, part, head)
         if found is not None and any(name in internal for name, negated in found.part.reads if not negated):
             yield found
 
@@ -72,7 +72,7 @@ def _part_of(rule: CoreRule, variable: CoreVariable) -> frozenset[int]:
     return part if all(binds(rule.body[i]) or i in tests for i in part) else frozenset()
 
 
-def _projected(rule: CoreRule, part: frozenset[int], head: frozenset[CoreVariable]) -> EarlyProjection | None:
+def _project_part(rule: CoreRule, part: frozenset[int], head: frozenset[CoreVariable]) -> EarlyProjection | None:
     """Return the projection of a part; None where it has no variable of its own, too many columns, or no join inside or
     outside."""
     inside = [literal for i, literal in enumerate(rule.body) if i in part]

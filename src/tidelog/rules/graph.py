@@ -117,7 +117,7 @@ def _reuse_node(old: HyperNode | None, new: HyperNode) -> HyperNode:
     return old
 
 
-def coarsened(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> tuple[HyperNode, ...]:
+def coarsen_nodes(nodes: Sequence[HyperNode], groups: Sequence[frozenset[str]]) -> tuple[HyperNode, ...]:
     """Return the hyper-nodes, with those joined whose relations lie in one of `groups`, and those that this makes
     strongly connected.
 
@@ -222,7 +222,7 @@ class Graph:
         return {name: place for place, node in enumerate(self.nodes) for name in node.relations}
 
     @cached_property
-    def read(self) -> frozenset[str]:
+    def relations_read(self) -> frozenset[str]:
         """The relations that rules read."""
         return frozenset([name for node in self.nodes for name in node.reads])
 

@@ -22,7 +22,7 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import has_anonymous, variables
 
 
-def grounded(body: Iterable[Literal], given: Iterable[str] = ()) -> set[str]:
+def grounded_variables(body: Iterable[Literal], given: Iterable[str] = ()) -> set[str]:
     """Return the variables that have a value once `body` holds, including `given`; assume that aggregates have
     theirs."""
     literals = tuple(body)
@@ -45,7 +45,7 @@ def _bound_by(literal: Literal, bound: set[str]) -> Iterator[str]:
         case Disjunction(alternatives=alternatives):
             possible = [part for part in alternatives if Truth(False) not in part]
             if possible:
-                yield from set.intersection(*(grounded(part, bound) for part in possible))
+                yield from set.intersection(*(grounded_variables(part, bound) for part in possible))
 
 
 def _equal(left: Term, right: Term, bound: set[str]) -> Iterator[str]:
@@ -89,14 +89,14 @@ def evaluable(body: Sequence[Literal], shared: Collection[str] = ()) -> tuple[Li
         for literal in body
     }
     while True:
-        bound = grounded(kept)
+        bound = grounded_variables(kept)
         fitting = tuple(literal for literal in kept if bound.issuperset(needs[id(literal)]))
         if len(fitting) == len(kept):
             return kept
         kept = fitting
 
 
-def connected(body: Sequence[Literal], names: Collection[str]) -> tuple[Literal, ...]:
+def connected_literals(body: Sequence[Literal], names: Collection[str]) -> tuple[Literal, ...]:
     """Return the literals of `body` that are linked to `names` through shared variables."""
     reached = set(names)
     rest = {index: set(variables([literal])) for index, literal in enumerate(body)}

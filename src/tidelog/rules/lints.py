@@ -13,10 +13,10 @@ from tidelog.rules.selections import ALL
 
 def warnings(checked: CheckedProgram, core: CoreProgram) -> list[Problem]:
     """Return the warnings of a program, except those that comments hide."""
-    return [*lints.warnings(checked), *lints.without_hidden(_dominated(core))]
+    return [*lints.warnings(checked), *lints.without_hidden(_dominated_read_warnings(core))]
 
 
-def _dominated(core: CoreProgram) -> Iterator[Problem]:
+def _dominated_read_warnings(core: CoreProgram) -> Iterator[Problem]:
     """Yield a warning for each recursion that reads dominated tuples."""
     for node in core.nodes:
         reading: dict[Obstacle, list[str]] = {}

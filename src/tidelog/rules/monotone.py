@@ -152,7 +152,7 @@ class _Signs:
             if ready is None:
                 raise _NotMonotoneError
             waiting.remove(ready)
-            found, target = self.computed(ready), ready.target
+            found, target = self.computation_value(ready), ready.target
             if not isinstance(target, CoreVariable):
                 continue
             if (found.sign or self.value(target).sign) and (target in seen or target.name in self.known):
@@ -161,7 +161,7 @@ class _Signs:
             if found.sign:
                 self.known[target.name] = found
 
-    def computed(self, literal: Computation) -> _Value:
+    def computation_value(self, literal: Computation) -> _Value:
         """Return the value of a computation."""
         values = [self.value(arg) for arg in literal.args]
         if all(value.sign == 0 for value in values):
@@ -177,12 +177,12 @@ class _Signs:
             case "neg":
                 return _Value(-signs[0], ranks, exact)
             case "*" | "/":
-                return self.scaled(literal, signs, ranks, exact and literal.functor == "*")
+                return self.scaling_value(literal, signs, ranks, exact and literal.functor == "*")
             case functor if functor in _WIDENING and literal.kind == "number":
                 return _Value(signs[0], ranks, False)
         raise _NotMonotoneError
 
-    def scaled(self, literal: Computation, signs: list[int], ranks: frozenset[int], strict: bool) -> _Value:
+    def scaling_value(self, literal: Computation, signs: list[int], ranks: frozenset[int], strict: bool) -> _Value:
         """Return the value of a product with a constant, or of a division by one."""
         left, right = literal.args
         factor = right if signs[0] else left
@@ -209,7 +209,7 @@ class _Signs:
                 several = any(len(s.orders) > 1 and s.form == "best" for _, s in self.atoms())
                 if op not in ("<", "<=", ">", ">=") or one.sign < 0 or other.sign > 0 or (several and later):
                     raise _NotMonotoneError
-            case Computation(target=CoreConstant()) if self.computed(literal).sign:
+            case Computation(target=CoreConstant()) if self.computation_value(literal).sign:
                 raise _NotMonotoneError
             case Computation():
                 pass
@@ -240,10 +240,10 @@ class _Signs:
             if value.ranks != {rank} or not (value.strict or last):
                 raise _NotMonotoneError
         columns = map(atom.args.__getitem__, dict(source.orders))
-        if not {value.name for value in columns if isinstance(value, CoreVariable)} <= self.reaching():
+        if not {value.name for value in columns if isinstance(value, CoreVariable)} <= self.head_inputs():
             raise _NotMonotoneError
 
-    def reaching(self) -> set[str]:
+    def head_inputs(self) -> set[str]:
         """Return the variables that the values of the head are computed from."""
         found = {arg.name for arg in self.rule.head.args if isinstance(arg, CoreVariable)}
         size = -1

@@ -131,7 +131,7 @@ def join(form: PathForm) -> Edge:
     return Edge(Join(_text(form), form), turned)
 
 
-def shared(form: PathForm) -> PathForm:
+def share_repeated_parts(form: PathForm) -> PathForm:
     """Return the form with one edge for each of its parts, of at least two edges, if all of them are one and the same
     relation: `a/b/a/b` is `(a/b)/(a/b)`, and `a/b/^b/^a` is `(a/b)/^(a/b)`."""
     for size in range(2, len(form) // 2 + 1):
@@ -260,7 +260,7 @@ class _Rewriting:
         if single or (self.several and free):
             form = (join(form),)
         form = _cut_long(form)
-        form = shared(form) if free else form
+        form = share_repeated_parts(form) if free else form
         found = self.along(form, begin, end, lambda kind: self.state.variable("node", kind))
         if any(step.relation in self.state.recursive for step in steps(atom.path)):
             self.state.recursive |= {each.relation for each in found}
@@ -293,7 +293,7 @@ class _Rewriting:
         forms = made.forms if isinstance(made, Union) else (made.form,)
         if isinstance(made, Repetition) and made.op != "?":
             forms = ((join(made.form),),)
-        bodies = [self.along(shared(_cut_long(form)), _X, _Y, _fresh_nodes()) for form in forms]
+        bodies = [self.along(share_repeated_parts(_cut_long(form)), _X, _Y, _fresh_nodes()) for form in forms]
         kinds = self.kinds(bodies[0])
         self.state.share(name, [("x", kinds["x"]), ("y", kinds["y"])])
         for body in bodies:

@@ -140,7 +140,7 @@ def dot(core: CoreProgram) -> str:
         "digraph {",
         f'rankdir=LR compound=true labelloc=b labeljust=l {_FONT} fontsize=9 fontcolor="{_FAINT}"',
         'tooltip="rule graph and hyper-nodes"',
-        f"label={_left(_below(core, plan))}",
+        f"label={_quote_left_aligned(_below(core, plan))}",
         f"node [{_FONT} {_PLAIN}]",
         'edge [color="#7d8b9a" arrowsize=0.6]',
     ]
@@ -172,19 +172,19 @@ def _tip(box: Box) -> str:
 
 def _plain(number: int, box: Box) -> str:
     look = f" {_AUXILIARY}" if box.sort == "auxiliary" else ""
-    return f"{_part(number, 0)} [label={quoted(_title(box))} tooltip={quoted([_tip(box)])}{look}]"
+    return f"{_part(number, 0)} [label={quote_lines(_title(box))} tooltip={quote_lines([_tip(box)])}{look}]"
 
 
 def _cluster(number: int, box: Box, detailed: bool) -> Iterator[str]:
-    tip = quoted([_tip(box)])
+    tip = quote_lines([_tip(box)])
     width = 2.2 if box.recursive else 1.0
     yield f"subgraph cluster_{number} {{"
-    yield f"{_CLUSTER} penwidth={width} label={quoted(_title(box))} tooltip={tip}"
+    yield f"{_CLUSTER} penwidth={width} label={quote_lines(_title(box))} tooltip={tip}"
     count = len({rule.origin for rule in box.rules})
     texts = [", ".join(part) for part in box.parts] if detailed else [f"{count} rule{'s' if count > 1 else ''}"]
     for part, text in enumerate(texts):
         wrapped = textwrap.wrap(text, _PART_WIDTH, break_long_words=False)
-        yield f"{_part(number, part)} [label={quoted(wrapped)} tooltip={tip} {_PART}]"
+        yield f"{_part(number, part)} [label={quote_lines(wrapped)} tooltip={tip} {_PART}]"
     for source, target in box.links if detailed else ():
         yield f"{_part(number, source)} -> {_part(number, target)}"
     yield "}"
@@ -205,15 +205,15 @@ def _part(box: int, part: int) -> str:
     return f"b{box}_{part}"
 
 
-def quoted(lines: Sequence[str]) -> str:
+def quote_lines(lines: Sequence[str]) -> str:
     """Return a string of DOT with these centred lines; Graphviz takes `\\` and HTML entities in it for commands."""
-    return '"' + "\\n".join(map(_escaped, lines)) + '"'
+    return '"' + "\\n".join(map(_escape_text, lines)) + '"'
 
 
-def _left(lines: Sequence[str]) -> str:
+def _quote_left_aligned(lines: Sequence[str]) -> str:
     """Return a string of DOT with these lines, each aligned to the left."""
-    return '"' + "".join(f"{_escaped(line)}\\l" for line in lines) + '"'
+    return '"' + "".join(f"{_escape_text(line)}\\l" for line in lines) + '"'
 
 
-def _escaped(text: str) -> str:
+def _escape_text(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;").replace("\n", "\\n")

@@ -51,10 +51,10 @@ class Statistics(Protocol):
     def distinct(self, relation: str, columns: tuple[int, ...]) -> float:
         """Return the number of different values of these columns together, at least 1."""
 
-    def built(self, relation: str, columns: tuple[int, ...]) -> bool:
+    def has_index(self, relation: str, columns: tuple[int, ...]) -> bool:
         """Return True if there is an index by these columns, or none is needed."""
 
-    def compressed(self, relation: str) -> bool:
+    def is_compressed(self, relation: str) -> bool:
         """Return True if the relation is a closure whose pairs are not written. Plans probe it without an index; it has
         neither segments with lengths to compare nor rows to sift."""
 
@@ -181,7 +181,7 @@ class _Planner:
         if not self.building or not isinstance(literal, CoreAtom):
             return 0.0
         keys = self.keys(i, bound)
-        if len(keys) == len(literal.args) or self.statistics.built(literal.relation, keys):
+        if len(keys) == len(literal.args) or self.statistics.has_index(literal.relation, keys):
             return 0.0
         return self.building * self.statistics.size(literal.relation)
 
@@ -258,7 +258,7 @@ def _with_shared_variables(
     that on a `growing` relation, nor one that costs more than it saves; those `held` are there anyway, those on `free`
     rows cost nothing."""
     statistics = planner.statistics
-    bound = planner.set_of(_scanned(plan))
+    bound = planner.set_of(_scanned_variables(plan))
     rows = 1.0 if plan.source is None else statistics.size(planner.relation(plan.source))
     groups: list[tuple[int, ...]] = []
     fanouts: dict[int, float] = {}
@@ -266,7 +266,7 @@ def _with_shared_variables(
     def is_cheap(i: int) -> bool:
         probe = planner.relation(i), planner.keys(i, bound)
         makes = probe[0] not in growing and statistics.size(probe[0]) <= max(free, rows)
-        return probe in held or statistics.built(*probe) or makes
+        return probe in held or statistics.has_index(*probe) or makes
 
     for place, i in enumerate(plan.order):
         if i in planner.atoms:
@@ -305,7 +305,7 @@ def _starts(planner: _Planner) -> list[tuple[float, int | None]]:
         for i in planner.atoms
         if isinstance(x := body[i], CoreAtom) and all(isinstance(v, CoreVariable) for v in x.args)
     ]
-    written = [i for i in free if not statistics.compressed(planner.relation(i))]
+    written = [i for i in free if not statistics.is_compressed(planner.relation(i))]
     starts: list[tuple[float, int | None]] = [(statistics.size(planner.relation(i)), i) for i in written]
     if _useful_from_nothing(planner):
         starts.append((1.0, None))
@@ -367,7 +367,7 @@ def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | No
     best: tuple[float, Plan] | None = None
     for source in sorted(planner.atoms - {changed}):
         scanned = planner.scan(source)
-        if planner.binds[changed] & scanned[2] and not statistics.compressed(planner.relation(source)):
+        if planner.binds[changed] & scanned[2] and not statistics.is_compressed(planner.relation(source)):
             found = planner.search(planner.take(scanned, changed), 1.0, 0.0, None)
             assert found is not None, f"the rule {rule} cannot be evaluated"
             plan, cost = Plan(rule, source, found[1]), statistics.size(planner.relation(source)) + found[0]
@@ -378,7 +378,7 @@ def plan_scan(rule: CoreRule, changed: int, statistics: Statistics) -> Plan | No
 
 def needs_large_index(plan: Plan, statistics: Statistics) -> bool:
     """Return True if a plan looks rows up by a large index that does not exist yet."""
-    return any(not statistics.built(*probe) and statistics.size(probe[0]) > _SMALL for probe in probes(plan))
+    return any(not statistics.has_index(*probe) and statistics.size(probe[0]) > _SMALL for probe in probes(plan))
 
 
 def _with_routes(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan]:
@@ -390,7 +390,7 @@ def _with_routes(planner: _Planner, plan: Plan, rival: Plan) -> tuple[Plan, Plan
 def probes(plan: Plan) -> set[Probe]:
     """Return the relations and columns by which a plan looks rows up without knowing all columns."""
     wanted = set()
-    bound = _scanned(plan)
+    bound = _scanned_variables(plan)
     for i in plan.order:
         literal = plan.rule.body[i]
         if isinstance(literal, CoreAtom):
@@ -405,7 +405,7 @@ def probes(plan: Plan) -> set[Probe]:
     return wanted
 
 
-def _scanned(plan: Plan) -> frozenset[str]:
+def _scanned_variables(plan: Plan) -> frozenset[str]:
     """Return the variables that the scan of a plan binds."""
     return frozenset() if plan.source is None else plan.rule.variables[plan.source]
 
@@ -451,6 +451,6 @@ def _rival(planner: _Planner, plan: Plan, start: _Partial, most: float, least: f
 def _is_looked_up(planner: _Planner, i: int, bound: int) -> bool:
     """Return True if an atom is looked up by some of its columns and not by all."""
     atom = planner.rule.body[i]
-    if not isinstance(atom, CoreAtom) or planner.statistics.compressed(atom.relation):
+    if not isinstance(atom, CoreAtom) or planner.statistics.is_compressed(atom.relation):
         return False
     return 0 < len(planner.keys(i, bound)) < len(atom.args)

@@ -58,7 +58,7 @@ from tidelog.rules.core import (
     RelationInfo,
     Unpack,
     is_several,
-    substituted,
+    map_values,
     variables_of,
 )
 
@@ -153,12 +153,14 @@ class _Body:
 
     def is_grounded(self, part: _Part) -> bool:
         """Return True if a part grounds all of its variables, including those of the context."""
-        return _is_grounded(part.shared if self.holding(part) else frozenset(), self.named(part))
+        return _is_grounded(
+            part.shared if self.covering_atoms(part) else frozenset(), self.literals_with_variables(part)
+        )
 
-    def named(self, part: _Part) -> list[tuple[CoreLiteral, _Names]]:
+    def literals_with_variables(self, part: _Part) -> list[tuple[CoreLiteral, _Names]]:
         return [(self.literals[i], self.names[i]) for i in sorted(part.literals)]
 
-    def fixed(self, number: int) -> _Names:
+    def aggregate_value(self, number: int) -> _Names:
         """Return the value of an aggregate in its atom, which follows from the group."""
         atom = self.literals[number]
         if (
@@ -190,7 +192,7 @@ class _Body:
     def multiplies(self, part: _Part) -> bool:
         """Return True if the rest of the body has values beyond those that it shares with a part."""
         return self.is_steady(part) and any(
-            not self.names[i] - self.fixed(i) <= part.shared
+            not self.names[i] - self.aggregate_value(i) <= part.shared
             for i, literal in self.literals.items()
             if i not in part.literals and (binds(literal) or is_several(literal))
         )
@@ -222,15 +224,15 @@ class _Body:
     def project_one(self, number: int, part: _Part) -> None:
         relation = self.relation(number)
         restricted = relation in self.closed or relation in self.internal
-        self.put(part, self.context(part) if restricted and not self.asks_for_ends(number, part) else ())
+        self.replace_part(part, self.context(part) if restricted and not self.asks_for_ends(number, part) else ())
 
     def asks_for_ends(self, number: int, part: _Part) -> bool:
         """Return True if an atom of a closure only asks which values begin, or end, a pair, and nothing but aggregates
         has these values besides. The engine knows the ends of a closure without its pairs."""
         if self.relation(number) not in self.closed or len(part.literals) > 1 or len(part.shared) != 1:
             return False
-        holding = self.holding(part)
-        return len(self.names[number]) == 2 and bool(holding) and all(map(self.is_aggregate, holding))
+        covering = self.covering_atoms(part)
+        return len(self.names[number]) == 2 and bool(covering) and all(map(self.is_aggregate, covering))
 
     def is_aggregate(self, number: int) -> bool:
         """Return True if an atom reads an aggregate."""
@@ -241,7 +243,7 @@ class _Body:
         own."""
         without: frozenset[int] = frozenset()
         while True:
-            known, group = self.determined(number, without)
+            known, group = self.determine_variables(number, without)
             own = frozenset(variable for variable in known - self.head if self.places[variable] <= group)
             carried = own | self.names[number]
             computed = {i for i in group if isinstance(x := self.literals[i], Computation | Pack) if x.target in known}
@@ -249,13 +251,15 @@ class _Body:
             if not needed:
                 break
             without |= needed
-        if not own & self.names[number] - self.fixed(number):
+        if not own & self.names[number] - self.aggregate_value(number):
             return None
         group = frozenset(i for i in group if i == number or self.names[i] & own)
         part = _Part(group, frozenset[CoreVariable]().union(*(self.names[i] for i in group)) - own)
-        return part if _is_grounded(frozenset(), self.named(part)) and not self.selects(part) else None
+        return (
+            part if _is_grounded(frozenset(), self.literals_with_variables(part)) and not self.selects(part) else None
+        )
 
-    def determined(self, number: int, without: frozenset[int]) -> tuple[_Names, frozenset[int]]:
+    def determine_variables(self, number: int, without: frozenset[int]) -> tuple[_Names, frozenset[int]]:
         """Return the variables whose values follow from a tuple of an atom, and the literals that are then tested."""
         known, group = set(self.names[number]), {number}
         size = 0
@@ -274,16 +278,16 @@ class _Body:
     def split(self) -> None:
         """Make conditions of the parts of several atoms that multiply with the rest."""
         while True:
-            for part in self.hanging():
+            for part in self.hanging_parts():
                 if self.multiplies(part) and self.is_grounded(part) and not self.selects(part):
                     context = self.context(part)
                     if context or not part.shared:
-                        self.put(part, context)
+                        self.replace_part(part, context)
                         break
             else:
                 return
 
-    def hanging(self) -> Iterator[_Part]:
+    def hanging_parts(self) -> Iterator[_Part]:
         """Return parts of several atoms: those that only variables of the head tie to the rest, then those that a
         single other variable ties to it."""
         hidden = self.places.keys() - self.head
@@ -313,16 +317,16 @@ class _Body:
     def context(self, part: _Part) -> tuple[CoreLiteral, ...]:
         """Return atoms of the rest that restrict the variables of a part; none where no atom has all of them. A part
         that is recursive with the head gets a context that is not."""
-        holding = self.holding(part)
+        covering = self.covering_atoms(part)
         if any(self.relation(i) in self.internal for i in part.literals if binds(self.literals[i])):
-            holding = [i for i in holding if self.relation(i) not in self.internal][:1]
-        written = [i for i in holding if self.relation(i) not in self.closed] or holding[:1]
+            covering = [i for i in covering if self.relation(i) not in self.internal][:1]
+        written = [i for i in covering if self.relation(i) not in self.closed] or covering[:1]
         return tuple(
-            self.literals[i] if self.names[i] == part.shared else self.derived((self.literals[i],), part.shared)
+            self.literals[i] if self.names[i] == part.shared else self.project_body((self.literals[i],), part.shared)
             for i in written
         )
 
-    def holding(self, part: _Part) -> list[int]:
+    def covering_atoms(self, part: _Part) -> list[int]:
         """Return the atoms of the rest that have all variables which a part shares; none if it shares none."""
         return [i for i in self.atoms if i not in part.literals and frozenset() < part.shared <= self.names[i]]
 
@@ -334,13 +338,13 @@ class _Body:
 
     # --- relations ---------------------------------------------------------------------------------------------------
 
-    def put(self, part: _Part, context: tuple[CoreLiteral, ...]) -> None:
+    def replace_part(self, part: _Part, context: tuple[CoreLiteral, ...]) -> None:
         """Put an atom in the place of a part, restricted by `context`."""
-        atom = self.derived((*context, *self.content(part)), part.shared)
+        atom = self.project_body((*context, *self.content(part)), part.shared)
         self.remove(part.literals)
         self.add(atom)
 
-    def derived(self, body: tuple[CoreLiteral, ...], shared: _Names) -> CoreAtom:
+    def project_body(self, body: tuple[CoreLiteral, ...], shared: _Names) -> CoreAtom:
         """Return the atom of the relation that a body derives of the variables `shared`."""
         rule, atom = named_by_content(body, shared, self.written)
         if atom.relation not in self.made:
@@ -364,15 +368,15 @@ def named_by_content(
         letter = "x" if variable in shared else "y" if uses[variable] > 1 else "#_"
         names[variable] = replace(variable, name=f"{letter}{number}{kind}")
 
-    def named(value: CoreValue) -> CoreValue:
+    def rename(value: CoreValue) -> CoreValue:
         return names.get(value, value)
 
-    renamed = tuple(substituted(literal, named) for literal in body)
+    renamed = tuple(map_values(literal, rename) for literal in body)
     text = ", ".join(map(str, renamed))
     if len(body) > 1 or len(text) > _LONGEST:
         text = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
     name = f"{PROJECTION}{text}"
-    head = CoreAtom(name, tuple(map(named, kept)))
+    head = CoreAtom(name, tuple(map(rename, kept)))
     return CoreRule(name, written.origin, head, renamed, written.span), CoreAtom(name, kept)
 
 
@@ -443,7 +447,7 @@ class Projected:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({**state, "seen": {id(each[0]): each for each in state["seen"]}})
 
-    def beginning(self, rules: Sequence[AnyRule]) -> Projected | None:
+    def trim_to(self, rules: Sequence[AnyRule]) -> Projected | None:
         """Return the part of it for the rules with which `rules` begin, if these are all those that are left. None
         where others stand between them, or where the projection of a rule that has gone may have added a relation."""
         gone, added = beginning(self.rules, rules)
@@ -485,7 +489,7 @@ def with_projections(
     seen: dict[int, tuple[CoreRule, _Seen, tuple[CoreRule, ...]]] = {}
     done = 0
     same = closed == last.closed and recursions == last.recursions and orders == last.orders
-    begun = last.beginning(rules) if same else None
+    begun = last.trim_to(rules) if same else None
     if begun is not None:
         projected, added, seen, done = [*begun.projected], {**begun.added}, {**begun.seen}, len(begun.rules)
     for rule in rules[done:]:

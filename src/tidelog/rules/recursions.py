@@ -51,7 +51,7 @@ from tidelog.language.syntax import (
 from tidelog.language.trees import has_path, rebuild, rebuild_term, variables, walk, whole
 from tidelog.rules.core import RelationInfo
 from tidelog.rules.graph import Graph, components
-from tidelog.rules.grounding import evaluable, grounded
+from tidelog.rules.grounding import evaluable, grounded_variables
 from tidelog.rules.rewrite_state import RewriteState, local_kinds, result_kind
 
 VALUES, FACTS = "#values.", "#facts."
@@ -83,7 +83,7 @@ def facts_of(name: str) -> str:
 def reachable_values(names: Collection[str], own: Sequence[Rule], state: RewriteState) -> ReachableValues:
     """Return the values that the relations of a recursion can have at most; `own` are the rules that derive them."""
     relations = state.relations
-    columns = _bounded(names, own, state)
+    columns = _find_bounded_columns(names, own, state)
     rules: list[Rule] = []
     added: dict[str, RelationType] = {}
     for name, kept in columns.items():
@@ -167,15 +167,15 @@ class _Relaxing:
         number = self.members_of
         kinds = local_kinds(aggregate.body, self.state)
 
-        def apart(term: Term) -> Term | None:
+        def rename_local(term: Term) -> Term | None:
             if not isinstance(term, Variable) or term.name in self.outside:
                 return None
             name = f"{term.name}#{number}"
             self.kinds[name] = kinds.get(term.name) or self.kinds[term.name]
             return replace(term, name=name)
 
-        target = rebuild_term(aggregate.target, apart)
-        yield from self.body(rebuild(literal, apart) for literal in aggregate.body)
+        target = rebuild_term(aggregate.target, rename_local)
+        yield from self.body(rebuild(literal, rename_local) for literal in aggregate.body)
         yield Comparison("=", value, target, kind=aggregate.kind or result_kind(aggregate), span=aggregate.span)
 
 
@@ -188,7 +188,7 @@ def _reads(body: Iterable[Literal]) -> Iterator[str]:
 # --- bounded columns -------------------------------------------------------------------------------------------------
 
 
-def _bounded(names: Collection[str], own: Sequence[Rule], state: RewriteState) -> Bounded:
+def _find_bounded_columns(names: Collection[str], own: Sequence[Rule], state: RewriteState) -> Bounded:
     """Return the bounded columns of recursive relations: the largest sets that all rules keep."""
     relations = state.relations
     columns: Bounded = {name: tuple(range(len(relations[name].columns))) for name in sorted(names)}
@@ -212,14 +212,14 @@ class _Values:
     def __init__(self, rule: Rule, columns: Bounded, state: RewriteState) -> None:
         self.independent = _is_independent(rule, columns)
         self.body = relax(rule, columns, state).body
-        self.known = grounded(self.body)
+        self.known = grounded_variables(self.body)
         outside = tuple(each for each in self.body if not any(name.startswith(VALUES) for name in _reads([each])))
-        self.steady = grounded(evaluable(outside))
+        self.steady = grounded_variables(evaluable(outside))
         size = -1
         while len(self.steady) > size:
             size = len(self.steady)
-            self.steady |= {name for name, value in _equations(self.body) if self._closed(value)}
-        self.plain = grounded([each for each in self.body if not _computes(each)], self.steady)
+            self.steady |= {name for name, value in _equations(self.body) if self._is_finite(value)}
+        self.plain = grounded_variables([each for each in self.body if not _computes(each)], self.steady)
 
     def has(self, term: Term, column: Column) -> bool:
         """Return True if a head's `term` has bounded values."""
@@ -227,9 +227,9 @@ class _Values:
             return True
         if not self.known.issuperset(variables([term])) or _cannot_stay(term):
             return False
-        return self._closed(term) or self._copied(term) or (column.kind == "number" and self._counts(term))
+        return self._is_finite(term) or self._is_bounded(term) or (column.kind == "number" and self._counts(term))
 
-    def _closed(self, term: Term) -> bool:
+    def _is_finite(self, term: Term) -> bool:
         """Return True if the term has finitely many values whatever the recursion holds."""
         match term:
             case Functor(name="%" | "band", args=(_, Constant(value=int(most)))) if 0 <= most <= _FEW:
@@ -237,20 +237,20 @@ class _Values:
             case Functor(name="land" | "lor" | "lxor" | "lnot"):
                 return True
             case Functor(args=parts) | Record(fields=tuple(parts)):
-                return all(map(self._closed, parts))
+                return all(map(self._is_finite, parts))
             case Cast(term=inner):
-                return self._closed(inner)
+                return self._is_finite(inner)
             case Variable(name=name):
                 return name in self.steady
         return isinstance(term, Constant | Record)
 
-    def _copied(self, term: Term) -> bool:
+    def _is_bounded(self, term: Term) -> bool:
         """Return True if the term is a value of a bounded column, or the least or the greatest of some."""
         match term:
             case Functor(name="min" | "max", args=parts):
-                return all(self._closed(part) or self._copied(part) for part in parts)
+                return all(self._is_finite(part) or self._is_bounded(part) for part in parts)
             case Cast(term=inner):
-                return self._copied(inner)
+                return self._is_bounded(inner)
         return isinstance(term, Variable) and term.name in self.plain
 
     def _counts(self, term: Term) -> bool:
@@ -263,11 +263,11 @@ class _Values:
         for step in same:
             match step:
                 case Functor(name="+" | "-" as sign, args=(Variable(name=name) as start, Constant(value=int(by)))):
-                    if name in self.plain and self._limited({*same, start}, up=(sign == "+") == (by > 0)):
+                    if name in self.plain and self._has_limit({*same, start}, up=(sign == "+") == (by > 0)):
                         return True
         return False
 
-    def _limited(self, terms: Collection[Term], *, up: bool) -> bool:
+    def _has_limit(self, terms: Collection[Term], *, up: bool) -> bool:
         """Return True if the body compares one of the terms with a limit from outside of the recursion."""
         for literal in self.body:
             match literal:
@@ -342,12 +342,12 @@ class Recursions:
         self._rules, self._reads = rules, reads
         self.reached: dict[frozenset[str], ReachableValues] = {}
         self._before = last.reached if last is not None else {}
-        if last is not None and graph is not None and "_found" in vars(last) and last._lead_to(self, graph):
-            self._found = last._found
+        if last is not None and graph is not None and "_recursions" in vars(last) and last._lead_to(self, graph):
+            self._recursions = last._recursions
 
     def of(self, rule: Rule) -> frozenset[str]:
         """Return the relations that are recursive with the heads of a rule."""
-        return frozenset[str]().union(*(self._found.get(head.relation, ()) for head in rule.heads))
+        return frozenset[str]().union(*(self._recursions.get(head.relation, ()) for head in rule.heads))
 
     def values_of(
         self, rule: Rule, relations: Mapping[str, RelationType], records: Mapping[str, RecordType]
@@ -371,7 +371,7 @@ class Recursions:
             yield from ((rule, reads_of(rule), types) for rule in values.rules)
 
     @property
-    def added(self) -> Mapping[str, RelationInfo]:
+    def auxiliary_relations(self) -> Mapping[str, RelationInfo]:
         """The relations of such values, and those of facts."""
         types = (type_ for values in self.reached.values() for type_ in values.relations.values())
         return {type_.name: RelationInfo(type_.name, type_.columns, auxiliary=True) for type_ in types}
@@ -384,7 +384,7 @@ class Recursions:
         }
 
     @cached_property
-    def _found(self) -> Mapping[str, frozenset[str]]:
+    def _recursions(self) -> Mapping[str, frozenset[str]]:
         return _recursive_with(self._rules, self._reads)
 
     def _lead_to(self, later: Recursions, graph: Graph) -> bool:
@@ -395,9 +395,9 @@ class Recursions:
         for rule, names in zip(later._rules[known:], later._reads[known:], strict=True):
             for head in rule.heads:
                 place = graph.places.get(head.relation)
-                if place is None and head.relation in (graph.read | {*names}):
+                if place is None and head.relation in (graph.relations_read | {*names}):
                     return False
-                own = self._found.get(head.relation, ())
+                own = self._recursions.get(head.relation, ())
                 if place is not None and any(graph.places.get(name, -1) >= place and name not in own for name in names):
                     return False
         return True

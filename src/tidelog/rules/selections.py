@@ -85,7 +85,7 @@ def recursions_of(
     own: dict[str, frozenset[str]] = {}
     for node in nodes:
         own |= dict.fromkeys(node.relations, frozenset(node.relations))
-    compared = {name: _compared(selection) - {name} for name, selection in selections.items()}
+    compared = {name: _condition_reads(selection) - {name} for name, selection in selections.items()}
     if not any(compared.values()):
         return own, frozenset()
     facts_only = [HyperNode((name,), (), False) for name in selections if name not in own]
@@ -105,7 +105,7 @@ def recursions_of(
     return own, frozenset(joined)
 
 
-def _compared(selection: Selection) -> set[str]:
+def _condition_reads(selection: Selection) -> set[str]:
     """Return the relations that conditions of subsumption rules read."""
     rules = selection.rules if selection.form == "dominance" else ()
     atoms = [node for rule in rules for node in walk(rule.body) if isinstance(node, Atom)]
@@ -136,7 +136,11 @@ def with_selections(
         entry = known.get(id(rule))
         if entry is None or entry[1] != seen:
             chosen = frozenset(name for name in seen & selections.keys() if selections[name].form == "choice")
-            entry = rule, seen, _renamed(rule, seen, chosen) if isinstance(rule, CoreRule) and seen else rule
+            entry = (
+                rule,
+                seen,
+                _rename_to_candidates(rule, seen, chosen) if isinstance(rule, CoreRule) and seen else rule,
+            )
         now[id(rule)] = entry
         made.append(entry[2])
         if head in paths:
@@ -171,17 +175,17 @@ def _separate_paths(
     return frozenset(found)
 
 
-def _renamed(rule: CoreRule, own: frozenset[str], chosen: frozenset[str]) -> CoreRule:
+def _rename_to_candidates(rule: CoreRule, own: frozenset[str], chosen: frozenset[str]) -> CoreRule:
     """Return a rule that derives and reads candidates of the relations that its own recursion selects from. Those that
     it has `chosen` from it reads as they are shown."""
 
-    def named(atom: CoreAtom, names: frozenset[str]) -> CoreAtom:
+    def rename(atom: CoreAtom, names: frozenset[str]) -> CoreAtom:
         return replace(atom, relation=candidates_of(atom.relation)) if atom.relation in names else atom
 
-    body = tuple(named(each, own - chosen) if isinstance(each, CoreAtom) else each for each in rule.body)
+    body = tuple(rename(each, own - chosen) if isinstance(each, CoreAtom) else each for each in rule.body)
     path = rule.head.relation in own and rule.head.relation.startswith(PATH)
     name = f"{ALL}{rule.name}" if path else rule.name  # The rule of the path outside has its name.
-    return replace(rule, name=name, head=named(rule.head, own), body=body)
+    return replace(rule, name=name, head=rename(rule.head, own), body=body)
 
 
 # --- views of candidates ---------------------------------------------------------------------------------------------
@@ -198,7 +202,7 @@ def _views(
         yield views.rule(CoreAtom(info.name, views.args), views.candidate(views.args))
     else:
         yield from views.front() if selection.form == "front" else ()
-        yield from views.undominated()
+        yield from views.rules_by_dominance()
 
 
 class _Views:
@@ -221,7 +225,7 @@ class _Views:
     def candidate(self, args: Sequence[CoreValue]) -> CoreAtom:
         return CoreAtom(candidates_of(self.name), tuple(args))
 
-    def declared(self, name: str, columns: Iterable[Column]) -> str:
+    def declare(self, name: str, columns: Iterable[Column]) -> str:
         """Declare an auxiliary relation."""
         self.relations[name] = RelationInfo(name, tuple(columns), auxiliary=True)
         return name
@@ -234,15 +238,15 @@ class _Views:
     def best(self) -> Iterator[AnyRule]:
         selection, args = self.selection, self.args
         keys = selection.keys
-        asked = self.declared(f"{KEYS}{self.name}", [self.columns[i] for i in keys])
+        asked = self.declare(f"{KEYS}{self.name}", [self.columns[i] for i in keys])
         yield self.rule(CoreAtom(asked, tuple(args[i] for i in keys)), self.candidate(args))
         ranks: list[CoreAtom] = []
         for number, (column, _) in enumerate(selection.orders):
             shape = [*(self.columns[i] for i in keys), self.columns[column]]
             values = (*(args[i] for i in keys), args[column])
-            inner, head = candidates_of(self.name), self.declared(f"{BEST}{self.name}.{number}", shape)
+            inner, head = candidates_of(self.name), self.declare(f"{BEST}{self.name}.{number}", shape)
             if values != args:
-                inner = self.declared(f"{RANKED}{self.name}.{number}", shape)
+                inner = self.declare(f"{RANKED}{self.name}.{number}", shape)
                 yield self.rule(CoreAtom(inner, values), self.candidate(args), *ranks)
             yield self.aggregate(head, number, inner)
             ranks.append(CoreAtom(head, values))
@@ -275,12 +279,12 @@ class _Views:
             yield self.rule(head, self.candidate(self.args), self.candidate(better), *compared, number=f".{strict}")
 
     def beats(self) -> str:
-        return self.declared(f"{BEATS}{self.name}", (*self.columns, *self.columns))
+        return self.declare(f"{BEATS}{self.name}", (*self.columns, *self.columns))
 
-    def undominated(self) -> Iterator[CoreRule]:
+    def rules_by_dominance(self) -> Iterator[CoreRule]:
         """Yield the rules of the view, by pairs of candidates of which the second dominates the first."""
         args, others, beats = self.args, self.variables("y"), self.beats()
-        beaten = self.declared(f"{BEATEN}{self.name}", self.columns)
+        beaten = self.declare(f"{BEATEN}{self.name}", self.columns)
         both, turned = CoreAtom(beats, (*args, *others)), CoreAtom(beats, (*others, *args), negated=True)
         yield self.rule(CoreAtom(beaten, args), both, turned)
         yield self.rule(CoreAtom(self.name, args), self.candidate(args), CoreAtom(beaten, args, negated=True))
@@ -311,20 +315,20 @@ def with_dropping(
     reasons: dict[str, Obstacle] = {}
     for name, selection in by_candidates.items():
         if selection.form == "choice" and name not in owner:  # It has facts only.
-            made.append(_choosing([owner[selection.relation]], [selection], relations))
+            made.append(_build_choosing_node([owner[selection.relation]], [selection], relations))
     for node in dict.fromkeys(owner[name] for name in by_candidates if name in owner):
         own = {name: by_candidates[name] for name in node.relations if name in by_candidates}
         chosen = {name: selection for name, selection in own.items() if selection.form == "choice"}
         if chosen:
             parts = dict.fromkeys([node, *(owner[selection.relation] for selection in chosen.values())])
-            made.append(_choosing(list(parts), list(chosen.values()), relations))
+            made.append(_build_choosing_node(list(parts), list(chosen.values()), relations))
         reason = _choice(chosen.values()) if chosen else _obstacle(node, own, joined, relations)
         if reason is None:
-            made.append(_dropping(node, own, owner, relations))
+            made.append(_build_dropping_node(node, own, owner, relations))
         else:
             names = (selection.relation for name, selection in own.items() if name not in chosen)
             if not chosen and _can_drop(own.values()) and all(isinstance(rule, CoreRule) for rule in node.rules):
-                reason = replace(reason, dropping=_dropping(node, own, owner, relations))
+                reason = replace(reason, dropping=_build_dropping_node(node, own, owner, relations))
             reasons |= dict.fromkeys(names, reason)
     return tuple(made), reasons
 
@@ -382,7 +386,7 @@ def _typed_orders(selection: Selection, relations: Mapping[str, RelationInfo]) -
     return tuple((column, op, columns[column].kind) for column, op in selection.orders)
 
 
-def _dropping(
+def _build_dropping_node(
     node: HyperNode,
     own: Mapping[str, Selection],
     owner: Mapping[str, HyperNode],
@@ -391,7 +395,7 @@ def _dropping(
     """Return a hyper-node with the views of its candidates, which its bodies read."""
     shown = {name: selection.relation for name, selection in own.items()}
 
-    def read(rule: AnyRule) -> AnyRule:
+    def read_views(rule: AnyRule) -> AnyRule:
         assert isinstance(rule, CoreRule)
         if shown.keys().isdisjoint(name for name, _ in rule.reads):
             return rule
@@ -409,13 +413,13 @@ def _dropping(
         NodeSelection(each.relation, name, each.keys, _typed_orders(each, relations), each.form == "front")
         for name, each in own.items()
     )
-    rules = tuple(map(read, node.rules))
+    rules = tuple(map(read_views, node.rules))
     return HyperNode(
         (*node.relations, *shown.values()), rules, True, selects=selects, whole=tuple(dict.fromkeys(parts))
     )
 
 
-def _choosing(
+def _build_choosing_node(
     parts: Sequence[HyperNode], chosen: Sequence[Selection], relations: Mapping[str, RelationInfo]
 ) -> HyperNode:
     """Return the hyper-node that chooses, in the place of `parts`: those of the candidates and of what is shown."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tidelog.language.syntax import Comparison, Constant, Functor, Literal, Rule, Term, Variable
 from tidelog.language.trees import variables
-from tidelog.rules.grounding import grounded
+from tidelog.rules.grounding import grounded_variables
 from tidelog.rules.rewrite_state import RewriteState
 
 _ZERO = Constant(0, "number")
@@ -26,7 +26,7 @@ def text_pieces(rule: Rule, state: RewriteState) -> tuple[Rule, ...]:
     body: list[Literal] = []
     for number, literal in enumerate(rule.body):
         sides = _sides(literal)
-        bound = grounded([*rule.body[:number], *rule.body[number + 1 :]]) if sides else set[str]()
+        bound = grounded_variables([*rule.body[:number], *rule.body[number + 1 :]]) if sides else set[str]()
         solved = next(
             (
                 side
@@ -58,7 +58,7 @@ class _Pieces:
 
     def split_call(self, call: Functor, text: Term) -> list[Literal]:
         """Return the literals that give the unknown operands of a call their values."""
-        rest = self.named(text)
+        rest = self.name_term(text)
         waiting = [*call.args]
         while waiting:
             part = waiting.pop(0)
@@ -66,7 +66,7 @@ class _Pieces:
                 self.equate(part, rest)
             elif self.is_known(part):
                 self.literals.append(Comparison("starts_with", rest, part, kind="symbol"))
-                rest = self.named(_part(rest, _length(part), _length(rest)))
+                rest = self.name_term(_part(rest, _length(part), _length(rest)))
             else:
                 rest = self.take_unknown(part, rest, waiting)
         return self.literals
@@ -87,7 +87,7 @@ class _Pieces:
         self.literals.append(Comparison("=", place, found, kind="number"))
         self.equate(part, _part(rest, _ZERO, place))
         self.bound.update(variables([part]))
-        left = self.named(_part(rest, behind, _length(rest)))
+        left = self.name_term(_part(rest, behind, _length(rest)))
         if not waiting:
             self.equate(left, Constant("", "symbol"))
         return left
@@ -95,7 +95,7 @@ class _Pieces:
     def is_known(self, term: Term) -> bool:
         return self.bound.issuperset(variables([term]))
 
-    def named(self, term: Term) -> Term:
+    def name_term(self, term: Term) -> Term:
         """Return a variable or constant with the value of a term."""
         if isinstance(term, Variable | Constant):
             return term

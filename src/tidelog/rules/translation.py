@@ -36,7 +36,7 @@ from tidelog.rules.core import (
     CoreVariable,
     Pack,
     Unpack,
-    substituted,
+    map_values,
 )
 from tidelog.rules.rewrite_state import RewriteState
 
@@ -73,7 +73,7 @@ class _Words:
             case Comparison(op=op, left=left, right=right):
                 first, second = self.value(left), self.value(right)
                 return CoreComparison(op, literal.kind or first.kind, first, second, literal.span)
-        raise self._unexpected(literal)
+        raise self._unexpected_node_error(literal)
 
     def pack(self, target: CoreValue, kind: Kind, fields: tuple[Term, ...], name: str | None) -> Pack:
         """Return `target = [fields]`; for a branch, the record that represents its values."""
@@ -104,9 +104,9 @@ class _Words:
                 return CoreConstant(float(value) if own == "float" else value, own)
             case Record(fields=None, kind=own) if own or kind:
                 return CoreConstant(None, own or kind or "")
-        raise self._unexpected(term)
+        raise self._unexpected_node_error(term)
 
-    def _unexpected(self, node: object) -> InternalError:
+    def _unexpected_node_error(self, node: object) -> InternalError:
         return InternalError(Problem("E0901", f"rule {self.state.origin} is not flat or not checked: {node!r}"))
 
 
@@ -135,23 +135,23 @@ def _direction(literal: CoreLiteral, bound: set[CoreValue]) -> tuple[CoreLiteral
     """Return the literal as it can be evaluated once `bound` is bound, and the variables that it binds; None if it has
     to wait."""
 
-    def known(*values: CoreValue) -> bool:
+    def is_bound(*values: CoreValue) -> bool:
         return all(isinstance(value, CoreConstant) or value in bound for value in values)
 
     match literal:
         case Pack(target=target, kind=kind, args=args):
-            if known(target):
+            if is_bound(target):
                 return Unpack(target, kind, args, literal.branch, literal.span), args
-            if known(*args):
+            if is_bound(*args):
                 return literal, (target,)
         case Computation(target=target, functor="as", args=(source,)):
-            if known(source):
+            if is_bound(source):
                 return literal, (target,)
-            if known(target):
+            if is_bound(target):
                 return Computation(source, "as", target.kind, (target,), span=literal.span), (source,)
-        case Computation(target=target, args=args) if known(*args):
+        case Computation(target=target, args=args) if is_bound(*args):
             return literal, (target,)
-        case CoreComparison(op="=", left=left, right=right) if known(left) or known(right):
+        case CoreComparison(op="=", left=left, right=right) if is_bound(left) or is_bound(right):
             return literal, (left, right)
     return None
 
@@ -186,16 +186,18 @@ def equalities(rule: CoreRule) -> CoreRule | None:
             elif isinstance(right, CoreConstant) and left != right:
                 return None
 
-    def solved(value: CoreValue) -> CoreValue:
+    def solve_value(value: CoreValue) -> CoreValue:
         return _solution_of(value, solution)
 
     rest = [literal for literal in rule.body if not (isinstance(literal, CoreComparison) and literal.op == "=")]
-    body = tuple(dict.fromkeys(substituted(literal, solved) for literal in rest) if solution else dict.fromkeys(rest))
+    body = tuple(
+        dict.fromkeys(map_values(literal, solve_value) for literal in rest) if solution else dict.fromkeys(rest)
+    )
     if any(_is_impossible(literal) for literal in body):
         return None
     if not solution:
         return CoreRule(rule.name, rule.origin, rule.head, body, rule.span)
-    head = CoreAtom(rule.head.relation, tuple(map(solved, rule.head.args)), span=rule.head.span)
+    head = CoreAtom(rule.head.relation, tuple(map(solve_value, rule.head.args)), span=rule.head.span)
     return CoreRule(rule.name, rule.origin, head, body, rule.span)
 
 

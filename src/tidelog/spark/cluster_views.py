@@ -262,7 +262,7 @@ class FetchedViews(EngineViews):
         most: int,
         evaluated: Callable[[Watch], EngineState],
     ) -> None:
-        super().__init__(EngineState(dictionary, core, Catalog(64), nodes=core.evaluated()))
+        super().__init__(EngineState(dictionary, core, Catalog(64), nodes=core.nodes_to_evaluate()))
         self._engine = engine
         self.most = most
         self._evaluated = evaluated

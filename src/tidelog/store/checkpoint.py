@@ -45,7 +45,7 @@ from tidelog.maintain.state import closure_over
 from tidelog.maintain.user_functors import memory_of
 from tidelog.rules.core import CoreProgram
 from tidelog.rules.early_projections import with_early_projections
-from tidelog.rules.graph import coarsened
+from tidelog.rules.graph import coarsen_nodes
 from tidelog.rules.selections import ALL
 from tidelog.storage.arrow_arrays import numbers_to_arrow
 from tidelog.storage.catalog import Catalog
@@ -288,8 +288,8 @@ class Checkpoint:
         choice = EarlyChoice(frozenset(about.get("early", ())))
         early = with_early_projections(program, choice.names)
         program = early.program
-        parts = program.evaluated(about.get("unsettled", {}))
-        nodes = coarsened(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
+        parts = program.nodes_to_evaluate(about.get("unsettled", {}))
+        nodes = coarsen_nodes(parts, [frozenset(names) for names in about["nodes"] if len(names) > 1])
         with self._reading():
             if any(about.get(key) != value for key, value in shape_of(program, nodes).items()):
                 return None

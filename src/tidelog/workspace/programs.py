@@ -171,7 +171,7 @@ class Demanded:
         found = _find(self._text, self._given, name)
         if found is not None and isinstance(found[0], Compiled):
             return Reading(found[0].program, found[0])
-        return Reading(self._demand.qualified(relations), None, (self._text, self._consulted, name))
+        return Reading(self._demand.with_magic_qualifier(relations), None, (self._text, self._consulted, name))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from tidelog.maintain.strategies.closures import (
 from tidelog.maintain.strategies.situation import Situation, estimate, is_broken_up, situation_of
 from tidelog.maintain.structure import prepares, rule_names, skip_report, user_relations
 from tidelog.maintain.update_plans import forget_indexes
-from tidelog.rules.closures import copied
+from tidelog.rules.closures import find_copy_source
 from tidelog.rules.core import AggregateRule, CoreRule, HyperNode
 from tidelog.storage.changes import LISTED, absorb, difference, start, with_nonzero
 from tidelog.storage.closed_relation import ClosedMembers
@@ -97,7 +97,7 @@ def is_reduced(node: HyperNode, state: EpochState) -> bool:
     """Return True if a closure has lost its recursive rules and keeps only rules that copy its edges."""
     if node.relations[0] not in state.closures or node.recursive:
         return False
-    return all(isinstance(rule, CoreRule) and copied(rule) for rule in node.rules)
+    return all(isinstance(rule, CoreRule) and find_copy_source(rule) for rule in node.rules)
 
 
 def inputs_of(node: HyperNode, state: EpochState, dropped: Sequence[CoreRule | AggregateRule]) -> Inputs:

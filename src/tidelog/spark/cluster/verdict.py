@@ -29,7 +29,7 @@ from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.functors import NUMERIC
 from tidelog.limits.interrupts import ForeignCode
 from tidelog.limits.watch import Watch
-from tidelog.rules.core import AggregateRule, AnyRule, CoreConstant, CoreValue, head_of, substituted
+from tidelog.rules.core import AggregateRule, AnyRule, CoreConstant, CoreValue, head_of, map_values
 from tidelog.spark.cluster.checking.joins import FOUND, steps_of
 from tidelog.spark.cluster.checking.steps import (
     FACT,
@@ -152,7 +152,7 @@ class _Check:
 
         if isinstance(rule, AggregateRule):
             return rule
-        body = tuple(substituted(literal, word) for literal in rule.body)
+        body = tuple(map_values(literal, word) for literal in rule.body)
         head = replace(rule.head, args=tuple(map(word, rule.head.args)))
         return replace(rule, head=head, body=body)
 

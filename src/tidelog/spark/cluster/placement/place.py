@@ -33,7 +33,7 @@ from tidelog.rules.core import (
     HyperNode,
     RelationInfo,
     head_of,
-    substituted,
+    map_values,
 )
 from tidelog.rules.graph import hyper_nodes
 from tidelog.spark.cluster.placement.buckets import FIRST, MINE, NO_SKEW, PARTITIONS, Skew, own_word_literals
@@ -448,7 +448,7 @@ class _Placer:
                 assert place is not None
                 anchored |= not literal.negated and self.homes[literal.relation] != "all" and place != "all"
                 literal = replace(literal, relation=self.copy(literal.relation, place))
-            body.append(substituted(literal, self.word))
+            body.append(map_values(literal, self.word))
         if at.site == "all":
             if home == "one":
                 body.append(CoreAtom(FIRST, ()))
