@@ -13,7 +13,7 @@ import tidelog
 from tests.explain.lean_checker import conclusions
 from tidelog.cli.explain import goal_of
 from tidelog.explain.proof import Proof
-from tidelog.language.printer import quoted
+from tidelog.language.printer import quote_string
 
 TEXTS = [
     'quotes " and \\ and \\N',
@@ -46,7 +46,7 @@ def shown(text: str) -> Proof:
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_text_is_shown_as_it_is(text: str, tmp_path: Path) -> None:
     proof = shown(text)
-    own = quoted(text)
+    own = quote_string(text)
     assert str(proof).startswith(f"p({own}, 1)   [")
     assert all(line.isprintable() for line in str(proof).splitlines()), "nothing acts on the terminal or the line"
     assert json.loads(proof.to_json())["steps"][-1]["tuple"] == [text, 1]
@@ -67,7 +67,7 @@ def test_a_text_is_exported_as_it_is(text: str) -> None:
     db.insert("e", [(text,)])
     db.commit()
     exported = db.explain("p", (text,)).export("lean")
-    assert conclusions(exported)[-1] == ("p", (quoted(text),))
+    assert conclusions(exported)[-1] == ("p", (quote_string(text),))
 
 
 def test_a_very_long_text_is_cut_in_a_picture_only(tmp_path: Path) -> None:

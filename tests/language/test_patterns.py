@@ -9,7 +9,7 @@ import pytest
 
 import tidelog
 from tidelog.errors import LimitError
-from tidelog.language.regex import DEPTH, LENGTH, REPEATS, SIZE, PatternError, matcher, translated
+from tidelog.language.regex import DEPTH, LENGTH, REPEATS, SIZE, PatternError, matcher, translate_to_re2
 from tidelog.maintain.functors import LONGEST, call_out
 from tidelog.storage.dictionary import Dictionary
 
@@ -144,7 +144,7 @@ def test_constant_patterns_on_the_checker() -> None:
 def test_patterns_that_are_none(pattern: str) -> None:
     words, lacking = WRONG[pattern]
     with pytest.raises(PatternError, match=re.escape(words)) as raised:
-        translated(pattern)
+        translate_to_re2(pattern)
     assert raised.value.lacking == lacking
     assert matcher(pattern) is None
 

@@ -27,7 +27,7 @@ from tidelog.common.arrays import Words
 from tidelog.common.looking import Look
 from tidelog.language.aggregates import AGGREGATES, AggregateName
 from tidelog.language.functors import NUMERIC, several
-from tidelog.language.regex import PatternError, grouper, translated
+from tidelog.language.regex import PatternError, grouper, translate_to_re2
 from tidelog.language.syntax import FunctorType, Kind
 from tidelog.rules.core import CoreConstant, OwnAggregate
 from tidelog.semantics.ordinals import collision, ordinals
@@ -370,7 +370,7 @@ def _lists(values: list[list[Scalar] | None], kind: Kind) -> pa.Array:
 def _for_duckdb(pattern: str | None) -> str | None:
     """Return the pattern as DuckDB reads it, None if it is malformed."""
     try:
-        return None if pattern is None else translated(pattern)
+        return None if pattern is None else translate_to_re2(pattern)
     except PatternError:
         return None
 

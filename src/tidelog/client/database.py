@@ -37,7 +37,7 @@ from tidelog.io.values import place_in
 from tidelog.language import read
 from tidelog.language.branches import Branch
 from tidelog.language.declarations import branch_named
-from tidelog.language.reading import preprocessed, text_of
+from tidelog.language.reading import preprocess_text, text_of
 from tidelog.language.syntax import CheckedProgram
 from tidelog.queries.answers import QueryPlan
 from tidelog.workspace.change import EqualRows
@@ -517,7 +517,7 @@ def _path(name: str) -> str:
 def _text_of(program: str | os.PathLike[str]) -> str:
     """Return the text of a program that is given as text or as path, with the files that it includes. Raise
     ProgramError."""
-    text, _, problems = preprocessed(text_of(program))
+    text, _, problems = preprocess_text(text_of(program))
     if problems:
         raise ProgramError(*problems)
     return _text("a program", text)

@@ -27,7 +27,7 @@ from tidelog.editors.names import NameOccurrence, names
 from tidelog.errors import Problem, ProgramError
 from tidelog.language.check import Checker
 from tidelog.language.drafts import DraftChecker, DraftStretch, DraftText
-from tidelog.language.reading import ProgramText, file_text, is_preprocessed, preprocessed
+from tidelog.language.reading import ProgramText, file_text, is_preprocessed, preprocess_text
 from tidelog.language.syntax import Program
 from tidelog.language.terms import Locate
 from tidelog.rules import Compiler
@@ -245,7 +245,7 @@ class DocumentChecker:
         """Bring the output of the preprocessor up to date; return its problems."""
         source = SourceText(str(self._path), document.text.replace("\r\n", "\n"))
         given = ProgramText(source, self._path.parent)
-        text, self._locate, problems = preprocessed(given, read_file=self._documents.text)
+        text, self._locate, problems = preprocess_text(given, read_file=self._documents.text)
         if self._output is None:
             self._output = DraftText(str(self._path), text)
         else:

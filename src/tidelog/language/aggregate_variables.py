@@ -58,7 +58,7 @@ WITNESSED = ("min", "max")
 _ROOT = Scope(frozenset())
 
 
-def _grounded(body: Body, given: frozenset[str], has_value: Callable[[Aggregate], bool]) -> frozenset[str]:
+def _find_grounded(body: Body, given: frozenset[str], has_value: Callable[[Aggregate], bool]) -> frozenset[str]:
     """Return the variables that a body grounds besides those of `given`, where some aggregates have values."""
 
     def change(term: Term) -> Term | None:
@@ -66,18 +66,18 @@ def _grounded(body: Body, given: frozenset[str], has_value: Callable[[Aggregate]
             return None
         return Constant(0) if has_value(term) else Anonymous()
 
-    return Bindings().grounded(tuple([rebuild(literal, change) for literal in body]), given, _ROOT)
+    return Bindings().find_grounded(tuple([rebuild(literal, change) for literal in body]), given, _ROOT)
 
 
-def _renaming(names: Mapping[str, str]) -> Replacement:
+def _make_renaming(names: Mapping[str, str]) -> Replacement:
     def change(term: Term) -> Term | None:
         return replace(term, name=names[term.name]) if isinstance(term, Variable) and term.name in names else None
 
     return change
 
 
-def _renamed(body: Body, names: Mapping[str, str]) -> Body:
-    return tuple([rebuild(literal, _renaming(names)) for literal in body])
+def _rename_variables(body: Body, names: Mapping[str, str]) -> Body:
+    return tuple([rebuild(literal, _make_renaming(names)) for literal in body])
 
 
 # --- unnamed values --------------------------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ def with_values(rule: Rule, names: FreshNames) -> Rule:
     def value(unnamed: Anonymous) -> Variable:
         return Variable(names.fresh("value", "_"), span=unnamed.span)
 
-    def named(literal: Literal) -> Literal:
+    def name_values(literal: Literal) -> Literal:
         match literal:
             case Comparison(op="=", left=Anonymous() as left, right=Aggregate()):
                 literal = replace(literal, left=value(left))
@@ -102,7 +102,7 @@ def with_values(rule: Rule, names: FreshNames) -> Rule:
         return rebuild(literal, change)
 
     def body(literals: Body) -> Body:
-        return tuple(map(named, literals))
+        return tuple(map(name_values, literals))
 
     change = in_aggregates(body)
     return replace(rule, heads=tuple(rebuild_atom(head, change) for head in rule.heads), body=body(rule.body))
@@ -116,7 +116,7 @@ def with_witnesses(rule: Rule, names: FreshNames) -> Rule:
     nodes = whole(rule)
     if not any(each.op in WITNESSED for each in outermost(nodes)):
         return rule
-    missing = frozenset(variables(nodes, aggregates=False)) - _grounded(rule.body, frozenset(), lambda _: True)
+    missing = frozenset(variables(nodes, aggregates=False)) - _find_grounded(rule.body, frozenset(), lambda _: True)
     if not missing:
         return rule
     work = _Witnesses(rule, missing, names)
@@ -153,19 +153,19 @@ class _Witnesses:
             return None
         if term.op not in WITNESSED or term.target is None:
             return term
-        outside = _grounded(self.rule.body, frozenset(), lambda other: other is not term)
+        outside = _find_grounded(self.rule.body, frozenset(), lambda other: other is not term)
         groups = outside.difference(variables([term.target]))
-        witnesses = self.missing & _grounded(term.body, groups, lambda _: True)
+        witnesses = self.missing & _find_grounded(term.body, groups, lambda _: True)
         if not witnesses:
             return term
         value = Variable(self.names.fresh("value"), span=term.span)
         inside = {name: self.names.fresh(name) for name in sorted(witnesses)}
-        body = _renamed(term.body, inside)
-        aggregate = replace(term, target=rebuild_term(term.target, _renaming(inside)), body=body)
+        body = _rename_variables(term.body, inside)
+        aggregate = replace(term, target=rebuild_term(term.target, _make_renaming(inside)), body=body)
         own = {name: self.names.fresh(name) for name in variables([term]) if name not in groups | witnesses}
         added.append(Comparison("=", value, aggregate, span=term.span))
-        added += _renamed(term.body, own)
-        added.append(Comparison("=", rebuild_term(term.target, _renaming(own)), value, span=term.span))
+        added += _rename_variables(term.body, own)
+        added.append(Comparison("=", rebuild_term(term.target, _make_renaming(own)), value, span=term.span))
         return value
 
 
@@ -190,20 +190,20 @@ class _Place:
     names: frozenset[str]
     _answers: dict[bool, frozenset[str]] = field(default_factory=dict)
 
-    def grounded(self, values: bool) -> frozenset[str]:
+    def find_grounded(self, values: bool) -> frozenset[str]:
         """Return the names that are grounded where each aggregate has a value, or where none has."""
         if values not in self._answers:
             self._answers[values] = self._find(lambda _: values)
         return self._answers[values]
 
-    def grounded_without(self, aggregate: Aggregate) -> frozenset[str]:
+    def find_grounded_without(self, aggregate: Aggregate) -> frozenset[str]:
         """Return the names that are grounded where all aggregates but one have values."""
         return self._find(lambda term: term is not aggregate)
 
     def _find(self, has_value: Callable[[Aggregate], bool]) -> frozenset[str]:
         found: frozenset[str] = frozenset()
         for body in self.bodies:
-            found = _grounded(body, found, has_value)
+            found = _find_grounded(body, found, has_value)
         return found
 
 
@@ -224,16 +224,16 @@ class _Separation:
         own = self._own(term, place)
         if own:
             new = {name: self.names.fresh(name) for name in sorted(own)}
-            target = term.target and rebuild_term(term.target, _renaming(new))
-            term = replace(term, target=target, body=_renamed(term.body, new))
+            target = term.target and rebuild_term(term.target, _make_renaming(new))
+            term = replace(term, target=target, body=_rename_variables(term.body, new))
         inside = _Place((*place.bodies, term.body), place.names.union(variables(parts(term), aggregates=False)))
         target = term.target and rebuild_term(term.target, lambda part: self.aggregate(part, inside))
         return replace(term, target=target, body=self.body(term.body, inside))
 
     def _own(self, aggregate: Aggregate, place: _Place) -> set[str]:
         """Return the names in an aggregate that also occur around it, but are other variables there."""
-        shared = {*variables([aggregate])} & place.names & place.grounded(values=True)
+        shared = {*variables([aggregate])} & place.names & place.find_grounded(values=True)
         own = shared.intersection(variables([aggregate.target] if aggregate.target is not None else ()))
-        if shared - own - place.grounded(values=False):
-            own |= shared - place.grounded_without(aggregate)
+        if shared - own - place.find_grounded(values=False):
+            own |= shared - place.find_grounded_without(aggregate)
         return own

@@ -154,10 +154,10 @@ class _Demand:
     def __init__(self, statements: Iterable[Statement]) -> None:
         words = [each.words for each in statements if isinstance(each, Pragma) and len(each.words) == 2]
 
-        def named(pragma: str) -> set[str]:
+        def split_names(pragma: str) -> set[str]:
             return {name.strip() for key, value in words if key == pragma for name in value.split(",")}
 
-        self._wanted, self._excluded = named("magic-transform"), named("magic-transform-exclude")
+        self._wanted, self._excluded = split_names("magic-transform"), split_names("magic-transform-exclude")
 
     def with_qualifier(self, declaration: Declaration) -> Declaration:
         """Return the declaration with `magic` or `no_magic`, where a pragma names it and it has neither."""

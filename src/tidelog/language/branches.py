@@ -117,7 +117,7 @@ def class_of(branch: BranchType) -> type[Branch]:
     return branch_class(branch.name, tuple(column.name for column in branch.fields))
 
 
-def constructed(name: str, values: Sequence[Any]) -> Branch:
+def make_branch(name: str, values: Sequence[Any]) -> Branch:
     """Return the value of a branch whose declaration is not at hand: its fields are called `f0`, `f1`, …"""
     return branch_class(name, tuple(f"f{i}" for i in range(len(values))))(*values)
 

@@ -31,7 +31,7 @@ from tidelog.language.inlining import (
     Definitions,
     conflicts,
     definitions_of,
-    inlined,
+    inline_bodies,
     inlined_relations,
     paths_over_inline,
     reads_inline,
@@ -281,7 +281,7 @@ class Checker:
 def _inline(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule | None, list[Problem]]:
     """Return a rule without atoms of inline relations, and the problems that it then has."""
     try:
-        result, written = inlined(rule, definitions, scheme)
+        result, written = inline_bodies(rule, definitions, scheme)
     except ProgramError as error:
         return None, with_instances(list(error.problems), rule.span)
     if result is None:

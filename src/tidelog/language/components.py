@@ -290,17 +290,19 @@ class _Names:
         for expansion in expansions:
             for statement, context in expansion.statements:
                 if isinstance(statement, Declaration):
-                    self._relations.add(_qualified(statement.name, context))
+                    self._relations.add(_qualify_name(statement.name, context))
                 elif isinstance(statement, TypeDeclaration):
                     self._types.add(_type_name(statement, context))
-                    self._branches |= {_qualified(branch.name, context) for branch in statement.branches}
+                    self._branches |= {_qualify_name(branch.name, context) for branch in statement.branches}
 
     def flat(self, program: Program, expansion: _Expansion) -> Program:
         """Return the program with the statements of its instances in place of them."""
         if not program.instances:
             return program
         numbers: dict[tuple[str, ...], Iterator[int]] = {}
-        taken = {_qualified(s.name, c) for s, c in expansion.statements if isinstance(s, Rule) and s.name is not None}
+        taken = {
+            _qualify_name(s.name, c) for s, c in expansion.statements if isinstance(s, Rule) and s.name is not None
+        }
         types, declarations = list(program.types), list(program.declarations)
         directives, rules = list(program.directives), list(program.rules)
         for statement, context in expansion.statements:
@@ -313,10 +315,10 @@ class _Names:
                     named = self._relation(relation, context)
                     directives.append(replace(statement, relation=named, span=_with_instances(statement.span, context)))
                 case Rule():
-                    name = statement.name and _qualified(statement.name, context)
+                    name = statement.name and _qualify_name(statement.name, context)
                     if name is None and fact(statement) is None:
                         number = numbers.setdefault(context.path, count(1))
-                        free = (_qualified(f"r{n}", context) for n in number)
+                        free = (_qualify_name(f"r{n}", context) for n in number)
                         name = next(each for each in free if each not in taken)
                     rules.append(replace(self._rule(statement, context), name=name))
         parts = tuple(types), tuple(declarations), tuple(directives), tuple(rules)
@@ -333,7 +335,7 @@ class _Names:
 
     def _declaration(self, declaration: Declaration, context: _Context) -> Declaration:
         attributes = tuple(self._attribute(each, context) for each in declaration.attributes)
-        name, span = _qualified(declaration.name, context), _with_instances(declaration.span, context)
+        name, span = _qualify_name(declaration.name, context), _with_instances(declaration.span, context)
         return replace(declaration, name=name, attributes=attributes, span=span)
 
     def _type_declaration(self, type_: TypeDeclaration, context: _Context) -> TypeDeclaration:
@@ -349,7 +351,7 @@ class _Names:
     def _branch(self, branch: BranchDeclaration, context: _Context) -> BranchDeclaration:
         fields = tuple(self._attribute(each, context) for each in branch.fields)
         return replace(
-            branch, name=_qualified(branch.name, context), fields=fields, span=_with_instances(branch.span, context)
+            branch, name=_qualify_name(branch.name, context), fields=fields, span=_with_instances(branch.span, context)
         )
 
     def _attribute(self, attribute: Attribute, context: _Context) -> Attribute:
@@ -364,7 +366,7 @@ class _Names:
         return _nearest_name(context.arguments.get(name, name), context.path, self._types)
 
 
-def _qualified(name: str, context: _Context) -> str:
+def _qualify_name(name: str, context: _Context) -> str:
     return ".".join((*context.path, name))
 
 
@@ -372,7 +374,7 @@ def _type_name(type_: TypeDeclaration, context: _Context) -> str:
     """Return the name of a type in an instance. A type with the name of a parameter is called as the argument is, so
     that the parameter means this type in the instance."""
     argument = context.arguments.get(type_.name, type_.name)
-    return _qualified(type_.name if argument in PRIMITIVES else argument, context)
+    return _qualify_name(type_.name if argument in PRIMITIVES else argument, context)
 
 
 def _nearest_name(name: str, path: tuple[str, ...], declared: set[str]) -> str:

@@ -63,7 +63,7 @@ class Scheme:
         """Return True if `[…]` and `nil` may have the kind."""
         return kind in self.records and not self.records[kind].branches
 
-    def described(self, kind: Kind) -> str:
+    def describe_kind(self, kind: Kind) -> str:
         """Return a kind in words: "a number", "a record `Pair`", "a `List`" for an algebraic data type."""
         return f"a `{kind}`" if kind in self.records and self.records[kind].branches else article(kind)
 
@@ -85,7 +85,7 @@ class Scheme:
             waiting += type_.members
         return True
 
-    def shared(self, types: Collection[str]) -> bool:
+    def has_common_subtype(self, types: Collection[str]) -> bool:
         """Return True if some declared type flows into all of `types`, as a member of two unions does."""
         return any(all(self.flows(name, type_) for type_ in types) for name in (*types, *self.types))
 

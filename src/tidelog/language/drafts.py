@@ -193,7 +193,7 @@ class DraftText:
         known = self.stretches[front : len(self.stretches) - back]
         self.stretches[front:] = [*_reuse_stretches(middle, known), *kept[len(kept) - back :]]
         if self._soft != soft:
-            self.stretches = list(self._read(text, self._soft))
+            self.stretches = list(self._read_stretches(text, self._soft))
         self._text = text
         self.starts = {}
         position = 0
@@ -231,14 +231,14 @@ class DraftText:
         they are. Where it ends within a statement, it goes on into these."""
         left, more = len(kept), 1
         while True:
-            found = list(self._read(text[start:end], soft))
+            found = list(self._read_stretches(text[start:end], soft))
             if not left or not found or _is_whole(found[-1]):
                 return found, left
             taken = min(left, more)
             end += sum(len(each.source.text) for each in kept[len(kept) - left : len(kept) - left + taken])
             left, more = left - taken, more * 4
 
-    def _read(self, text: str, soft: frozenset[str]) -> Iterator[DraftStretch]:
+    def _read_stretches(self, text: str, soft: frozenset[str]) -> Iterator[DraftStretch]:
         """Yield the stretches of a text. `soft` are the soft words that are names of relations in all of it."""
         tokens = lexer.tokens(text, None, soft)
         position = 0
@@ -409,7 +409,7 @@ class DraftChecker:
         problems += double_names(list(program.rules))
         named = name_rules((program,))[0].rules
         for statement, final in zip(program.rules, named, strict=True):
-            known = self._known(statement, final, changed)
+            known = self._find_reusable_results(statement, final, changed)
             if known is None:
                 look()
                 known = _check_statement(statement, final, state.scheme, inline)
@@ -453,7 +453,7 @@ class DraftChecker:
         parts = {name: tuple(map(same, getattr(program, name))) for name in ("types", "declarations", "rules")}
         return replace(program, **parts)  # type: ignore[arg-type]
 
-    def _known(self, statement: Rule, final: Rule, changed: SchemeDifference | None) -> _Known | None:
+    def _find_reusable_results(self, statement: Rule, final: Rule, changed: SchemeDifference | None) -> _Known | None:
         """Return the results for a statement from before, if they still hold. Each change of the declarations ends
         those with problems, whose messages may name a place or a hint that is another one now."""
         known = self._last.known.get(id(statement))

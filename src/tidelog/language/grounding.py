@@ -74,7 +74,7 @@ class Bindings:
         self._answers: dict[tuple[int, frozenset[str]], frozenset[str]] = {}
         self._names: dict[int, frozenset[str]] = {}
 
-    def grounded(self, body: tuple[Literal, ...], given: frozenset[str], scope: Scope) -> frozenset[str]:
+    def find_grounded(self, body: tuple[Literal, ...], given: frozenset[str], scope: Scope) -> frozenset[str]:
         """Return the variables that have values in `body` if those of `given` have. In the scope of an aggregate,
         return only its own."""
         relevant = given & self._names_of(body)
@@ -112,7 +112,7 @@ class Bindings:
         """Add to `found` the variables that the literal now grounds; whether it has nothing more to give."""
         if isinstance(literal, Disjunction):
             now = frozenset(found)
-            found |= frozenset.intersection(*(self.grounded(a, now, scope) for a in literal.alternatives))
+            found |= frozenset.intersection(*(self.find_grounded(a, now, scope) for a in literal.alternatives))
             return False
         right, left = _has_value(literal.right, found, scope), _has_value(literal.left, found, scope)
         if right:
@@ -202,7 +202,7 @@ class _Grounding:
 
     def problems(self) -> list[Problem]:
         scope = scope_of(self.rule)
-        grounded = self.bindings.grounded(self.rule.body, frozenset(), scope)
+        grounded = self.bindings.find_grounded(self.rule.body, frozenset(), scope)
         self._conjunction(self.rule.body, grounded, scope)
         for head in self.rule.heads:
             for term in head.args:
@@ -217,7 +217,7 @@ class _Grounding:
         for key in sorted(self.wanting, key=lambda key: any(use.sort == _HEAD for use in self.uses[key])):
             name = key[1]
             others = frozenset(other for other in left.values() if other != name)
-            if key[0] is scope and name in self.bindings.grounded(self.rule.body, others, scope):
+            if key[0] is scope and name in self.bindings.find_grounded(self.rule.body, others, scope):
                 del left[key]
         return list(left)
 
@@ -237,7 +237,7 @@ class _Grounding:
                     self._comparison(literal, grounded, scope)
                 case Disjunction():
                     for alternative in literal.alternatives:
-                        inner = self.bindings.grounded(alternative, grounded, scope)
+                        inner = self.bindings.find_grounded(alternative, grounded, scope)
                         self._conjunction(alternative, inner, scope)
                 case Truth():
                     pass
@@ -308,7 +308,7 @@ class _Grounding:
     def _aggregate(self, aggregate: Aggregate, grounded: frozenset[str], scope: Scope) -> None:
         inside = scope.inside(aggregate)
         given = frozenset(name for name in grounded if scope.owner(name) is not None)
-        inner = self.bindings.grounded(aggregate.body, given, inside)
+        inner = self.bindings.find_grounded(aggregate.body, given, inside)
         self._conjunction(aggregate.body, inner, inside)
         if aggregate.target is not None:
             self._require(

@@ -98,7 +98,7 @@ def reads_inline(rule: Rule, relations: frozenset[str]) -> bool:
 
 def used_by(rule: Rule, definitions: Definitions) -> tuple[Rule, ...]:
     """Return the rules that are inlined into a rule, directly or into others; none for a rule of inline relations only.
-    Those below the deepest level are left out: `inlined` refuses such a rule."""
+    Those below the deepest level are left out: `inline_bodies` refuses such a rule."""
     found: dict[str, None] = {}
     level = [rule] if any(head.relation not in definitions for head in rule.heads) else []
     for _ in range(_DEEPEST):
@@ -189,7 +189,7 @@ def _way_back(name: str, reads: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return ()
 
 
-def inlined(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule | None, dict[str, str]]:
+def inline_bodies(rule: Rule, definitions: Definitions, scheme: Scheme) -> tuple[Rule | None, dict[str, str]]:
     """Return a rule with the bodies of inline relations in place of their atoms, None if all of its heads are inline;
     and for each new name of a variable the one in the text. Raise ProgramError (E0242, E0106, E0114)."""
     heads = tuple(head for head in rule.heads if head.relation not in definitions)

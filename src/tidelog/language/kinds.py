@@ -21,7 +21,7 @@ from tidelog.language.declarations import BROKEN, Scheme, declared_functor, did_
 from tidelog.language.functors import NUMERIC, ORDERED, SAME, SIGNATURES, TESTS, cast_hint, conversion, same_layout
 from tidelog.language.grounding import Scope, scope_of
 from tidelog.language.lexer import UNSUPPORTED_FUNCTORS
-from tidelog.language.paths import typed
+from tidelog.language.paths import type_path
 from tidelog.language.problems import how_many, note
 from tidelog.language.rule_kinds import Reason, RuleKinds, Slot
 from tidelog.language.syntax import (
@@ -117,7 +117,7 @@ class _Inference:
     def _columns(self, atom: Atom) -> list[tuple[str, str, Kind]]:
         """Return for each argument the relation, name and kind of the column that constrains it, as far as known."""
         if atom.path is not None:
-            found = typed(atom.path, self.scheme, [])
+            found = type_path(atom.path, self.scheme, [])
             if found is None:
                 return []
             self.paths[id(atom)], *ends = found
@@ -412,7 +412,7 @@ class _Inference:
     def _names(self, kinds: frozenset[Kind]) -> str:
         if kinds == {_RECORD}:
             return "a record"
-        *others, last = map(self.scheme.described, sorted(kinds, key=(*PRIMITIVES, _RECORD, *kinds).index))
+        *others, last = map(self.scheme.describe_kind, sorted(kinds, key=(*PRIMITIVES, _RECORD, *kinds).index))
         return f"{', '.join(others)} or {last}" if others else last
 
     # --- what is left open -------------------------------------------------------------------------------------------
@@ -502,6 +502,6 @@ class _Inference:
             return
         if same_layout(source, target, self.scheme.records):
             return
-        message = f"`as` cannot turn {self.scheme.described(source)} into {self.scheme.described(target)}"
+        message = f"`as` cannot turn {self.scheme.describe_kind(source)} into {self.scheme.describe_kind(target)}"
         hint = cast_hint(cast, source, target, self.scheme.records)
         self.problems.append(Problem("E0220", message, cast.span, hint=hint))

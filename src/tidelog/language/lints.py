@@ -49,7 +49,7 @@ def warnings(checked: CheckedProgram) -> list[Problem]:
         *types_without_values(checked),
         *_empty_relations(checked),
         *(problem for rule in checked.texts for problem in _variables(rule)),
-        *_deprecated(checked),
+        *_deprecated_forms(checked),
         *_never_read(checked),
         *_never_fires(checked),
         *(problem for rule in checked.texts for problem in _anonymous_members(rule)),
@@ -112,7 +112,7 @@ def _variables(rule: Rule) -> Iterator[Problem]:
             yield _warning("E0297", message, variable.span, "remove the `_` at the beginning of its name")
 
 
-def _deprecated(checked: CheckedProgram) -> Iterator[Problem]:
+def _deprecated_forms(checked: CheckedProgram) -> Iterator[Problem]:
     """Yield a warning for each old form that is read as a new one."""
     for directive in checked.directives:
         if directive.deprecated:

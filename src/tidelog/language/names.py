@@ -9,7 +9,7 @@ from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme, did_you_mean
 from tidelog.language.kinds import argument_kinds
-from tidelog.language.paths import steps, typed
+from tidelog.language.paths import steps, type_path
 from tidelog.language.problems import how_many, note
 from tidelog.language.syntax import Atom, Path, Rule, Variable
 from tidelog.language.trees import atoms, whole
@@ -46,7 +46,7 @@ def _path_problems(atom: Atom, path: Path, scheme: Scheme, unknown: set[str]) ->
         if step.relation not in scheme.relations and step.relation not in unknown:
             unknown.add(step.relation)
             problems.append(unknown_relation(step.relation, step.span, scheme, f"x: {OPEN}, y: {OPEN}"))
-    typed(path, scheme, problems)
+    type_path(path, scheme, problems)
     if len(atom.args) != 2:
         hint = f"write `{atom.relation}(x, y)`, with `_` where any value will do"
         problems.append(Problem("E0208", f"a path takes 2 arguments, found {len(atom.args)}", atom.span, hint=hint))

@@ -64,7 +64,7 @@ def _parts(path: Path | None) -> Iterator[Path]:
                 waiting += reversed(parts)
 
 
-def typed(path: Path, scheme: Scheme, problems: list[Problem]) -> Typed | None:
+def type_path(path: Path, scheme: Scheme, problems: list[Problem]) -> Typed | None:
     """Return the path with its types, or None and the `problems`. Skip relations that are not declared."""
     wrong: dict[str, Step] = {}
     for step in steps(path):
@@ -119,7 +119,7 @@ class _Types:
         if not self._meet(end, begin):
             message = f"`{path}` repeats a path that does not end in the type that it begins with"
             hint = "repeat only paths that begin and end in the same type, as `(a/^a)+` does for every `a`"
-            self._mixed(message, begin, end, hint, path.span)
+            self._report_mixed_types(message, begin, end, hint, path.span)
             return None
         if path.op == "+":
             return replace(path, path=inner), begin, end
@@ -130,7 +130,7 @@ class _Types:
         for (_, _, end), (_, begin, _) in pairwise(parts):
             if not self._meet(end, begin):
                 hint = "write `^` before a step to read its relation backwards"
-                self._mixed("the steps of the path do not fit together", end, begin, hint)
+                self._report_mixed_types("the steps of the path do not fit together", end, begin, hint)
                 return None
         return path, parts[0][1], parts[-1][2]
 
@@ -139,7 +139,7 @@ class _Types:
             for first, other in ((parts[0][1], begin), (parts[0][2], end)):
                 if first.kind != other.kind and BROKEN not in (first.kind, other.kind):
                     hint = "begin and end all alternatives in the same types; `^` reads a step backwards"
-                    self._mixed("the alternatives of the path do not fit together", first, other, hint)
+                    self._report_mixed_types("the alternatives of the path do not fit together", first, other, hint)
                     return None
         begin = reduce(self._wider, [begin for _, begin, _ in parts])
         return path, begin, reduce(self._wider, [end for _, _, end in parts])
@@ -148,7 +148,7 @@ class _Types:
         """Return True if a value can have both types."""
         if BROKEN in (one.kind, other.kind):
             return True
-        return one.kind == other.kind and self.scheme.shared((one.type, other.type))
+        return one.kind == other.kind and self.scheme.has_common_subtype((one.type, other.type))
 
     def _wider(self, one: End, other: End) -> End:
         """Return the end whose type contains both, or one of their common primitive type."""
@@ -156,7 +156,7 @@ class _Types:
             return one
         return other if self.scheme.flows(one.type, other.type) else replace(one, type=one.kind)
 
-    def _mixed(self, message: str, one: End, other: End, hint: str, span: Span | None = None) -> None:
+    def _report_mixed_types(self, message: str, one: End, other: End, hint: str, span: Span | None = None) -> None:
         kinds = one.kind != other.kind
         texts = [f"{end.text} is {article(end.kind) if kinds else f'of type `{end.type}`'}" for end in (one, other)]
         notes = [(one.step.span, texts[0])] if span is None else []

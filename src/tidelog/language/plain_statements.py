@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tidelog.language.branches import constructed
+from tidelog.language.branches import make_branch
 from tidelog.language.declarations import BROKEN, Scheme
 from tidelog.language.sizes import PARTS
 from tidelog.language.syntax import Atom, Comparison, Constant, Fact, Kind, Literal, Record, Rule, Term, Value, Variable
@@ -45,15 +45,15 @@ def plain_fact(rule: Rule, scheme: Scheme) -> Rule | None:
         return None
     args = []
     for term, column in zip(head.args, relation.columns, strict=True):
-        fitting = _fitting(term, column.kind) if isinstance(term, Constant) else None
+        fitting = _convert_constant(term, column.kind) if isinstance(term, Constant) else None
         if fitting is None:
             return None
         args.append(fitting)
     return Rule(None, (Atom(head.relation, tuple(args), head.location, span=head.span),), span=rule.span)
 
 
-def _fitting(term: Constant, kind: Kind) -> Constant | None:
-    """Return a constant as one of a kind, None if it is or may be none."""
+def _convert_constant(term: Constant, kind: Kind) -> Constant | None:
+    """Return a constant with its value in a kind; None if it has or may have no value there."""
     value = term.value
     if term.kind is None and kind in _RANGES and isinstance(value, int):
         least, most = _RANGES[kind]
@@ -69,7 +69,7 @@ def constant_value(term: Term) -> Value:
             return float(value) if kind == "float" else value
         case Record(fields=tuple(parts), branch=branch):
             values = tuple(map(constant_value, parts))
-            return values if branch is None else constructed(branch, values)
+            return values if branch is None else make_branch(branch, values)
         case _:
             return None
 

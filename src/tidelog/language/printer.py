@@ -156,7 +156,7 @@ def _type(type_: TypeDeclaration) -> str:
 def _option(value: str | int | bool) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return quoted(value) if isinstance(value, str) else str(value)
+    return quote_string(value) if isinstance(value, str) else str(value)
 
 
 def _literal(literal: Literal) -> str:
@@ -256,7 +256,7 @@ _ENDS_IN_AGGREGATE = re.compile(rf"\b({'|'.join(SPELLINGS)}) $")
 def _constant(constant: Constant) -> tuple[str, int]:
     value = constant.value
     if isinstance(value, str):
-        return quoted(value), PRIMARY
+        return quote_string(value), PRIMARY
     text = f"{value}u" if constant.kind == "unsigned" else repr(value)
     return text, SIGN if text.startswith("-") else PRIMARY
 
@@ -281,8 +281,8 @@ def _operand(term: Term, level: int) -> str:
     return text if own >= level else f"({text})"
 
 
-def quoted(text: str) -> str:
-    """Return a string literal."""
+def quote_string(text: str) -> str:
+    """Return the string literal whose value is `text`, with the escapes that it needs."""
     if text.isprintable() and '"' not in text and "\\" not in text:  # Mostly so, and much faster.
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escape(c)) for c in text) + '"'

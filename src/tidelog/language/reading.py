@@ -90,7 +90,7 @@ def parse(
 ) -> Program:
     """Parse the text of a program, as `read` does; `consulted` gets the files that it includes. `read_file` returns the
     text of one of them, in place of `file_text`. `soft` are the soft words that other texts declare as relations."""
-    text, locate, problems = preprocessed(given, consulted=consulted, read_file=read_file)
+    text, locate, problems = preprocess_text(given, consulted=consulted, read_file=read_file)
     found, mistakes = statements(text, locate, look, soft)
     program, unbalanced = assemble(found)
     problems = problems or mistakes or unbalanced  # a mistake brings others with it, which are no news
@@ -99,7 +99,7 @@ def parse(
     return program
 
 
-def preprocessed(
+def preprocess_text(
     given: ProgramText,
     *,
     consulted: Consulted | None = None,

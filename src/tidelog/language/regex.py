@@ -1,9 +1,9 @@
 """Regular expressions of `match`: ECMAScript's syntax, as `std::regex` in Soufflé reads it, over code points.
 
-`translated` reads a pattern and writes it for RE2, which matches in linear time. RE2 spells some of ECMAScript's signs
-differently and lacks back-references and look-aheads; so this module reads every part of a pattern, and its result
-contains only signs that both readers of RE2's syntax (the package google-re2, and DuckDB for the checker) take alike.
-`matcher` compiles with google-re2, which is loaded by the first pattern.
+`translate_to_re2` reads a pattern and writes it for RE2, which matches in linear time. RE2 spells some of ECMAScript's
+signs differently and lacks back-references and look-aheads; so this module reads every part of a pattern, and its
+result contains only signs that both readers of RE2's syntax (the package google-re2, and DuckDB for the checker) take
+alike. `matcher` compiles with google-re2, which is loaded by the first pattern.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class PatternError(ValueError):
         self.lacking = lacking
 
 
-def translated(pattern: str) -> str:
+def translate_to_re2(pattern: str) -> str:
     """Return the pattern in RE2's syntax, without anchors around it. Raise PatternError."""
-    return _Reader(pattern).limited()
+    return _Reader(pattern).translate()
 
 
 @lru_cache(maxsize=64)
@@ -76,7 +76,7 @@ def grouper(pattern: str) -> Callable[[str], list[str | None]] | None:
     try:
         options = re2.Options()
         options.log_errors = False
-        compiled = re2.compile(_Reader(pattern, groups=True).limited().encode(), options)
+        compiled = re2.compile(_Reader(pattern, groups=True).translate().encode(), options)
     except (PatternError, re2.error):
         return None
 
@@ -99,7 +99,7 @@ def matcher(pattern: str) -> Callable[[str], bool] | None:
         options = re2.Options()
         options.log_errors = False
         options.never_capture = True
-        compiled = re2.compile(translated(pattern).encode(), options)
+        compiled = re2.compile(translate_to_re2(pattern).encode(), options)
     except (PatternError, re2.error):
         return None
     whole = compiled.fullmatch
@@ -127,13 +127,10 @@ class _Reader:
         self._at = 0
         self._depth = 0
 
-    def limited(self) -> str:
-        """Return the pattern in RE2's syntax, unless it is too long."""
+    def translate(self) -> str:
+        """Return the pattern in RE2's syntax. Raise PatternError if it is malformed or too long."""
         if len(self._pattern) > LENGTH:
             raise PatternError(f"it has {len(self._pattern):,} characters, the limit is {LENGTH:,}")
-        return self.whole()
-
-    def whole(self) -> str:
         part = self._disjunction()
         if self._at < len(self._pattern):
             raise PatternError(f"`)` at character {self._at + 1} closes no group")
@@ -157,15 +154,16 @@ class _Reader:
         parts = [self._alternative()]
         while self._next("|"):
             parts.append(self._alternative())
-        return self._sized("|".join(part.text for part in parts), parts)
+        return self._make_part("|".join(part.text for part in parts), parts)
 
     def _alternative(self) -> _Part:
         parts: list[_Part] = []
         while self._at < len(self._pattern) and self._pattern[self._at] not in "|)":
             parts.append(self._term())
-        return self._sized("".join(part.text for part in parts), parts)
+        return self._make_part("".join(part.text for part in parts), parts)
 
-    def _sized(self, text: str, parts: list[_Part]) -> _Part:
+    def _make_part(self, text: str, parts: list[_Part]) -> _Part:
+        """Return the part that `parts` make up. Raise PatternError if it is too large when written out."""
         size = sum(part.size for part in parts)
         if size > SIZE:
             raise PatternError(f"it is too large: written out it has more than {SIZE:,} characters")
@@ -178,7 +176,7 @@ class _Reader:
         part = self._atom()
         while (counts := self._quantifier()) is not None:
             shortest = self._next("?")  # of no account where nobody asks for groups: the whole text has to match
-            part = self._repeated(part, *counts, "?" if shortest and self._groups else "")
+            part = self._repeat_part(part, *counts, "?" if shortest and self._groups else "")
         return part
 
     def _atom(self) -> _Part:
@@ -244,14 +242,14 @@ class _Reader:
             raise PatternError(f"it repeats a part more than {REPEATS:,} times")
         return int(digits or "0") if start < self._at else None
 
-    def _repeated(self, part: _Part, least: int, most: int | None, shortest: str) -> _Part:
+    def _repeat_part(self, part: _Part, least: int, most: int | None, shortest: str) -> _Part:
         times = max(least, most or 0, 1)
         if part.repeats * times > REPEATS:
             raise PatternError(f"it repeats a part more than {REPEATS:,} times, nested counts multiplied")
         signs = {(0, None): "*", (1, None): "+", (0, 1): "?"}
         sign = signs.get((least, most)) or f"{{{least},{'' if most is None else most}}}"
         written_out = _Part("", max(1, part.size) * times, part.repeats * times)
-        return self._sized(f"(?:{part.text}){sign}{shortest}", [written_out])
+        return self._make_part(f"(?:{part.text}){sign}{shortest}", [written_out])
 
     # --- characters --------------------------------------------------------------------------------------------------
 
@@ -326,15 +324,15 @@ def _class(ranges: Ranges, negative: bool = False) -> _Part:
             raise PatternError("it names half of a surrogate pair, which no text holds")
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1] and not negative:
         code = ranges[0][0]
-        return _Part(_spelling(code), 1 if code < 0x80 else 4)
+        return _Part(_spell_character(code), 1 if code < 0x80 else 4)
     ranges = _inverse(ranges) if negative else ranges
     if not ranges:
         return _Part(rf"[^\x{{0}}-\x{{{_LAST:x}}}]", 1)  # RE2 has no empty brackets
-    text = "".join(_spelling(low) + (f"-{_spelling(high)}" if high > low else "") for low, high in ranges)
+    text = "".join(_spell_character(low) + (f"-{_spell_character(high)}" if high > low else "") for low, high in ranges)
     return _Part(f"[{text}]", sum(1 if high < 0x80 else 4 for _, high in ranges))
 
 
-def _spelling(code: int) -> str:
+def _spell_character(code: int) -> str:
     return chr(code) if code < 0x80 and chr(code).isalnum() else rf"\x{{{code:x}}}"
 
 
@@ -363,7 +361,7 @@ def pattern_problems(rule: Rule) -> list[Problem]:
                 | Functor(name="groups" as word, args=(Constant(value=str(text)) as pattern, *_))
             ):
                 try:
-                    translated(text)
+                    translate_to_re2(text)
                 except PatternError as error:
                     message = f"`{word.lstrip('!')}` expects an ECMAScript regular expression: {error}"
                     problems.append(Problem("E0222", message, pattern.span, hint=_LACKING if error.lacking else _HINT))

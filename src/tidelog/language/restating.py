@@ -19,7 +19,7 @@ _SORTS = tuple(each.name for each in fields(Program) if each.name not in ("rules
 """The sorts of statements that declare something."""
 
 
-def restated(
+def replace_statements(
     programs: Sequence[Program], new: Program, earlier: Program | None = None
 ) -> tuple[tuple[Program, ...], Program]:
     """Return the programs without what a new one replaces, and the new one without what they state already.

@@ -88,7 +88,7 @@ def with_field_equalities(rule: Rule) -> Rule:
 def _with_records(literals: Body, uses: Counter[str]) -> Body:
     """Return a conjunction in which records stand in place of the variables that are equal to them. These are variables
     that the rule, with so many `uses` of each, has in equalities and inequalities of the conjunction only."""
-    here = Counter(name for literal in literals for name in _compared(literal))
+    here = Counter(name for literal in literals for name in _find_compared_variables(literal))
     names = {name for name, number in here.items() if 1 < number == uses[name]}
     found = list(literals)
     while names and (equation := next(_equations(found, names), None)) is not None:
@@ -104,7 +104,7 @@ def _with_records(literals: Body, uses: Counter[str]) -> Body:
     return tuple(found)
 
 
-def _compared(literal: Literal) -> Iterator[str]:
+def _find_compared_variables(literal: Literal) -> Iterator[str]:
     """Yield the variables that are operands of a literal `=` or `!=`, or fields of records there."""
     match literal:
         case Comparison(op="=" | "!=", left=left, right=right):
@@ -161,7 +161,7 @@ def with_types_apart(rule: Rule, scheme: Scheme, names: FreshNames) -> tuple[Rul
     values = _Values(names, frozenset(name for renamed in apart for name in renamed))
     heads = tuple([replace(head, args=tuple(map(values.outside, head.args))) for head in rule.heads])
     bodies = [
-        tuple([rebuild(literal, _copying(renamed)) for literal in (*each.body, *values.equations)])
+        tuple([rebuild(literal, _make_copier(renamed)) for literal in (*each.body, *values.equations)])
         for each, renamed in zip(rules, apart, strict=True)
     ]
     return replace(rule, heads=heads, body=(Disjunction(tuple(bodies), span=rule.span),)), []
@@ -184,8 +184,8 @@ class _Values:
         return variable
 
 
-def _copying(renamed: Mapping[str, str]) -> Replacement:
-    """Return what renames variables, and copies all other ends of a tree: `infer` gives each a type of its own."""
+def _make_copier(renamed: Mapping[str, str]) -> Replacement:
+    """Return a function that renames variables, and copies all other leaves: `infer` gives each a type of its own."""
 
     def change(term: Term) -> Term | None:
         if isinstance(term, Variable):

@@ -76,7 +76,7 @@ def selections_of(
     relations: Mapping[str, RelationType], rules: Iterable[Rule], subsumptions: Iterable[Rule]
 ) -> dict[str, Selection]:
     """Return the selections of a checked program, by relation."""
-    found = {name: _declared(relation) for name, relation in relations.items() if relation.selections}
+    found = {name: _selection_of_clauses(relation) for name, relation in relations.items() if relation.selections}
     for rule in rules:
         for head in rule.heads:
             if head.selects and head.relation not in found:
@@ -94,7 +94,7 @@ def _columns(relation: RelationType, attributes: Iterable[str]) -> tuple[int, ..
     return tuple(names.index(attribute) for attribute in attributes)
 
 
-def _declared(relation: RelationType) -> Selection:
+def _selection_of_clauses(relation: RelationType) -> Selection:
     clauses = relation.selections
     if clauses[0].op == "choice":
         domains: dict[frozenset[str], tuple[int, ...]] = {}
@@ -136,7 +136,7 @@ def _orders(relation: RelationType, rule: Rule) -> tuple[Order, ...] | None:
         return None
     found: dict[int, SelectOp] = {}
     for literal in rule.body:
-        position = _compared(literal, pairs)
+        position = _find_order(literal, pairs)
         if position is None or position[0] in found or relation.columns[position[0]].kind not in NUMERIC:
             return None
         found[position[0]] = position[1]
@@ -160,7 +160,7 @@ def _pairs(rule: Rule) -> dict[int, tuple[str, str]] | None:
     return pairs if len(set(names)) == len(names) else None
 
 
-def _compared(literal: object, pairs: Mapping[int, tuple[str, str]]) -> Order | None:
+def _find_order(literal: object, pairs: Mapping[int, tuple[str, str]]) -> Order | None:
     """Return the column that a literal compares and its better values, None for any other literal."""
     if not isinstance(literal, Comparison) or literal.op not in ("<", "<=", ">", ">="):
         return None

@@ -16,7 +16,7 @@ from tidelog.common.source import Span
 from tidelog.errors import Problem
 from tidelog.language.declarations import Scheme
 from tidelog.language.grounding import Scope, scope_of
-from tidelog.language.paths import typed
+from tidelog.language.paths import type_path
 from tidelog.language.problems import note
 from tidelog.language.syntax import (
     Aggregate,
@@ -96,7 +96,7 @@ class _Flow:
 
     def _atom(self, atom: Atom, scope: Scope, into: dict[tuple[Scope, str], list[_Place]]) -> None:
         if atom.path is not None:
-            found = typed(atom.path, self.scheme, [])
+            found = type_path(atom.path, self.scheme, [])
             assert found is not None
             columns = [(Column(end.column, end.kind, end.type), end.step.relation) for end in found[1:]]
         else:
@@ -192,7 +192,7 @@ class _Flow:
             return None
         narrow = next((p for p in sources if all(self.scheme.flows(p.type, q.type) for q in sources)), None)
         if narrow is None:
-            return None if self.scheme.shared([p.type for p in sources]) else self._no_common_type(sources)
+            return None if self.scheme.has_common_subtype([p.type for p in sources]) else self._no_common_type(sources)
         wide = next((sink for sink in sinks if not self.scheme.flows(narrow.type, sink.type)), None)
         return None if wide is None else self._too_wide(narrow, wide)
 
@@ -209,7 +209,7 @@ class _Flow:
 
     def _have_common_type(self, one: _Place, other: _Place) -> bool:
         """Return True if there is a type that belongs to the types of both places."""
-        return bool(self.scheme.shared([one.type, other.type]))
+        return bool(self.scheme.has_common_subtype([one.type, other.type]))
 
     def _cast_too_wide(self, cast: Cast, column: Column, relation: str) -> Problem:
         text = f"column `{column.name}` of `{relation}` has the type `{column.type}`"

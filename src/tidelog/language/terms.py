@@ -90,10 +90,10 @@ def string_value(text: str, span: Span) -> tuple[str, Problem | None]:
                 place = Span(span.source, span.start + 1 + match.start(), span.start + 1 + match.end())
             hint = r"use \n \t \r \" \\ \xHH or \uHHHH; write \\ for a backslash"
             return inner, Problem("E0104", f"unknown escape `{match[0]}`", place, hint=hint)
-    return unquoted(text), None
+    return unquote_string(text), None
 
 
-def unquoted(text: str) -> str:
+def unquote_string(text: str) -> str:
     """Return the value of a quoted string whose escapes are right."""
     return _ESCAPE.sub(_unescape, text[1:-1])
 

@@ -69,7 +69,7 @@ def soft_type(found: Sequence[Token], i: int, pairs: Mapping[int, tuple[int, boo
             return None if before in _HEADS or after == "IF" else kind
         if before in OPERATORS or before in _BEFORE_SOFT_TERM or (after in OPERATORS and before not in _HEADS):
             return kind
-        opening = _enclosing(found, start)
+        opening = _find_enclosing_bracket(found, start)
         if opening is None or found[opening].type == "LBRACE":
             return None
         if found[opening].type == "LBRACKET" or (opening and found[opening - 1].type in _OPENS):
@@ -77,7 +77,7 @@ def soft_type(found: Sequence[Token], i: int, pairs: Mapping[int, tuple[int, boo
         start, end = opening, pairs.get(opening, (len(found), False))[0]  # a term in parentheses, or a group
 
 
-def _enclosing(found: Sequence[Token], i: int) -> int | None:
+def _find_enclosing_bracket(found: Sequence[Token], i: int) -> int | None:
     """Return the position of the bracket that position `i` stands in, in its clause."""
     depth = 0
     for j in range(i - 1, -1, -1):
@@ -118,7 +118,7 @@ def _name_before(found: list[Token], colon: int) -> int | None:
     while i > 0:
         kind = found[i].type
         if kind in OPENING_OF:
-            i = _opening(found, i)
+            i = _find_opening_bracket(found, i)
             before = found[i - 1].type if i > 0 else ""
             if found[i].type == "LPAR" and before == "NAME":
                 if i > 1 and found[i - 2].type == "NAME" and SOFT_WORDS.get(found[i - 1]) == "FUNCTION":
@@ -155,7 +155,7 @@ def _split_located(found: list[Token], i: int) -> int:
     return i + 1
 
 
-def _opening(found: Sequence[Token], i: int) -> int:
+def _find_opening_bracket(found: Sequence[Token], i: int) -> int:
     """Return the position of the bracket that the one at `i` closes; -1 without one."""
     depth = 0
     while i >= 0:
@@ -181,5 +181,5 @@ def is_in_list(found: Sequence[Token], i: int) -> bool:
     """Return True if position `i` is in a list of names, or behind one, with which a directive ends."""
     j = i - 1
     while j >= 0 and found[j].type in _IN_LISTS:
-        j = _opening(found, j) - 1 if found[j].type == "RPAR" else j - 1
+        j = _find_opening_bracket(found, j) - 1 if found[j].type == "RPAR" else j - 1
     return j >= 0 and found[j].type in _LISTS

@@ -277,12 +277,12 @@ class FreshNames:
         self.written: dict[str, str] = {}
 
     @cached_property
-    def _taken(self) -> set[str]:
+    def _used_names(self) -> set[str]:
         return {*variables(whole(self._rule))}
 
     def fresh(self, name: str, shown: str | None = None) -> str:
         """Return a new name like another one; messages show `shown`, or what they show for the other one."""
-        new = next(new for new in (f"{name}_{number}" for number in count(1)) if new not in self._taken)
-        self._taken.add(new)
+        new = next(new for new in (f"{name}_{number}" for number in count(1)) if new not in self._used_names)
+        self._used_names.add(new)
         self.written[new] = self.written.get(name, name) if shown is None else shown
         return new

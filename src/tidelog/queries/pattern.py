@@ -18,7 +18,7 @@ from tidelog.errors import Problem, UsageError
 from tidelog.io.values import complaint
 from tidelog.language import check
 from tidelog.language.declarations import resolve
-from tidelog.language.paths import typed
+from tidelog.language.paths import type_path
 from tidelog.language.plain_statements import constant_value
 from tidelog.language.syntax import (
     Anonymous,
@@ -91,7 +91,7 @@ def atom_of(literals: tuple[Literal, ...]) -> Atom | None:
 def pattern_of(atom: Atom, programs: Iterable[Program]) -> Pattern:
     """Return the pattern of an atom, see `atom_of`. Raise ProgramError."""
     declared = [Program(types=program.types, declarations=program.declarations) for program in programs]
-    found = typed(atom.path, resolve(declared)[0], []) if atom.path is not None else None
+    found = type_path(atom.path, resolve(declared)[0], []) if atom.path is not None else None
     if found is None:
         # As the body of a rule the atom is checked like any other, against the declarations alone.
         query = Rule(QUERY, (Atom(QUERY, ()),), (atom,))

@@ -21,9 +21,9 @@ from tidelog.explain.search import Cone, Found, ProofSearch
 from tidelog.explain.steps import RowOf, RuleWords, Wording
 from tidelog.explain.views import EngineViews
 from tidelog.explain.walks import Key
-from tidelog.language.printer import quoted
+from tidelog.language.printer import quote_string
 from tidelog.language.syntax import Atom, CheckedProgram, Constant, Literal, Rule, Term, Value, Variable
-from tidelog.language.terms import unquoted
+from tidelog.language.terms import unquote_string
 from tidelog.limits.watch import Watch
 from tidelog.rdf.matching import Binding, SchemaFacts, bindings, list_rules, matches, substitute, without_cells
 from tidelog.rdf.names import (
@@ -346,7 +346,7 @@ class TripleWording(Wording):
         for prefix, iri in self._prefixes:
             if term.startswith(iri) and _LOCAL.fullmatch(term, len(iri)):
                 return f"{prefix}:{term[len(iri) :]}"
-        return f"<{term}>" if term.isprintable() and _IRI.fullmatch(term) else quoted(term)
+        return f"<{term}>" if term.isprintable() and _IRI.fullmatch(term) else quote_string(term)
 
     def literal_text(self, literal: Literal) -> str:
         """Return a literal of a body as text: an atom as a triple where it is one."""
@@ -389,7 +389,7 @@ class TripleWording(Wording):
 
     def _name(self, match: re.Match[str]) -> str:
         if match[0].startswith('"'):
-            return self.term_text(unquoted(match[0]))
+            return self.term_text(unquote_string(match[0]))
         meaning = self._names.triple_pattern(match[0])
         if meaning is None:
             return match[0]

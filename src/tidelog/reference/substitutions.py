@@ -20,7 +20,7 @@ from itertools import count, product
 from typing import Any, TypeAlias
 
 from tidelog.errors import InternalError, Problem
-from tidelog.language.branches import constructed
+from tidelog.language.branches import make_branch
 from tidelog.language.syntax import (
     Aggregate,
     Anonymous,
@@ -168,7 +168,7 @@ def values(term: Term, bound: Substitution, scope: RuleScope) -> Iterator[Any]:
         case Record(fields=tuple(fields), branch=None):
             yield from combinations(fields, bound, scope)
         case Record(fields=tuple(fields), branch=str(name)):
-            yield from (constructed(name, parts) for parts in combinations(fields, bound, scope))
+            yield from (make_branch(name, parts) for parts in combinations(fields, bound, scope))
         case Cast():
             for value in values(term.term, bound, scope):
                 yield from cast(value, term.kind or "symbol")

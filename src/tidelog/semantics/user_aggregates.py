@@ -13,7 +13,7 @@ from typing import Any
 
 from tidelog.errors import Problem, UsageError
 from tidelog.functions.callables import GivenAggregate, GivenFunction
-from tidelog.language.branches import constructed
+from tidelog.language.branches import make_branch
 from tidelog.language.syntax import PRIMITIVES, Constant, FunctorType, Record, Term
 from tidelog.rules.core import OwnAggregate
 from tidelog.semantics.user_functors import (
@@ -85,7 +85,7 @@ def start_value(term: Term) -> Scalar:
     if term.fields is None:
         return None
     parts = tuple(map(start_value, term.fields))
-    return parts if term.branch is None else constructed(term.branch, parts)
+    return parts if term.branch is None else make_branch(term.branch, parts)
 
 
 def in_order(own: OwnAggregate, rows: Iterable[Sequence[Scalar]]) -> list[tuple[Scalar, ...]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from tidelog.language.branches import Branch
-from tidelog.language.printer import quoted
+from tidelog.language.printer import quote_string
 from tidelog.language.syntax import Value
 
 _BARE = re.compile(r'[^\s",\[\]\\]([^",\[\]\\\n\r]*[^\s",\[\]\\])?')
@@ -73,4 +73,4 @@ def row_text(relation: str, values: Iterable[Value]) -> str:
 
 def value_text(value: Value) -> str:
     """Return a value as a program has it."""
-    return format_value(value, lambda text, _: quoted(text))
+    return format_value(value, lambda text, _: quote_string(text))

@@ -23,7 +23,7 @@ from tidelog.io.json_values import rows_text
 from tidelog.io.record_reader import record_from_text
 from tidelog.io.relation import Relation
 from tidelog.io.values import Complaint
-from tidelog.language.printer import quoted
+from tidelog.language.printer import quote_string
 from tidelog.language.syntax import Column, Value
 from tidelog.serve.problems import answered, bad_request
 from tidelog.serve.requests import Parameters, body, of_address
@@ -141,7 +141,7 @@ def _atom(relation: Relation, conditions: dict[str, str], dictionary: Dictionary
     for name in conditions:
         _column(relation, name)
     values = {name: _value(text, columns[name], dictionary) for name, text in conditions.items()}
-    given = {name: format_value(value, lambda symbol, _: quoted(symbol)) for name, value in values.items()}
+    given = {name: format_value(value, lambda symbol, _: quote_string(symbol)) for name, value in values.items()}
     return f"{relation.name}({', '.join(given.get(name, '_') for name in columns)})"
 
 

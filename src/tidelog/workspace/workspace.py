@@ -27,7 +27,7 @@ from tidelog.io.relation import declared, with_tuples
 from tidelog.language import Checker
 from tidelog.language.inlining import INLINE
 from tidelog.language.plain_statements import fact
-from tidelog.language.restating import restated
+from tidelog.language.restating import replace_statements
 from tidelog.language.syntax import CheckedProgram, Fact, Program, RelationType, Rule, Value
 from tidelog.maintain.deltas import AnyRows
 from tidelog.maintain.protocol import Outcome
@@ -226,7 +226,7 @@ class Workspace(Generic[Facts]):
         """Extend the pending programs by `program`, whose statements replace earlier ones, and those of an `earlier`
         text, see `language.restating`. Raise as `extend`, and UsageError (E0606), and then change nothing."""
         pending = self._pending
-        rest, added = restated(pending.programs, program, earlier)
+        rest, added = replace_statements(pending.programs, program, earlier)
         checked = self._checker.check(*rest, added)
         self._check_renewed(checked)
         for name, relation in checked.relations.items():
