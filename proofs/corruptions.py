@@ -78,7 +78,7 @@ def births_shuffled(rng: random.Random, certificate: Certificate) -> Certificate
 def fact_removed(rng: random.Random, certificate: Certificate) -> Certificate | None:
     """Remove an asserted tuple of a relation without rules."""
     derived = {head_of(rule) for rule in certificate.rules}
-    given = [name for name in certificate.declared if name not in derived]
+    given = [name for name in certificate.declared_relations if name not in derived]
     candidates = [(name, index) for name in given for index in range(len(certificate.facts(name)))]
     if not candidates:
         return None
@@ -150,7 +150,7 @@ def _has_unfounded(certificate: Certificate, names: list[str]) -> bool:
         tables[name] = {row: (birth, 0) for row, birth in zip(decoded, births.tolist(), strict=True)}
     asserted = {
         (certificate.program.candidates.get(name, name), row)
-        for name in certificate.declared
+        for name in certificate.declared_relations
         for row in _decoded(certificate, name, certificate.facts(name))
     }
     unfounded = {(name, row) for name in names for row in tables[name]} - asserted

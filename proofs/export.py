@@ -73,7 +73,7 @@ def _lines(certificate: Certificate) -> Iterator[str]:
     relations, number = certificate.program.relations, _numbering(certificate)
     place = {name: place for place, name in enumerate(relations)}
     eldest = min((int(births.min()) for name in relations if len(births := certificate.view(name)[1])), default=0)
-    given = {certificate.program.candidates.get(name, name) for name in certificate.declared}
+    given = {certificate.program.candidates.get(name, name) for name in certificate.declared_relations}
     for name in relations:
         sort = "declared" if name in given else "auxiliary"
         yield f"{sort} {place[name]} {certificate.strata[name]} {_word(name)}"

@@ -100,7 +100,7 @@ def judged(changed: Altered) -> set[str]:
     """The same by enumeration of all derivations in Python."""
     strata = changed.certificate().strata
     tables = {name: {row: (birth, 0) for row, birth in view.items()} for name, view in changed.views.items()}
-    declared = {name: rows for name, rows in changed.facts.items() if name in changed.original.declared}
+    declared = {name: rows for name, rows in changed.facts.items() if name in changed.original.declared_relations}
     facts = {changed.program.candidates.get(name, name): rows for name, rows in declared.items()}
     supported = {name: set(facts.get(name, ())) for name in changed.views}
     selects = {each.shown: each for node in changed.program.nodes for each in node.selects}
@@ -168,6 +168,6 @@ def assert_saved_whole(db: tidelog.Database, folder: Path) -> None:
         rows, births = after.view(name)
         assert sorted(births.tolist()) == sorted(before.views[name].values())
         assert len(rows) == len(before.views[name])
-    for name in after.declared:
+    for name in after.declared_relations:
         assert len(after.facts(name)) == len(before.facts[name])
     assert after.strata == before.certificate().strata

@@ -70,9 +70,9 @@ def is_right(folder: Path) -> bool:
         columns = certificate.program.relations[name].columns
         return frozenset(Relation(name, WordRows(columns, certificate.dictionary, words)))
 
-    facts = {name: rows(name, certificate.facts(name)) for name in certificate.declared}
+    facts = {name: rows(name, certificate.facts(name)) for name in certificate.declared_relations}
     views = evaluated((folder / "program.dl").read_text(), tuple(facts.items()))
-    return all(rows(name, certificate.view(name)[0]) == views[name] for name in certificate.declared)
+    return all(rows(name, certificate.view(name)[0]) == views[name] for name in certificate.declared_relations)
 
 
 @lru_cache(8)

@@ -23,7 +23,7 @@ from tidelog.certificate.certificate import (
     CertifiedRows,
     PartedCertificate,
     certificate_of,
-    certified,
+    drop_candidates,
     program_text,
 )
 from tidelog.certificate.check import check
@@ -42,9 +42,9 @@ __all__ = [
     "PartedCertificate",
     "Verdict",
     "certificate_of",
-    "certified",
     "check",
     "check_certificate",
+    "drop_candidates",
     "load",
     "look",
     "program_text",
@@ -80,6 +80,6 @@ def check_certificate(
             given = GivenFunctions.of(functors)
             certificate = load(Path(folder), partial(look, watch), given)
             check(certificate, watch)
-            return Verdict(certificate.trusted)
+            return Verdict(certificate.trusted_functors)
     except MemoryError as error:
         raise out_of_memory(error) from None

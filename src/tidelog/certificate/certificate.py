@@ -32,7 +32,7 @@ class CertifiedProgram:
     """The program of views that are checked, what its words mean, and the origin of the views, for messages.
 
     `program` is compiled from the text for the check, never taken from where the views come from. All else that follows
-    from the program is computed here: which relations are `declared`, the `rules`, and the `strata`.
+    from the program is computed here: which relations are declared, the `rules`, and the `strata`.
     """
 
     program: CoreProgram
@@ -40,7 +40,7 @@ class CertifiedProgram:
     place: str
 
     @cached_property
-    def declared(self) -> tuple[str, ...]:
+    def declared_relations(self) -> tuple[str, ...]:
         """The relations that the program declares; all others are intermediate results of its rules."""
         return tuple(name for name, info in self.program.relations.items() if not info.auxiliary)
 
@@ -55,7 +55,7 @@ class CertifiedProgram:
         return tuple(rule for node in self.program.nodes for rule in node.rules)
 
     @property
-    def trusted(self) -> tuple[str, ...]:
+    def trusted_functors(self) -> tuple[str, ...]:
         """The functors whose values the checker takes as given: those in Python, and counters."""
         return (*self.program.functors, *([COUNTER] if self.program.counters else []))
 
@@ -93,10 +93,10 @@ class PartedCertificate(CertifiedProgram):
     whole: tuple[str, ...] = ()
 
 
-def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
+def drop_candidates(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
     """Return the program whose views prove themselves: relations that select have no candidates, and rules derive them
     up to tuples that are dominated or not free, except for those of `whole` and those whose rules are not monotone."""
-    nodes = tuple(_selecting(node) if node.selects else node for node in program.nodes_to_evaluate(tuple(whole)))
+    nodes = tuple(_drop_node_candidates(node) if node.selects else node for node in program.nodes_to_evaluate(tuple(whole)))
     kept = {name for node in nodes for name in node.relations}
     shown = {each.shown for node in nodes for each in node.selects}
     gone = {name for node in program.nodes for name in node.relations} - kept
@@ -110,7 +110,7 @@ def certified(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
     )
 
 
-def _selecting(node: HyperNode) -> HyperNode:
+def _drop_node_candidates(node: HyperNode) -> HyperNode:
     """Return a hyper-node whose rules derive shown relations themselves."""
     shown = {each.candidates: each.shown for each in node.selects}
     rules = tuple(
@@ -126,7 +126,7 @@ def certificate_of(engine: EngineState, checked: CheckedProgram, look: Look = un
     """Return the certificate of an engine's state, for the program that the engine should evaluate. Compile the program
     anew, and take only rows and births from the engine. Call `look` meanwhile and while the certificate is read; it may
     raise."""
-    program = certified(compile_program(checked, look=look), engine.unsettled)
+    program = drop_candidates(compile_program(checked, look=look), engine.unsettled)
 
     def facts(name: str) -> AnyWords:
         kept = engine.program.candidates.get(name, name)

@@ -34,7 +34,14 @@ from numpy.typing import NDArray
 from tidelog.certificate.certificate import Certificate, CertifiedProgram
 from tidelog.certificate.functors import Functors, sql_type, sql_values
 from tidelog.certificate.session import check_session, has_values, look, source_of
-from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances, repeated, unnumbered
+from tidelog.certificate.sql import (
+    NO_BIRTH,
+    contradiction_conditions,
+    exclusion_conditions,
+    instances,
+    select_repeated_numbers,
+    select_unnumbered,
+)
 from tidelog.common.arrays import AnyWords
 from tidelog.errors import CertificateRejected, Problem
 from tidelog.language.functors import NUMERIC
@@ -75,7 +82,8 @@ class Findings:
 
     def unfit(self, name: str) -> Problem:
         """Return the problem of a view with something other than a tuple."""
-        message = f"condition 3 (founded): the view of {self.called(name)} has a row that does not fit its declaration"
+        view = f"the view of {self.display_name(name)}"
+        message = f"condition 3 (founded): {view} has a row that does not fit its declaration"
         return Problem("E0803", message, hint="save the certificate again", place=self.certified.place)
 
     def unfit_fact(self, name: str) -> Problem:
@@ -122,20 +130,20 @@ class Findings:
         texts = []
         for row in rows[:SHOWN]:
             values = zip(row, kinds, strict=False)  # without columns there is a 1
-            cells = ", ".join(format_value(self._decoded(value, kind), _quoted) for value, kind in values)
+            cells = ", ".join(format_value(self._decode_value(value, kind), _quote_text) for value, kind in values)
             texts.append(f"{'' if info.auxiliary else name}({cells})")
         more = " and more" if len(rows) > SHOWN else ""
         return f"{', '.join(texts)}{more}{' (an intermediate result)' if info.auxiliary else ''}"
 
-    def called(self, name: str) -> str:
+    def display_name(self, name: str) -> str:
         """Return the name of a relation in messages. Relations that a rewrite of a rule made have no name."""
         return "an intermediate result" if self.certified.program.relations[name].auxiliary else name
 
-    def _decoded(self, value: Any, kind: Kind) -> Value:
+    def _decode_value(self, value: Any, kind: Kind) -> Value:
         return value if kind in NUMERIC else self.certified.dictionary.decode(value, kind)
 
 
-def _quoted(text: str, _in_branch: bool) -> str:
+def _quote_text(text: str, _in_branch: bool) -> str:
     return json.dumps(text)
 
 
@@ -192,7 +200,7 @@ class _Check:
             self.tables[name] = self.load_view(number, name)
         if self.wrong:
             return self.wrong
-        found = [problem for name in self.certificate.declared for problem in self.without_fact(name)]
+        found = [problem for name in self.certificate.declared_relations for problem in self.without_fact(name)]
         found += [problem for rule in self.certificate.rules for problem in self.not_closed(rule)]
         found += list(self.not_founded())
         found += [problem for each in self.certificate.selects.values() for problem in self.not_selected(each)]
@@ -271,7 +279,8 @@ class _Check:
         agree in a domain."""
         name, table = selection.shown, self.tables[selection.shown].name
         columns = ", ".join(f"v.c{i}" for i in range(len(self.kinds(name))))
-        ways = [f"EXISTS (SELECT 1 FROM {table} u WHERE {way})" for way in contradicting(selection, "u.c{}", "v.c{}")]
+        contradictions = contradiction_conditions(selection, "u.c{}", "v.c{}")
+        ways = [f"EXISTS (SELECT 1 FROM {table} u WHERE {way})" for way in contradictions]
         worse = self.connection.execute(
             f"SELECT DISTINCT {columns} FROM {table} v WHERE {' OR '.join(ways)} LIMIT {SHOWN + 1}"
         ).fetchall()
@@ -284,11 +293,11 @@ class _Check:
         table = {name: table.name for name, table in self.tables.items()}.__getitem__
         hint = "check that the view has the numbers that the database gave"
         for rule in rules:
-            if rows := self.connection.execute(f"{unnumbered(rule, table)} LIMIT {SHOWN + 1}").fetchall():
+            if rows := self.connection.execute(f"{select_unnumbered(rule, table)} LIMIT {SHOWN + 1}").fetchall():
                 shown = self.findings.tuples_text(rule.inner, rows)
                 message = f"condition 6 (numbered): rule {rule.origin} has no number for {shown}"
                 yield Problem("E0806", message, rule.span, hint=hint, place=self.certificate.place)
-        for query in repeated(rules, table) if rules else ():
+        for query in select_repeated_numbers(rules, table) if rules else ():
             if rows := self.connection.execute(f"{query} ORDER BY 1 LIMIT 1").fetchall():
                 names = ", ".join(dict.fromkeys(rule.origin for rule in rules))
                 message = f"condition 6 (numbered): the number {rows[0][0]} is given twice, or with another one,"
@@ -315,7 +324,7 @@ class _Check:
         """Return the condition that no tuple of a view stands for the head of the instance i, if the view selects: none
         dominates it, or agrees with it in a domain."""
         selection = self.certificate.selects.get(name)
-        ways = [] if selection is None else excluding(selection, "u.c{}", "i.h{}")
+        ways = [] if selection is None else exclusion_conditions(selection, "u.c{}", "i.h{}")
         return "".join(f" AND NOT EXISTS (SELECT 1 FROM {self.tables[name].name} u WHERE {way})" for way in ways)
 
     def same(self, name: str) -> str:

@@ -59,7 +59,7 @@ class Layout:
         relations = certificate.program.relations
         return cls(relations, certificate.strata, _file_names(relations), certificate.whole)
 
-    def sharing(self, part: CertificatePart) -> dict[str, list[str]]:
+    def relations_by_file(self, part: CertificatePart) -> dict[str, list[str]]:
         """Return the relations in each file of a part: facts are those of declared relations only."""
         shared: dict[str, list[str]] = {}
         for name, file in self.files.items():
@@ -119,7 +119,7 @@ def save(certificate: Certificate | PartedCertificate, text: str, folder: Path) 
         with _new_folder(folder):
             for part in PARTS:
                 (folder / part).mkdir()
-                for file, names in layout.sharing(part).items():
+                for file, names in layout.relations_by_file(part).items():
                     _write(certificate, names, folder / part / file, part)
             (folder / PROGRAM).write_text(text, encoding="utf-8")
             manifest = json.dumps(layout.manifest(version.__version__), indent=1, ensure_ascii=False)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def _replaced(text: str, old: str, new: str) -> str:
+def _replace_text(text: str, old: str, new: str) -> str:
     parts = text.split(old) if old else [text]
     if len(text) + (len(parts) - 1) * (len(new) - len(old)) > _MOST:
         raise MemoryError(f"a text has more than {_MOST:,} characters")
@@ -70,7 +70,7 @@ TEXTS: dict[tuple[str, int], Callable[..., Scalar]] = {
     ("lower", 1): lambda text: text.lower(),
     ("upper", 1): lambda text: text.upper(),
     ("trim", 1): lambda text: text.strip(),
-    ("replace", 3): _replaced,
+    ("replace", 3): _replace_text,
     ("index_of", 2): lambda text, part: text.index(part),
     ("split", 3): lambda text, separator, number: _at(_parts(text, separator), number),
     ("groups", 3): lambda pattern, text, number: _at(_groups(pattern, text), number),
@@ -129,7 +129,7 @@ class Functors:
             return f"'{float(constant.value or 0) + 0.0!r}'::DOUBLE"
         return f"({word % _SIZE if constant.kind == 'unsigned' else word})::{sql_type(constant.kind)}"
 
-    def declared(self, functor: FunctorType, args: Sequence[str]) -> str:
+    def call_declared(self, functor: FunctorType, args: Sequence[str]) -> str:
         """Return the list of the values of a functor in Python, which the checker calls as the engine does."""
         kinds = [column.kind for column in functor.parameters]
         result = f"{functor.result.kind} list"
@@ -138,10 +138,10 @@ class Functors:
                 ("declared", functor.name), lambda _: list(values_of(functor, ())), ["number"], result, ["0"]
             )
 
-        def listed(*values: Scalar) -> list[Scalar]:
+        def list_values(*values: Scalar) -> list[Scalar]:
             return list(values_of(functor, values))
 
-        return self._call_rows(("declared", functor.name), listed, kinds, result, args)
+        return self._call_rows(("declared", functor.name), list_values, kinds, result, args)
 
     def call(self, functor: str, kinds: Sequence[Kind], result: Kind, args: Sequence[str]) -> str:
         """Return the value of a functor for argument expressions of these kinds, or the list of its
@@ -201,23 +201,23 @@ class Functors:
         """Return the record of these fields."""
         fields = [field.kind for field in self._dictionary.types[kind].fields]
 
-        def made(*columns: pa.Array) -> pa.Array:
+        def pack_columns(*columns: pa.Array) -> pa.Array:
             words = [_words(column) for column in columns]
             return numbers_to_arrow(self._dictionary.pack(kind, words, len(words[0])))
 
         if not fields:
             return self.constant(CoreConstant((), kind))  # type: ignore[arg-type]  # the one record without fields
-        return f"{self._function_name(('pack', kind), made, fields, kind)}({', '.join(args)})"
+        return f"{self._function_name(('pack', kind), pack_columns, fields, kind)}({', '.join(args)})"
 
     def field(self, kind: Kind, position: int, source: str) -> str:
         """Return a field of a record that is not nil."""
         field = self._dictionary.types[kind].fields[position].kind
 
-        def taken(records: pa.Array) -> pa.Array:
+        def take_field(records: pa.Array) -> pa.Array:
             _, fields = self._dictionary.unpack(kind, _words(records))
             return numbers_to_arrow(fields[position].view(_DTYPES.get(field, numpy.int64)))
 
-        return f"{self._function_name(('field', kind, position), taken, [kind], field)}({source})"
+        return f"{self._function_name(('field', kind, position), take_field, [kind], field)}({source})"
 
     def _ordinal(self, kind: Kind, column: pa.Array) -> pa.Array:
         """Return `ord` of symbols or records. Raise DataError (E0409) where two have one number."""
@@ -285,7 +285,7 @@ class Functors:
         if key not in self._names:
             name = self._names[key] = f"f{len(self._names)}"
 
-            def locked(*columns: Any) -> Any:
+            def call_locked(*columns: Any) -> Any:
                 with self._lock:
                     try:
                         self._look()
@@ -296,9 +296,9 @@ class Functors:
 
             types = [sql_type(kind) for kind in kinds]
             parameters = [Parameter(f"column{i}", Parameter.POSITIONAL_ONLY) for i in range(len(kinds))]
-            locked.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what DuckDB asks for
+            call_locked.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what DuckDB asks for
             self._connection.create_function(  # type: ignore[call-overload]  # which knows the numbers, not the words
-                name, locked, types, sql_type(result), type="arrow", null_handling="special"
+                name, call_locked, types, sql_type(result), type="arrow", null_handling="special"
             )
         return self._names[key]
 
@@ -464,7 +464,7 @@ _to_number = partial(_integer, low=_SMALLEST, high=_LARGEST)
 _to_unsigned = partial(_integer, low=0, high=_SIZE - 1)
 
 
-def _joined(a: str, b: str) -> str:
+def _join_texts(a: str, b: str) -> str:
     if len(a) + len(b) > _MOST:
         raise MemoryError(f"a text has more than {_MOST:,} characters")
     return a + b
@@ -491,7 +491,7 @@ _FUNCTORS: dict[str, Callable[..., Scalar]] = {
     "lnot": lambda a: int(a == 0),
     "min": min,
     "max": max,
-    "cat": _joined,
+    "cat": _join_texts,
     "strlen": len,
     "substr": lambda text, start, length: text[start : start + length] if start >= 0 and length > 0 else "",
     "codepoint": lambda text: ord(text[0]) if text else 0,
@@ -530,7 +530,7 @@ _FOLDS: dict[AggregateName, Callable[[list[Scalar]], Scalar]] = {
     "any": min,
     "min": min,
     "max": max,
-    "collect": lambda values: _joined(",".join(map(_FUNCTORS["to_string"], sorted({*values}))), ""),
+    "collect": lambda values: _join_texts(",".join(map(_FUNCTORS["to_string"], sorted({*values}))), ""),
     "median": lambda values: _middle(sorted(values)),
 }
 

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import numpy
 
-from tidelog.certificate.certificate import Certificate, certified, program_text
+from tidelog.certificate.certificate import Certificate, drop_candidates, program_text
 from tidelog.certificate.folder import (
     FORMAT,
     MANIFEST,
@@ -31,7 +31,7 @@ from tidelog.certificate.folder import (
     column_types,
     kinds_of,
 )
-from tidelog.certificate.tables import AGAIN, TableFile, damaged
+from tidelog.certificate.tables import AGAIN, TableFile, damage_error
 from tidelog.common.arrays import AnyWords
 from tidelog.common.looking import Look
 from tidelog.errors import CertificateRejected, DataError, Problem, ProgramError
@@ -61,7 +61,7 @@ def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None =
     look()
     compiled = _read_program(folder, look, given)
     whole = _whole(manifest, compiled, folder / MANIFEST)
-    program = certified(compiled, whole)
+    program = drop_candidates(compiled, whole)
     dictionary = Dictionary(program.records)
     tables: dict[tuple[CertificatePart, str], TableFile] = {}
 
@@ -85,7 +85,7 @@ def load(folder: Path, look: Look = lambda: None, given: GivenFunctions | None =
     _check_manifest(manifest, layout, folder / MANIFEST)
     _check_files(folder, layout)
     for part in PARTS:
-        for file, names in layout.sharing(part).items():
+        for file, names in layout.relations_by_file(part).items():
             types = column_types(dictionary, kinds_of(program.relations[names[0]]), part)
             opened = _opener(folder, part, file)
             tables[part, file] = TableFile(opened, str(folder / part / file), types, names, look)
@@ -100,19 +100,21 @@ def _check_files(folder: Path, layout: Layout) -> None:
     another one."""
     expected = {
         folder: {MANIFEST, PROGRAM, *PARTS},
-        **{folder / part: set(layout.sharing(part)) for part in PARTS},
+        **{folder / part: set(layout.relations_by_file(part)) for part in PARTS},
     }
     for place, names in expected.items():
         try:
             if not stat.S_ISDIR(os.lstat(place).st_mode) and place != folder:
-                raise damaged("E0817", "expected a folder, found a link or a file", str(place))
+                raise damage_error("E0817", "expected a folder, found a link or a file", str(place))
             found = set(os.listdir(place))
         except OSError as error:
-            raise damaged("E0814", f"the folder cannot be read: {error.strerror or error}", str(place)) from None
+            raise damage_error("E0814", f"the folder cannot be read: {error.strerror or error}", str(place)) from None
         for name in sorted(names - found):
-            raise damaged("E0814", "the file is missing", str(place / name))
+            raise damage_error("E0814", "the file is missing", str(place / name))
         for name in sorted(found - names):
-            raise damaged("E0817", f"the folder contains {name!a}, which is not part of the certificate", str(place))
+            raise damage_error(
+                "E0817", f"the folder contains {name!a}, which is not part of the certificate", str(place)
+            )
 
 
 def _opener(folder: Path, *parts: str) -> Callable[[], IO[bytes]]:
@@ -130,12 +132,12 @@ def _open(folder: Path, *parts: str) -> IO[bytes]:
         file = os.open(parts[-1], flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=opened[-1])
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
-            raise damaged("E0817", "expected a regular file", str(folder.joinpath(*parts)))
+            raise damage_error("E0817", "expected a regular file", str(folder.joinpath(*parts)))
         return os.fdopen(file, "rb")
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO) or _is_link(folder, parts):
             message = "expected a regular file, found a link or a special file"
-            raise damaged("E0817", message, str(folder.joinpath(*parts))) from None
+            raise damage_error("E0817", message, str(folder.joinpath(*parts))) from None
         raise
     finally:
         for descriptor in opened:
@@ -154,12 +156,12 @@ def _text(folder: Path, name: str, code: str) -> str:
     with _open(folder, name) as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise damaged(code, f"the file has more than {_LARGEST:,} bytes", str(folder / name))
+        raise damage_error(code, f"the file has more than {_LARGEST:,} bytes", str(folder / name))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"the file is not valid UTF-8: found byte 0x{data[error.start]:02X}"
-        raise damaged(code, message, str(folder / name)) from None
+        raise damage_error(code, message, str(folder / name)) from None
 
 
 # --- manifest and program --------------------------------------------------------------------------------------------
@@ -175,9 +177,9 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         hint = "name a folder that `db.save_certificate` wrote; without a manifest it is incomplete"
         raise DataError(Problem("E0810", message, hint=hint, place=str(path))) from None
     except (ValueError, RecursionError) as error:
-        raise damaged("E0811", f"the manifest is not JSON: {error!s:.200}", str(path)) from None
+        raise damage_error("E0811", f"the manifest is not JSON: {error!s:.200}", str(path)) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise damaged("E0811", f"the manifest does not have the format {FORMAT}", str(path))
+        raise damage_error("E0811", f"the manifest does not have the format {FORMAT}", str(path))
     version = manifest.get("version")
     if type(version) is not int or version != VERSION:
         message = f"the certificate has format version {version!a:.20}, this tidelog reads version {VERSION}"
@@ -207,7 +209,7 @@ def _whole(manifest: dict[str, Any], program: CoreProgram, path: Path) -> tuple[
         or any(name not in known for name in map(str, whole))
         or whole != sorted({*map(str, whole)})
     ):
-        raise damaged("E0811", "the manifest names other relations as whole than some that select", str(path))
+        raise damage_error("E0811", "the manifest names other relations as whole than some that select", str(path))
     return tuple(whole)
 
 
@@ -216,13 +218,13 @@ def _check_manifest(manifest: dict[str, Any], layout: Layout, path: Path) -> Non
     the relations differ, E0811 for everything else."""
     version = manifest.get("tidelog")
     if not isinstance(version, str) or not 0 < len(version) < 100:
-        raise damaged("E0811", "the manifest names no version of tidelog that wrote it", str(path))
+        raise damage_error("E0811", "the manifest names no version of tidelog that wrote it", str(path))
     expected = layout.manifest(version)
     if _canonical(manifest) == _canonical(expected):
         return
     if manifest.keys() != expected.keys() or not isinstance(manifest["relations"], list):
         wanted = ", ".join(expected)
-        raise damaged("E0811", f"expected a manifest with exactly the keys {wanted}", str(path))
+        raise damage_error("E0811", f"expected a manifest with exactly the keys {wanted}", str(path))
     wanted_entries = {entry["name"]: _canonical(entry) for entry in expected["relations"]}
     found = [_canonical(entry) for entry in manifest["relations"]]
     wrong = [name for name, entry in wanted_entries.items() if found.count(entry) != 1]
@@ -247,7 +249,7 @@ def _read_program(folder: Path, look: Look, given: GivenFunctions | None) -> Cor
     try:
         text = _text(folder, PROGRAM, "E0812")
     except OSError as error:
-        raise damaged("E0812", f"the program cannot be read: {error.strerror or error}", path) from None
+        raise damage_error("E0812", f"the program cannot be read: {error.strerror or error}", path) from None
     if is_preprocessed(text):
         message = "the program of a certificate has preprocessor lines"
         raise DataError(Problem("E0812", message, hint=AGAIN, place=path))
@@ -297,11 +299,11 @@ def _words(batch: Any, relation: RelationType, dictionary: Dictionary, place: st
         problem = error.problems[0]
         raise DataError(Problem("E0815", problem.message, hint=problem.hint, place=problem.place)) from None
     except UnicodeDecodeError:
-        raise damaged("E0815", "the file holds text that is not valid UTF-8", place) from None
+        raise damage_error("E0815", "the file holds text that is not valid UTF-8", place) from None
 
 
 def _births(batch: Any, place: str) -> AnyWords:
     births = batch.column(batch.num_columns - 1)
     if births.null_count:
-        raise damaged("E0815", "the column birth contains nulls", place)
+        raise damage_error("E0815", "the column birth contains nulls", place)
     return numbers_to_numpy(births)

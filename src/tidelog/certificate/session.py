@@ -39,7 +39,7 @@ def interrupted_statements(connection: duckdb.DuckDBPyConnection, watch: Watch) 
     import duckdb
 
     def interrupt(pressed: bool) -> None:
-        if pressed or watch.interrupts.pressed or _elapsed(watch) is not None:
+        if pressed or watch.interrupts.pressed or _find_exceeded_time(watch) is not None:
             connection.interrupt()
 
     with listening(interrupt):
@@ -54,7 +54,7 @@ def look(watch: Watch) -> None:
     """Raise if the time of a check is over, or if Ctrl-C was pressed."""
     watch.interrupts.look()
     watch.progress.note("the check", 0, watch.started)
-    elapsed = _elapsed(watch)
+    elapsed = _find_exceeded_time(watch)
     if elapsed is not None:
         message = f"the check was stopped after {elapsed:.1f} s, its limit is {watch.timeout:g} s"
         raise LimitError(
@@ -62,7 +62,7 @@ def look(watch: Watch) -> None:
         ) from None
 
 
-def _elapsed(watch: Watch) -> float | None:
+def _find_exceeded_time(watch: Watch) -> float | None:
     """Return the seconds since the watch was started, if they are more than its limit."""
     elapsed = time.perf_counter() - watch.started
     return elapsed if watch.timeout is not None and elapsed > watch.timeout else None

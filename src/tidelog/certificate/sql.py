@@ -39,14 +39,14 @@ TableOf = Callable[[str], str]
 def instances(rule: CoreRule | AggregateRule, table: TableOf, strata: Mapping[str, int], functors: Functors) -> str:
     """Return the SELECT of a rule."""
     if isinstance(rule, AggregateRule):
-        return _numbered(rule, table) if rule.op == "autoinc" else _groups(rule, table, functors)
+        return _select_numbered(rule, table) if rule.op == "autoinc" else _groups(rule, table, functors)
     body = _Body(rule, table, strata, functors)
     computed: list[CoreLiteral] = [literal for literal in rule.body if not isinstance(literal, CoreAtom)]
     while computed or body.atoms:
         computed = body.compute(computed)
     for literal in rule.body:
         if isinstance(literal, CoreAtom) and literal.negated:
-            matching = ["TRUE", *body.matching(literal, "n", dict(body.known))]
+            matching = ["TRUE", *body.match_row(literal, "n", dict(body.known))]
             body.conditions.append(f"NOT EXISTS (SELECT 1 FROM {table(literal.relation)} n WHERE {_all(matching)})")
     heads = [f"{body.value(arg)} AS h{i}" for i, arg in enumerate(rule.head.args)]
     steps = f"WITH {', '.join(body.steps)} " if body.steps else ""
@@ -82,16 +82,16 @@ class _Body:
         self._joined += 1
         self.atoms.remove(atom)
         self._sources.append(f"{self._table(atom.relation)} {alias}")
-        self.conditions += self.matching(atom, alias, self.known)
+        self.conditions += self.match_row(atom, alias, self.known)
         if self._strata[atom.relation] == self._strata[self.rule.head.relation]:
             self._births.append(f"{alias}.birth")
 
     def join_connected(self) -> None:
         """Join all atoms that share a variable with what is bound, or have constants only."""
-        while atom := next((atom for atom in self.atoms if self.connected(atom)), None):
+        while atom := next((atom for atom in self.atoms if self.is_connected(atom)), None):
             self.join(atom)
 
-    def connected(self, atom: CoreAtom) -> bool:
+    def is_connected(self, atom: CoreAtom) -> bool:
         variables = {arg.name for arg in atom.args if not isinstance(arg, CoreConstant)}
         return not variables or not variables.isdisjoint(self.known)
 
@@ -99,10 +99,10 @@ class _Body:
         """Return the expression of a constant or of a bound variable."""
         return self.functors.constant(value) if isinstance(value, CoreConstant) else self.known[value.name]
 
-    def bound(self, *values: CoreValue) -> bool:
+    def are_bound(self, *values: CoreValue) -> bool:
         return all(isinstance(value, CoreConstant) or value.name in self.known for value in values)
 
-    def matching(self, atom: CoreAtom, alias: str, known: dict[str, str]) -> list[str]:
+    def match_row(self, atom: CoreAtom, alias: str, known: dict[str, str]) -> list[str]:
         """Return the conditions on a row of the atom's relation, and add new variables to `known`."""
         conditions = []
         for i, arg in enumerate(atom.args):
@@ -127,20 +127,20 @@ class _Body:
         waiting: list[CoreLiteral] = []
 
         def equate(target: CoreValue, expression: str) -> None:
-            if self.bound(target):
+            if self.are_bound(target):
                 self.conditions.append(f"{expression} = {self.value(target)}")
             elif not isinstance(target, CoreConstant) and columns.setdefault(target.name, expression) != expression:
                 self.conditions.append(f"{expression} = {columns[target.name]}")
 
         for literal in literals:
             match literal:
-                case CoreComparison(op=op, kind=kind, left=left, right=right) if self.bound(left, right):
+                case CoreComparison(op=op, kind=kind, left=left, right=right) if self.are_bound(left, right):
                     self.conditions.append(self.functors.compare(op, kind, self.value(left), self.value(right)))
-                case Computation(target=target, args=args) if self.bound(*args) and not is_several(literal):
+                case Computation(target=target, args=args) if self.are_bound(*args) and not is_several(literal):
                     equate(target, self.call(literal))
-                case Pack(target=target, kind=kind, args=args) if self.bound(*args):
+                case Pack(target=target, kind=kind, args=args) if self.are_bound(*args):
                     equate(target, self.functors.pack(kind, [self.value(arg) for arg in args]))
-                case Unpack(source=source, kind=kind, targets=targets) if self.bound(source):
+                case Unpack(source=source, kind=kind, targets=targets) if self.are_bound(source):
                     self.conditions.append(f"{self.value(source)} != 0")
                     for position, target in enumerate(targets):
                         equate(target, self.functors.field(kind, position, self.value(source)))
@@ -149,7 +149,9 @@ class _Body:
         if columns:
             self.extend(columns)
         elif len(waiting) == len(literals):
-            several = next((each for each in waiting if isinstance(each, Computation) and self.bound(*each.args)), None)
+            several = next(
+                (each for each in waiting if isinstance(each, Computation) and self.are_bound(*each.args)), None
+            )
             if several is not None:
                 self.unnest(several)
                 waiting.remove(several)
@@ -161,7 +163,7 @@ class _Body:
 
     def call(self, literal: Computation) -> str:
         if literal.declared is not None:
-            return self.functors.declared(literal.declared, [self.value(arg) for arg in literal.args])
+            return self.functors.call_declared(literal.declared, [self.value(arg) for arg in literal.args])
         kinds, args = [arg.kind for arg in literal.args], [self.value(arg) for arg in literal.args]
         return self.functors.call(literal.functor, kinds, literal.target.kind, args)
 
@@ -177,13 +179,13 @@ class _Body:
 
     def unnest(self, literal: Computation) -> None:
         """Evaluate a functor with several values whose arguments are bound."""
-        found, target = self.enumerated(literal), literal.target
-        if self.bound(target):
+        found, target = self.enumerate_values(literal), literal.target
+        if self.are_bound(target):
             self.conditions.append(f"{found} = {self.value(target)}")
         elif not isinstance(target, CoreConstant):
             self.known[target.name] = found
 
-    def enumerated(self, literal: Computation) -> str:
+    def enumerate_values(self, literal: Computation) -> str:
         """Return an expression that takes the values of a functor one after the other. It never materializes ranges of
         integers; those of floats have to be added up."""
         kind = literal.kind
@@ -219,9 +221,9 @@ def _groups(rule: AggregateRule, table: TableOf, functors: Functors) -> str:
     )
 
 
-def _numbered(rule: AggregateRule, table: TableOf) -> str:
+def _select_numbered(rule: AggregateRule, table: TableOf) -> str:
     """Return the SELECT of a counter: the substitutions of its rule, each with the numbers that the view has for it.
-    `unnumbered` and `repeated` find wrong ones."""
+    `select_unnumbered` and `select_repeated_numbers` find wrong ones."""
     heads = [f"v.c{i} AS h{i}" for i in range(rule.groups + 1)]
     return (
         f"SELECT {', '.join(heads)}, ({NO_BIRTH})::BIGINT AS youngest"
@@ -229,14 +231,14 @@ def _numbered(rule: AggregateRule, table: TableOf) -> str:
     )
 
 
-def unnumbered(rule: AggregateRule, table: TableOf) -> str:
+def select_unnumbered(rule: AggregateRule, table: TableOf) -> str:
     """Return the SELECT of the substitutions of a rule to which the view of its counter gives no number."""
     columns = ", ".join(f"o.c{i}" for i in range(rule.groups)) or "1"
     having = f"SELECT 1 FROM {table(rule.head)} v WHERE {_same_groups(rule)}"
     return f"SELECT DISTINCT {columns} FROM {table(rule.inner)} o WHERE NOT EXISTS ({having})"
 
 
-def repeated(rules: Sequence[AggregateRule], table: TableOf) -> Iterator[str]:
+def select_repeated_numbers(rules: Sequence[AggregateRule], table: TableOf) -> Iterator[str]:
     """Yield the SELECTs of the numbers that several substitutions have, and of those of a substitution that has
     several."""
     views = []
@@ -253,7 +255,7 @@ def _same_groups(rule: AggregateRule) -> str:
     return _all(["TRUE", *(f"o.c{i} = v.c{i}" for i in range(rule.groups))])
 
 
-def excluding(selection: NodeSelection, one: str, other: str) -> list[str]:
+def exclusion_conditions(selection: NodeSelection, one: str, other: str) -> list[str]:
     """Return conditions of which one holds if, with tuple `one` in the view, tuple `other` need not be there: it is
     dominated, or agrees with it in a domain. Both are formats of columns, such as `u.c{}`."""
     if selection.domains:
@@ -261,11 +263,11 @@ def excluding(selection: NodeSelection, one: str, other: str) -> list[str]:
     return [dominates(selection, one, other)]
 
 
-def contradicting(selection: NodeSelection, one: str, other: str) -> list[str]:
-    """Return conditions of which one holds if tuple `other` cannot be in a view with tuple `one`: those of `excluding`
-    for different tuples."""
+def contradiction_conditions(selection: NodeSelection, one: str, other: str) -> list[str]:
+    """Return conditions of which one holds if tuple `other` cannot be in a view with tuple `one`: those of
+    `exclusion_conditions` for different tuples."""
     different = " OR ".join(f"{one.format(i)} != {other.format(i)}" for i, _, _ in selection.orders)
-    ways = excluding(selection, one, other)
+    ways = exclusion_conditions(selection, one, other)
     return [_all([way, f"({different})"]) for way in ways] if selection.domains else ways
 
 

@@ -48,7 +48,7 @@ def decoded_size(metadata: parquet.FileMetaData) -> int:
     return size
 
 
-def damaged(code: str, message: str, place: str) -> DataError:
+def damage_error(code: str, message: str, place: str) -> DataError:
     """Return the error for a wrong part of a certificate."""
     return DataError(Problem(code, message, hint=AGAIN, place=place))
 
@@ -81,11 +81,11 @@ class TableFile:
         """Yield the rows of a relation, without the column that names the relation."""
         from pyarrow import compute
 
-        with self._reading() as (file, stored):
+        with self._open_file() as (file, stored):
             if self._groups is None:
                 self._groups = self._index(file, stored)
             groups = self._groups.get(name, [])
-            for batch in self._bounded(file, stored, groups, None):
+            for batch in self._read_groups(file, stored, groups, None):
                 labels = batch.column(0)
                 yield batch.filter(compute.equal(labels.cast(labels.type.value_type), name)).select(
                     [column for column, _ in self._columns[1:]]
@@ -96,18 +96,18 @@ class TableFile:
         groups: dict[str, list[int]] = {}
         for number in range(file.num_row_groups):
             found: set[object] = set()
-            for batch in self._bounded(file, stored, [number], ["relation"]):
+            for batch in self._read_groups(file, stored, [number], ["relation"]):
                 found.update(batch.column(0).unique().to_pylist())
             foreign = found - self._names
             if foreign:
                 raise self._wrong(
-                    f"the file contains tuples of {min(map(_shown, foreign))}, which belong into another file"
+                    f"the file contains tuples of {min(map(_abbreviate_name, foreign))}, which belong into another file"
                 )
             for name in found:
                 groups.setdefault(str(name), []).append(number)
         return groups
 
-    def _bounded(
+    def _read_groups(
         self, file: parquet.ParquetFile, stored: int, groups: list[int], columns: list[str] | None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the batches of row groups, as long as they are in proportion and no limit is reached."""
@@ -121,7 +121,7 @@ class TableFile:
                 yield batch
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[parquet.ParquetFile, int]]:
+    def _open_file(self) -> Iterator[tuple[parquet.ParquetFile, int]]:
         """Open the file for the block, check its columns, and return it with its size."""
         import pyarrow as pa
         from pyarrow import parquet
@@ -140,26 +140,26 @@ class TableFile:
         except MemoryError as error:
             raise out_of_memory(error) from None
         except (pa.ArrowException, OSError, ValueError, OverflowError, LookupError, TypeError) as error:
-            raise self._damaged("E0814", f"the file cannot be read: {_first_line(error)}") from None
+            raise self._damage_error("E0814", f"the file cannot be read: {_first_line(error)}") from None
 
     def _match(self, schema: pa.Schema) -> None:
         """Raise DataError (E0815) unless the file has the expected columns, with their types."""
         wanted = [name for name, _ in self._columns]
         if schema.names != wanted:
-            found = ", ".join(map(_shown, schema.names[:20])) or "none"
+            found = ", ".join(map(_abbreviate_name, schema.names[:20])) or "none"
             raise self._wrong(f"expected the columns {', '.join(wanted)}, found {found}")
         for (name, kind), field in zip(self._columns, schema, strict=True):
             if _without_dictionaries(field.type) != kind:
                 raise self._wrong(f"expected the column {name} to be {kind}, found {field.type!s:.200}")
 
     def _wrong(self, message: str) -> DataError:
-        return self._damaged("E0815", message)
+        return self._damage_error("E0815", message)
 
     def _bomb(self, size: int, stored: int) -> DataError:
-        return self._damaged("E0818", f"the file has {stored:,} bytes and unpacks to more than {size:,}")
+        return self._damage_error("E0818", f"the file has {stored:,} bytes and unpacks to more than {size:,}")
 
-    def _damaged(self, code: str, message: str) -> DataError:
-        return damaged(code, message, self._place)
+    def _damage_error(self, code: str, message: str) -> DataError:
+        return damage_error(code, message, self._place)
 
 
 def out_of_memory(error: BaseException) -> LimitError:
@@ -172,7 +172,7 @@ def _first_line(error: BaseException) -> str:
     return str(error).split("\n", 1)[0][:200] or type(error).__name__
 
 
-def _shown(name: object) -> str:
+def _abbreviate_name(name: object) -> str:
     """Return a name from a file for a message."""
     text = ascii(name)
     return text.strip("'") if len(text) < 100 else f"{text[:100]}…"

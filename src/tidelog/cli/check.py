@@ -100,7 +100,7 @@ def _check_certificate(arguments: argparse.Namespace) -> None:
         certificate = load(arguments.path, partial(look, watch), given)
         check(certificate, watch)
     rules = len({rule.origin for rule in certificate.rules})
-    _report("certificate", arguments, len(certificate.declared), rules, certificate.trusted)
+    _report("certificate", arguments, len(certificate.declared_relations), rules, certificate.trusted_functors)
 
 
 def _check_store(arguments: argparse.Namespace) -> None:

@@ -21,8 +21,8 @@ from tidelog.certificate import (
     CertifiedProgram,
     PartedCertificate,
     certificate_of,
-    certified,
     check,
+    drop_candidates,
     look,
 )
 from tidelog.common.arrays import Words
@@ -152,7 +152,7 @@ class AdHocEvaluator:
                 ranked.is_brief = True
                 changes = {name: insertion(engine.facts(name)) for name in committed.checked.relations}
                 ranked.epoch(committed.core, changes, watch, EpochOptions())
-            program = certified(compiled, ranked.find_unsettled_relations())
+            program = drop_candidates(compiled, ranked.find_unsettled_relations())
             yield CertifiedProgram(program, self._workspace.dictionary, "the database"), ranked
         finally:
             if ranked is not engine:

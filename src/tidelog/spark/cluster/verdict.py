@@ -99,7 +99,7 @@ class _Check:
         self.names = list(certified.program.relations)
         self.facts_in: dict[str, list[str]] = {}
         """The declared relations whose facts are in the view of each relation."""
-        for name in certified.declared:
+        for name in certified.declared_relations:
             self.facts_in.setdefault(certified.program.candidates.get(name, name), []).append(name)
         self.evaluations: list[PlannedStep] = []
         self.following: list[_Place] = []

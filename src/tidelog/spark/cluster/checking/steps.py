@@ -20,7 +20,7 @@ import numpy
 from tidelog.certificate.check import SHOWN
 from tidelog.certificate.functors import sql_type, sql_values
 from tidelog.certificate.session import check_session, has_values, source_of
-from tidelog.certificate.sql import NO_BIRTH, contradicting, excluding, instances
+from tidelog.certificate.sql import NO_BIRTH, contradiction_conditions, exclusion_conditions, instances
 from tidelog.common.arrays import Words
 from tidelog.functions.callables import GivenFunctions
 from tidelog.language.syntax import Kind, RecordType
@@ -264,7 +264,7 @@ def _compare(
     def some(query: str) -> list[tuple[Any, ...]]:
         return connection.execute(f"{query} LIMIT {SHOWN + 1}").fetchall()
 
-    ways = [] if comparison.selection is None else excluding(comparison.selection, "u.c{}", "b.c{}")
+    ways = [] if comparison.selection is None else exclusion_conditions(comparison.selection, "u.c{}", "b.c{}")
     others = "".join(f" AND NOT EXISTS (SELECT 1 FROM view u WHERE {way})" for way in ways)
     missing = some(
         f"SELECT {listed}, source FROM best b WHERE NOT EXISTS (SELECT 1 FROM view v WHERE {same('v', 'b')}){others}"
@@ -275,7 +275,7 @@ def _compare(
     )
     dominated = []
     if comparison.selection is not None:
-        worse = contradicting(comparison.selection, "u.c{}", "v.c{}")
+        worse = contradiction_conditions(comparison.selection, "u.c{}", "v.c{}")
         found = " OR ".join(f"EXISTS (SELECT 1 FROM view u WHERE {way})" for way in worse)
         dominated = some(f"SELECT {listed} FROM view v WHERE {found}")
     if comparison.shown:
