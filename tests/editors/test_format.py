@@ -1,4 +1,4 @@
-"""`formatted`: one layout for each program, with the same meaning and all comments."""
+"""`format_program`: one layout for each program, with the same meaning and all comments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.depth import cases
 from tests.generate import generate
-from tidelog.editors.format import formatted
+from tidelog.editors.format import format_program
 from tidelog.errors import ProgramError
 from tidelog.language import lexer, read
 
@@ -104,8 +104,8 @@ def comments(text: str) -> list[str]:
 
 def hold(text: str, name: str = "<text>", folder: Path | None = None) -> str:
     """Return the formatted text, after a look at all that has to hold of it."""
-    result = formatted(text, name, folder)
-    assert formatted(result, name, folder) == result
+    result = format_program(text, name, folder)
+    assert format_program(result, name, folder) == result
     assert comments(result) == comments(text)
     return result
 
@@ -134,7 +134,7 @@ def test_random_programs_in_random_layouts() -> None:
         text = generate(rng).text
         expected = hold(text)
         assert read(expected) == read(text)
-        assert formatted(_scattered(text, rng)) == expected, f"seed {seed}"
+        assert format_program(_scattered(text, rng)) == expected, f"seed {seed}"
 
 
 def _scattered(text: str, rng: random.Random) -> str:
@@ -181,15 +181,15 @@ def test_a_statement_with_preprocessor_lines_keeps_its_text() -> None:
 
 def test_numbers_of_lines_stay() -> None:
     text = ".decl a(x:number)\n\n\na(__LINE__)."
-    assert formatted(text) == text
+    assert format_program(text) == text
 
 
 def test_an_error_of_syntax_is_raised() -> None:
     with pytest.raises(ProgramError) as caught:
-        formatted("a(x) :- b(x)\nc(x).")
+        format_program("a(x) :- b(x)\nc(x).")
     assert caught.value.code == "E0101"
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "  "])
 def test_an_empty_text_stays_empty(text: str) -> None:
-    assert formatted(text) == ""
+    assert format_program(text) == ""

@@ -29,7 +29,7 @@ from tests.suite import (
     views,
 )
 from tidelog.editors.colours import TidelogLexer
-from tidelog.editors.format import formatted
+from tidelog.editors.format import format_program
 from tidelog.functions.callables import GivenFunctions
 from tidelog.language import read
 from tidelog.language.reading import text_of
@@ -89,8 +89,8 @@ def assert_text_keeps_its_meaning(text: str) -> None:
     assert [value for kind, value in tokens if kind is Error] == []
     program = read(text)
     assert read(str(program)) == program
-    layout = formatted(text)
-    assert formatted(layout) == layout
+    layout = format_program(text)
+    assert format_program(layout) == layout
     if "#" not in text:
         assert read(layout) == program
 

@@ -96,7 +96,9 @@ class PartedCertificate(CertifiedProgram):
 def drop_candidates(program: CoreProgram, whole: Iterable[str] = ()) -> CoreProgram:
     """Return the program whose views prove themselves: relations that select have no candidates, and rules derive them
     up to tuples that are dominated or not free, except for those of `whole` and those whose rules are not monotone."""
-    nodes = tuple(_drop_node_candidates(node) if node.selects else node for node in program.nodes_to_evaluate(tuple(whole)))
+    nodes = tuple(
+        _drop_node_candidates(node) if node.selects else node for node in program.nodes_to_evaluate(tuple(whole))
+    )
     kept = {name for node in nodes for name in node.relations}
     shown = {each.shown for node in nodes for each in node.selects}
     gone = {name for node in program.nodes for name in node.relations} - kept

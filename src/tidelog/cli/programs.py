@@ -52,14 +52,14 @@ def execute_format(arguments: argparse.Namespace) -> int:
 def _format(name: str, arguments: argparse.Namespace) -> bool:
     """Format one file, or standard input, and return True if it has another layout."""
     from tidelog.durable.whole_files import write_whole
-    from tidelog.editors.format import formatted
+    from tidelog.editors.format import format_program
     from tidelog.language.reading import file_text
 
     given = name == _INPUT
     path = Path() if given else Path(name)
     shown = "<stdin>" if given else name
     text = sys.stdin.read() if given else file_text(path, shown)
-    result = formatted(text, shown, path if given else path.parent, preprocessing_of(arguments))
+    result = format_program(text, shown, path if given else path.parent, preprocessing_of(arguments))
     if arguments.diff:
         lines = unified_diff(text.splitlines(True), result.splitlines(True), shown, f"{shown} (formatted)")
         sys.stdout.writelines(lines)

@@ -44,7 +44,7 @@ def diagnostics(
     """Return the diagnostics of each file; those without a place stand at the begin of the file `main`."""
     texts: dict[tuple[Path, int], TextPlaces] = {}
 
-    def located(span: Span) -> tuple[Path, Range]:
+    def locate_span(span: Span) -> tuple[Path, Range]:
         path, text, start, end = place(span)
         known = texts.setdefault((path, len(text)), TextPlaces(text, encoding))
         return path, known.range(start, max(end, start))
@@ -53,13 +53,13 @@ def diagnostics(
     for problem in problems:
         path, shown = main, Range(Position(0, 0), Position(0, 0))
         if problem.span is not None:
-            path, shown = located(problem.span)
+            path, shown = locate_span(problem.span)
         message = (
             problem.message if problem.span is not None or not problem.place else f"{problem.place}: {problem.message}"
         )
         notes = [
             DiagnosticRelatedInformation(Location(uri(where), at), label)
-            for where, at, label in ((*located(span), label) for span, label in problem.places)
+            for where, at, label in ((*locate_span(span), label) for span, label in problem.places)
         ]
         warning = problem.severity == "warning"
         found.setdefault(path, []).append(

@@ -54,7 +54,7 @@ class ProgramDocument:
         self.__dict__.pop("occurrences", None)
 
     @property
-    def included(self) -> list[Path]:
+    def included_paths(self) -> list[Path]:
         """The paths of the files that it includes, whether these exist or not."""
         return included_files(self.path, self.text)
 
@@ -133,9 +133,9 @@ class Documents:
             known = self._open[path] = ProgramDocument(path, text)
             self._roots.clear()
         elif known.text != text:
-            before = known.included
+            before = known.included_paths
             known.change(text)
-            if known.included != before:
+            if known.included_paths != before:
                 self._roots.clear()
         return known
 
@@ -175,7 +175,7 @@ class Documents:
                 found[each] = self[each]
             except ProgramError:  # The diagnostics of the including file say so.
                 continue
-            waiting += found[each].included
+            waiting += found[each].included_paths
         return list(found.values())
 
     def root(self, path: Path) -> Path:
@@ -191,7 +191,7 @@ class Documents:
     def _above(self, path: Path) -> Path | None:
         """Return an open document, or else a file beside it or in the folder above, that includes a file."""
         for each in self._open.values():
-            if each.path != path and path in each.included:
+            if each.path != path and path in each.included_paths:
                 return each.path
         beside = [*path.parent.glob("*.dl"), *path.parent.parent.glob("*.dl")][:_MOST_FILES]
         return next((other for other in sorted({*beside} - {path}) if path in self._included_by(other)), None)

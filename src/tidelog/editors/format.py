@@ -1,4 +1,4 @@
-"""`formatted`: a program's text in one layout, with the same meaning and all comments.
+"""`format_program`: a program's text in one layout, with the same meaning and all comments.
 
 `statement` says where spaces stand between the items of a statement, and where its lines may break; `layout` has the
 items, and fits them into lines.
@@ -30,7 +30,7 @@ from tidelog.editors.layout import (
     Pretty,
     fitted_text,
     group,
-    indented,
+    indent,
     items,
     without_lines,
 )
@@ -45,14 +45,14 @@ WIDTH = 100
 """The number of columns that a line has at most, if it can break."""
 
 
-def formatted(
+def format_program(
     text: str, name: str = "<text>", folder: Path | None = None, preprocessing: Preprocessing | None = None
 ) -> str:
     """Return the text of a program in the layout of `tidelog format`. `name` is shown in messages, `folder` is where
     `#include` begins to look. Raise ProgramError for a text with errors of syntax, and InternalError (E0901) instead of
     a text with another meaning."""
     text = text.replace("\r\n", "\n").removeprefix("\ufeff")
-    given = partial(_meaning, name, folder or Path(), preprocessing or Preprocessing())
+    given = partial(_parse_meaning, name, folder or Path(), preprocessing or Preprocessing())
     before = given(text)
     if "__LINE__" in text:
         return text
@@ -62,7 +62,7 @@ def formatted(
     return result
 
 
-def _meaning(name: str, folder: Path, preprocessing: Preprocessing, text: str) -> list[object]:
+def _parse_meaning(name: str, folder: Path, preprocessing: Preprocessing, text: str) -> list[object]:
     """Return the program that a text means, in a form whose equality means equality of everything but places."""
     return _plain(parse(ProgramText(SourceText(name, text), folder, preprocessing)))
 
@@ -219,7 +219,7 @@ def _clause(items: list[Item]) -> Arrangement:
     body, behind = rest[:dot], rest[dot + 1 :]
     inner = _Sequence("", begun=True)
     parts = inner.parts(body)
-    return group(heads, Fragment(" :-"), indented(Break(), *parts), Fragment("."), *_Sequence("").parts(behind))
+    return group(heads, Fragment(" :-"), indent(Break(), *parts), Fragment("."), *_Sequence("").parts(behind))
 
 
 class _Sequence:
@@ -246,9 +246,9 @@ class _Sequence:
                 continue
             if item.kind == "LESS" and not self._first and (before is None or before.kind in BEFORE_LITERAL):
                 path = True
-            if before is not None and not (path and item.kind != "LESS") and self._spaced(items, i, before):
+            if before is not None and not (path and item.kind != "LESS") and self._has_space_before(items, i, before):
                 found += self._gap(items, i, before)
-            if item.kind in _CLOSING and not path and (close := _closing(items, i)):
+            if item.kind in _CLOSING and not path and (close := _find_closing_bracket(items, i)):
                 found.append(self._bracket(items[i : close + 1]))
                 before = items[close]
                 i = close + 1
@@ -266,7 +266,7 @@ class _Sequence:
         if before.kind in ("COMMA", "SEMICOLON") and self._first not in ("PLAN", "COMP", "INIT") and not folds:
             return [Break()]
         if self._first == "TYPE" and self._depth == 0 and kind == "PIPE" and before.kind != "EQUAL":
-            return [indented(Break())]
+            return [indent(Break())]
         return [Fragment(" ")]
 
     def _bracket(self, items: Sequence[Item]) -> Arrangement:
@@ -276,9 +276,9 @@ class _Sequence:
             return Arrangement((Fragment(opening.text + closing.text),))
         parts = _Sequence(self._first, begun=True, depth=self._depth + 1).parts(inner)
         blank = opening.kind == "LBRACE"
-        return group(Fragment(opening.text), indented(Break(blank), *parts), Break(blank), Fragment(closing.text))
+        return group(Fragment(opening.text), indent(Break(blank), *parts), Break(blank), Fragment(closing.text))
 
-    def _spaced(self, items: Sequence[Item], i: int, before: Item) -> bool:
+    def _has_space_before(self, items: Sequence[Item], i: int, before: Item) -> bool:
         """Return True if a space stands between item `i` and the one before it."""
         item = items[i]
         kind, last = item.kind, before.kind
@@ -313,7 +313,7 @@ def _comment(item: Item, continues: bool) -> list[Pretty]:
     return [*([Fragment(" ")] if continues else []), Fragment(item.text)]
 
 
-def _closing(items: Sequence[Item], i: int) -> int | None:
+def _find_closing_bracket(items: Sequence[Item], i: int) -> int | None:
     """Return the position of the bracket that closes the one at `i`."""
     depth = 0
     for j in range(i, len(items)):

@@ -84,7 +84,7 @@ def group(*parts: Pretty) -> Arrangement:
     return Arrangement(parts, group=True)
 
 
-def indented(*parts: Pretty) -> Arrangement:
+def indent(*parts: Pretty) -> Arrangement:
     """Return parts whose lines are indented."""
     return Arrangement(parts, indented=True)
 
@@ -97,7 +97,7 @@ def fitted_text(document: Arrangement, width: int, margin: int = 0) -> str:
     """Return the text of a document in lines of at most `width` characters where that is possible. `margin` is the
     indentation of its lines, in characters; the first line comes without."""
     printer = _Printer(width, margin)
-    printer.put(document, margin, broken=True, behind=0)
+    printer.print_document(document, margin, broken=True, behind=0)
     return "".join(printer.out)
 
 
@@ -111,7 +111,7 @@ class _Printer:
         self._pending: int | None = None
         """The indentation of a line that has to begin; its blanks come with its first text."""
 
-    def put(self, document: Arrangement, margin: int, *, broken: bool, behind: int) -> None:
+    def print_document(self, document: Arrangement, margin: int, *, broken: bool, behind: int) -> None:
         """Print a document. `broken` says how the group around it stands, `behind` is the width of the text that
         follows it without a break."""
         margin += INDENT if document.indented else 0
@@ -123,7 +123,9 @@ class _Printer:
                 if part.ends_line:
                     self._pending = margin
             elif isinstance(part, Arrangement):
-                self.put(part, margin, broken=broken, behind=_following(document.parts[i + 1 :], behind))
+                self.print_document(
+                    part, margin, broken=broken, behind=_measure_until_break(document.parts[i + 1 :], behind)
+                )
             elif isinstance(part, NewLine) or broken:
                 self._pending = margin
             elif part.blank:
@@ -145,7 +147,7 @@ class _Printer:
         self._column = self._column + len(text) if last < 0 else len(text) - last - 1
 
 
-def _following(parts: Sequence[Pretty], behind: int) -> int:
+def _measure_until_break(parts: Sequence[Pretty], behind: int) -> int:
     """Return the width of the texts with which `parts` begin, up to the first break."""
     total = 0
     for part in parts:

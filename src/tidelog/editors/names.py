@@ -59,7 +59,7 @@ def _names(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
         case "IO" | "OVERRIDE":
             opening = _find(tokens, "LPAR")
             for each in tokens[1:opening]:
-                yield from _qualified("relation", each)
+                yield from _split_qualified_name("relation", each)
         case "COMP":
             yield from _component(tokens)
         case "INIT":
@@ -81,7 +81,7 @@ def _name(sort: Sort, token: Token, *, declares: bool = False, skip: int = 0) ->
     return NameOccurrence(sort, name, end - len(name), end, declares)
 
 
-def _qualified(sort: Sort, token: Token) -> Iterator[NameOccurrence]:
+def _split_qualified_name(sort: Sort, token: Token) -> Iterator[NameOccurrence]:
     """Yield the parts of a name that may have dots."""
     if token.type != "NAME":
         return
@@ -93,16 +93,16 @@ def _qualified(sort: Sort, token: Token) -> Iterator[NameOccurrence]:
         position += len(part) + 1
 
 
-def _typed(token: Token) -> Iterator[NameOccurrence]:
+def _find_type_names(token: Token) -> Iterator[NameOccurrence]:
     if str(token) not in PRIMITIVES:
-        yield from _qualified("type", token)
+        yield from _split_qualified_name("type", token)
 
 
 def _attributes(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
     """Yield the attributes of a declaration and their types; other names behind are attributes as well."""
     for i, token in enumerate(tokens):
         if token.type == "NAME" and i and tokens[i - 1].type == "COLON":
-            yield from _typed(token)
+            yield from _find_type_names(token)
         elif token.type == "NAME":
             yield _name("attribute", token, declares=tokens[i + 1 : i + 2] == [":"])
 
@@ -111,7 +111,7 @@ def _parameters(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
     """Yield the types of a functor's parameters, which may have names, and of its value."""
     for i, token in enumerate(tokens):
         if token.type == "NAME" and tokens[i + 1 : i + 2] != [":"]:
-            yield from _typed(token)
+            yield from _find_type_names(token)
 
 
 def _type(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
@@ -126,7 +126,7 @@ def _type(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
         elif following == "COLON":
             yield _name("attribute", token, declares=True)
         else:
-            yield from _typed(token)
+            yield from _find_type_names(token)
 
 
 def _component(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
@@ -141,7 +141,7 @@ def _component_types(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
     for token in tokens:
         depth += (token.type == "LESS") - (token.type == "GREATER")
         if token.type == "NAME":
-            yield from _typed(token) if depth else (_name("component", token),)
+            yield from _find_type_names(token) if depth else (_name("component", token),)
 
 
 def _clause(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
@@ -168,11 +168,11 @@ def _clause(tokens: Sequence[Token]) -> Iterator[NameOccurrence]:
         elif i == 0 and following == "COLON":
             yield _name("rule", token, declares=True)
         elif i in casts:
-            yield from _typed(token)
+            yield from _find_type_names(token)
         elif path or following in ("LPAR", "POSTFIX") or (before == "CARET" and _starts(tokens, i)):
-            yield from _qualified("relation", token)
+            yield from _split_qualified_name("relation", token)
         else:
-            yield from _qualified("variable", token)
+            yield from _split_qualified_name("variable", token)
 
 
 def _branch(token: Token) -> NameOccurrence:

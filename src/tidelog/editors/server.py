@@ -24,7 +24,7 @@ from tidelog.editors import answers
 from tidelog.editors.answers import completions, outline
 from tidelog.editors.diagnostics import TextPlaces, diagnostics, fixes
 from tidelog.editors.documents import DocumentChecker, Documents, ProgramDocument
-from tidelog.editors.format import formatted
+from tidelog.editors.format import format_program
 from tidelog.errors import Problem, TidelogError
 from tidelog.version import __version__
 
@@ -202,21 +202,21 @@ def server(store: Path | None = None) -> ProgramServer:
 
 def _texts(made: ProgramServer) -> None:
     @made.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    def opened(params: types.DidOpenTextDocumentParams) -> None:
+    def open_document(params: types.DidOpenTextDocumentParams) -> None:
         made.document(params.text_document.uri)
         made.check_soon(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    def changed(params: types.DidChangeTextDocumentParams) -> None:
+    def check_changed_document(params: types.DidChangeTextDocumentParams) -> None:
         made.check_soon(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    def saved(params: types.DidSaveTextDocumentParams) -> None:
+    def check_saved_document(params: types.DidSaveTextDocumentParams) -> None:
         made.documents.look_again()
         made.check_soon(params.text_document.uri)
 
     @made.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    def closed(params: types.DidCloseTextDocumentParams) -> None:
+    def forget_document(params: types.DidCloseTextDocumentParams) -> None:
         made.forget(params.text_document.uri)
 
 
@@ -286,10 +286,10 @@ def _lists(made: ProgramServer) -> None:
 
 def _changes(made: ProgramServer) -> None:
     @made.feature(types.TEXT_DOCUMENT_FORMATTING)
-    def formatting(params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
+    def format_document(params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
         document = made.document(params.text_document.uri)
         try:
-            text = formatted(document.text, str(document.path), document.path.parent)
+            text = format_program(document.text, str(document.path), document.path.parent)
         except TidelogError:  # The diagnostics show the errors of its syntax.
             return None
         if text == document.text:
